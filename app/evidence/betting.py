@@ -1,4 +1,4 @@
-"""E-values of hours: how much better an alternative explains an hour's counts than the closest rates that the null allows.
+"""E-values of hours: how much better an alternative explains the counts than the closest rates of the null.
 
 In shapes, H are the hours and A the alternatives.
 """
@@ -13,62 +13,60 @@ from .nulls import SMALLEST_RATE, Limit, Lines, Null
 from .unsteadiness import measure_unsteadiness
 
 RATE_HOURS = 48
-"""Hours before an hour from which the reference group's rate is estimated."""
+"""Hours before an hour from which the reference rate is estimated."""
 
 MIN_RECENT_REFERENCE_RECORDS = 50
 """Min reference records in these hours; with fewer the hour is skipped."""
 
 LARGEST_LOGIT = 40.0
-"""The search for a projection covers logits between this and its negative."""
+"""Projections are searched between this logit and its negative."""
 
 MOST_STEPS = 60
-"""Max steps of that search: as many halvings leave less than 1e-16 of the interval. Nearly all searches end within six."""
+"""Max steps of that search: as many halvings leave less than 1e-16. Nearly all end within six."""
 
 SMALLEST_STEP = 1e-9
-"""Newton's step of a logit after which a search ends: the error that remains is of the order of its square."""
+"""Newton's step of a logit after which a search ends; the remaining error is of the order of its square."""
 
 
 _Places: TypeAlias = npt.NDArray[np.bool_]
 
 
 class Past(NamedTuple):
-    """Knowledge before each hour: the reference group's rate [H], NaN while too few records are known, and the divisor [H] of ln E."""
+    """Knowledge before each hour: the reference rate [H], NaN with too few records, and the divisor [H] of ln E."""
 
     reference: FloatArray
     divisor: FloatArray
 
     def since(self, hour: int) -> "Past":
-        """Returns what is known before the hours from that position on."""
+        """Past of the hours from that position on."""
         return Past(self.reference[hour:], self.divisor[hour:])
 
 
 def look_back(hours: Hours) -> Past:
-    """Returns what is known before each hour, from at most the `unsteadiness.UNSTEADINESS_HOURS` hours before it."""
+    """Past of each hour, from at most `UNSTEADINESS_HOURS` before it."""
     return Past(_estimate_reference(hours), measure_unsteadiness(hours))
 
 
 def weigh_against_fairness(hours: Hours, limit: Limit, past: Past | None = None) -> FloatArray:
-    """Returns ln E [H, A] against the claim that the comparison is inside the limit; NaN for a skipped hour.
+    """Ln E [H, A] against the claim that the comparison is inside the limit; NaN for a skipped hour.
 
-    Without `past`, each hour's past is the hours before it in `hours`.
+    Without `past`, it is that of `hours`.
     """
     known = look_back(hours) if past is None else past
     return _weigh(hours, limit.inside, limit.bet_outside(known.reference), known)
 
 
 def weigh_against_unfairness(hours: Hours, limit: Limit, past: Past | None = None) -> FloatArray:
-    """Returns ln E [H, A] against the claim that the comparison is at the limit or beyond it; NaN for a skipped hour."""
+    """Ln E [H, A] against the claim that the comparison is at the limit or beyond; NaN for a skipped hour."""
     known = look_back(hours) if past is None else past
     return _weigh(hours, limit.outside, limit.bet_inside(known.reference), known)
 
 
 def log_e_values(hours: Hours, null: Null, monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns ln E [H, A] of each hour for rates chosen before it, [H, A] and [H, 1].
+    """Ln E [H, A] for rates chosen before the hour, [H, A] and [H, 1]; NaN for rates within the null or without records.
 
-    NaN where the chosen rates are within the null, so that no bet is possible, or where one of the groups has no records.
-
-    The expectation of E is at most 1 for all rates within the null: ln of the expectation is concave in the rates, 0 at the projection,
-    and decreases from there in every direction into the null.
+    E's expectation is at most 1 for all rates within the null: its ln is concave in the rates, 0 at the projection, and decreases from
+    there into the null.
     """
     first, second = (monitored, reference) if null.monitored_first else (reference, monitored)
     with np.errstate(invalid="ignore"):
@@ -80,9 +78,9 @@ def log_e_values(hours: Hours, null: Null, monitored: FloatArray, reference: Flo
 
 
 def compare_with_line(hours: Hours, line: Null | Lines, monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Returns ln of the likelihood ratio [H, A]: of the counts at these rates, against the closest rates on the line.
+    """Ln of the likelihood ratio [H, A] of these rates against the closest on the line.
 
-    With several lines [G] the rates are [H, 1], and the result is [H, G].
+    With several lines [G] the rates are [H, 1] and the result [H, G].
     """
     sides = (hours.monitored, hours.reference) if line.monitored_first else (hours.reference, hours.monitored)
     bets = np.broadcast_arrays(*((monitored, reference) if line.monitored_first else (reference, monitored)))
@@ -97,19 +95,19 @@ def compare_with_line(hours: Hours, line: Null | Lines, monitored: FloatArray, r
 
 
 class PreciseRate(NamedTuple):
-    """A rate and 1 - rate, both kept: for a rate close to 0 or 1, subtracting one from 1 loses digits of the other."""
+    """A rate and 1 - rate: near 0 or 1, subtraction loses digits of the other."""
 
     rate: FloatArray
     rest: FloatArray
 
 
 def project(null: Null | Lines, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray) -> tuple[PreciseRate, PreciseRate]:
-    """Returns the rates on the null's line that are closest to a and b: they minimise the sum of n · KL(rate, projection)."""
+    """Rates on the null's line closest to a and b: they minimise the sum of n · KL(rate, projection)."""
     slope, slack = np.asarray(null.slope), np.asarray(null.slack)
     if not slack.any():
         return _project_on_ratio(slope, a, b, n_a, n_b)
     low, high = np.maximum(0.0, slack / slope), np.minimum(1.0, (1 + slack) / slope)
-    # At an end of the line one of the two rates is exactly 0 or 1, which a difference of doubles would miss.
+    # At an end of the line a rate is exactly 0 or 1, which a difference of doubles would miss.
     edges = (
         PreciseRate(np.where(low > 0, 0.0, -slack), np.where(high < 1, 0.0, 1 - slope + slack)),
         PreciseRate(low, 1 - high),
@@ -119,9 +117,9 @@ def project(null: Null | Lines, a: FloatArray, b: FloatArray, n_a: FloatArray, n
 
 
 class _Line(NamedTuple):
-    """The part of a line a = slope · b - slack on which a and b are rates: from b = `low` to b = `high`.
+    """Part of a line a = slope · b - slack on which both are rates: from b = `low` to b = `high`.
 
-    `a` and `b` are the rates at its lower end, `rest_a` and `rest_b` 1 minus them at its upper end.
+    `a` and `b` are those at its lower end, `rest_a` and `rest_b` 1 minus those at its upper end.
     """
 
     slope: FloatArray
@@ -134,7 +132,7 @@ class _Line(NamedTuple):
     rest_b: FloatArray
 
     def place(self, logit: FloatArray) -> tuple[PreciseRate, PreciseRate]:
-        """Returns both rates at a logit of the place between the ends. On logits, rates close to either end keep their digits."""
+        """Rates at a logit of the place between the ends; logits keep the digits near either end."""
         length, odds = self.high - self.low, np.exp(logit)
         down = length / (1 + odds)
         up = odds * down
@@ -145,8 +143,6 @@ class _Line(NamedTuple):
 
 
 class _Bets(NamedTuple):
-    """The rates that are projected, and the records of each side."""
-
     a: FloatArray
     b: FloatArray
     n_a: FloatArray
@@ -157,10 +153,9 @@ class _Bets(NamedTuple):
 
 
 def _find_logits(line: _Line, bets: _Bets) -> FloatArray:
-    """Returns the logits at which the derivative along the line is zero; NaN where a rate is NaN.
+    """Logits of the derivative's zero; NaN where a rate is NaN.
 
-    The derivative increases, so each step keeps the zero between two logits. Newton's step is taken where it stays between them, else their
-    middle. Nearly all searches end with the first step.
+    The derivative increases: Newton's step is taken where it stays between the enclosing logits, else their middle.
     """
     logit = np.array(np.broadcast_to(_guess_logits(line, bets), np.broadcast_shapes(*(part.shape for part in (*line, *bets)))))
     found, places = logit, np.arange(logit.size)
@@ -170,7 +165,7 @@ def _find_logits(line: _Line, bets: _Bets) -> FloatArray:
         bottom, top = np.where(value > 0, bottom, logit), np.where(value > 0, logit, top)
         step = np.divide(value, slope, out=np.full(logit.shape, np.inf), where=slope > 0)
         newton = logit - step
-        # Close to the zero the sign of the derivative is rounding, and must not send the search away.
+        # Close to the zero the sign of the derivative is rounding.
         is_found = np.abs(step) <= SMALLEST_STEP
         logit = np.where(is_found | ((newton > bottom) & (newton < top)), newton, (bottom + top) / 2)
         found.flat[places] = logit.ravel()
@@ -183,10 +178,10 @@ def _find_logits(line: _Line, bets: _Bets) -> FloatArray:
 
 
 def _guess_logits(line: _Line, bets: _Bets) -> FloatArray:
-    """Returns logits close to the zero of the derivative; NaN where a rate is NaN.
+    """Logits close to the derivative's zero; NaN where a rate is NaN.
 
-    Multiplied by all its denominators, the derivative is a cubic polynomial of b. It has three real roots, of which the middle one lies
-    between the ends of the line. Near the ends this root has few exact digits, so it is only a guess.
+    Times its denominators, the derivative is a cubic polynomial of b, whose middle real root lies between the ends. Near these it has few
+    exact digits.
     """
     slope, slack = line.slope, line.slack
     share_a, share_b = bets.n_a / (bets.n_a + bets.n_b), bets.n_b / (bets.n_a + bets.n_b)
@@ -202,7 +197,7 @@ def _guess_logits(line: _Line, bets: _Bets) -> FloatArray:
 
 
 def _derive(line: _Line, bets: _Bets, at_a: PreciseRate, at_b: PreciseRate) -> tuple[FloatArray, FloatArray]:
-    """Returns the derivative of the sum of n · KL(rate, at) along the line, and the derivative of that by the logit."""
+    """Derivative of the sum of n · KL(rate, at) along the line, and its derivative by the logit."""
     by_logit = (at_b.rate - line.b) * (at_b.rest - line.rest_b) / (line.high - line.low)
     value = line.slope * bets.n_a * _slope_of_entropy(bets.a, at_a) + bets.n_b * _slope_of_entropy(bets.b, at_b)
     curve = line.slope**2 * bets.n_a * _curve_of_entropy(bets.a, at_a) + bets.n_b * _curve_of_entropy(bets.b, at_b)
@@ -210,24 +205,24 @@ def _derive(line: _Line, bets: _Bets, at_a: PreciseRate, at_b: PreciseRate) -> t
 
 
 def _curve_of_entropy(rate: FloatArray, at: PreciseRate) -> FloatArray:
-    """Returns the second derivative of KL(rate, at) by `at`."""
+    """Second derivative of KL(rate, at) by `at`."""
     return np.asarray(rate / at.rate**2 + (1 - rate) / at.rest**2)
 
 
 def _slope_of_entropy(rate: FloatArray, at: PreciseRate) -> FloatArray:
-    """Returns the derivative of KL(rate, at) by `at`."""
+    """Derivative of KL(rate, at) by `at`."""
     difference = np.where(rate < 0.5, at.rate - rate, (1 - rate) - at.rest)  # noqa: PLR2004 - of both forms the one with more digits
     return np.asarray(difference / (at.rate * at.rest))
 
 
 def _project_on_ratio(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray) -> tuple[PreciseRate, PreciseRate]:
-    """Returns the projection on a = slope · b. The side whose rate is the larger on the line is computed first, the other from it."""
+    """Projection on a = slope · b; the side with the larger rate is computed first."""
     is_steep = slope > 1
     if not is_steep.any():
         return _project_below(slope, a, b, n_a, n_b)
     if is_steep.all():
         return _project_below(1 / slope, b, a, n_b, n_a)[::-1]
-    # Several lines [G] have rates [H, 1], which stay that small if each kind of line has arrays of its own.
+    # Several lines [G] have rates [H, 1]; separate arrays by kind keep that size.
     flat, steep = _project_below(slope[~is_steep], a, b, n_a, n_b), _project_below(1 / slope[is_steep], b, a, n_b, n_a)[::-1]
     found = []
     for of_flat, of_steep in zip(flat, steep, strict=True):
@@ -239,10 +234,10 @@ def _project_on_ratio(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: Floa
 
 
 def _project_below(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray) -> tuple[PreciseRate, PreciseRate]:
-    """Returns the projection on a = slope · b, where slope is at most 1: the smaller root of slope · N · b² - middle · b + sums."""
+    """Projection on a = slope · b, slope at most 1: the smaller root of slope · N · b² - middle · b + sums."""
     total, sums = n_a + n_b, n_a * a + n_b * b
     middle = n_a * (slope + a) + n_b * (1 + slope * b)
-    # The same equation, solved for 1 - b: here the root is of a sum of terms that are not negative, so no digits cancel.
+    # Solved for 1 - b: a sum of non-negative terms, so no digits cancel.
     rest_middle = n_a * (slope - a) + n_b * (2 * slope - 1 - slope * b)
     rest_sums = n_b * (1 - slope) * (1 - b)
     root = np.sqrt(rest_middle**2 + 4 * slope * total * rest_sums)
@@ -253,7 +248,6 @@ def _project_below(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatAr
 
 
 def _estimate_reference(hours: Hours) -> FloatArray:
-    """Returns the reference group's rate [H] before each hour; NaN while too few records are known."""
     records = sum_before(hours.reference.records, RATE_HOURS)
     rates = (sum_before(hours.reference.favourable, RATE_HOURS) + 0.5) / (records + 1)
     return np.where(records < MIN_RECENT_REFERENCE_RECORDS, np.nan, np.clip(rates, SMALLEST_RATE, 1 - SMALLEST_RATE))

@@ -16,18 +16,18 @@ DIFFERENCES = np.linspace(-1.0, 1.0, 201)[1:-1]
 GRIDS = {Scale.RATIO: RATIOS, Scale.DIFFERENCE: DIFFERENCES}
 MIN_REFERENCE_RECORDS = 50
 MIN_MONITORED_RECORDS = 20
-"""Min records in all hours before an hour, on each side; with fewer the hour says nothing."""
+"""Min earlier records on each side; with fewer the hour says nothing."""
 
 MOST_ROWS = 100
-"""Max hours that are weighed against the whole grid at once: arrays of more leave the processor's cache, and take five times as long."""
+"""Max hours weighed against the grid at once: larger arrays leave the processor's cache and take five times as long."""
 
 
 @dataclass(slots=True, eq=False)
 class RunningInterval:
-    """State of an interval after the hours of a chapter so far.
+    """State of an interval in a chapter.
 
-    `counts` [4] are the favourable and all records of the monitored side, then of the reference. `below` and `above` [G] are the evidence
-    that the figure is below, and above, each value of the grid.
+    `counts` [4]: favourable and all records of the monitored side, then the reference. `below` and `above` [G]: evidence that the figure is
+    below, and above, each value of the grid.
     """
 
     scale: Scale
@@ -37,49 +37,49 @@ class RunningInterval:
 
     @classmethod
     def empty(cls, scale: Scale) -> "RunningInterval":
-        """Returns the state at the start of a chapter."""
+        """State at the start of a chapter."""
         size = len(GRIDS[scale])
         return cls(scale, np.zeros(4), np.zeros(size), np.zeros(size))
 
     @property
     def records(self) -> tuple[int, int]:
-        """Returns the monitored and the reference's records."""
+        """Monitored and reference records."""
         return round(self.counts[1]), round(self.counts[3])
 
     def ends(self) -> tuple[float | None, float | None]:
-        """Returns both ends; None for an open end."""
+        """Both ends; None if open."""
         lower, upper = (float(end[0]) for end in _find_ends(self.below[None], self.above[None], self.scale))
         return (None if math.isnan(lower) else lower, None if math.isnan(upper) else upper)
 
 
 def add_hours(intervals: Sequence[RunningInterval], hours: Sequence[Hours]) -> None:
-    """Adds the next hours of its chapter to each of several intervals of one scale, all of them weighed together."""
+    """Adds the next hours of its chapter to each interval; one scale."""
     counts = [np.column_stack(_parts(one)) for one in hours]
     weighed = _weigh([one.counts for one in intervals], counts, hours, intervals[0].scale) if intervals else []
     for interval, own, (below, above) in zip(intervals, counts, weighed, strict=True):
-        # One hour after the other, as in `follow_interval`: the same sums to the last digit.
+        # Hour by hour as in `follow_interval`: the same sums to the last digit.
         interval.below = _add_rows(interval.below, below)
         interval.above = _add_rows(interval.above, above)
         interval.counts = _add_rows(interval.counts, own)
 
 
 def _add_rows(start: FloatArray, rows: FloatArray) -> FloatArray:
-    """Returns `start` [G] plus each of the rows [H, G], in their order."""
+    """`start` [G] plus each of the rows [H, G], in their order."""
     return start + rows[0] if len(rows) == 1 else np.asarray(np.add.reduce(np.vstack([start, rows]), axis=0))
 
 
 def follow_interval(hours: Hours, scale: Scale) -> tuple[FloatArray, FloatArray]:
-    """Returns both ends [H] of the interval after each hour of a chapter; NaN for an open end.
+    """Both ends [H] after each hour of a chapter; NaN for an open end.
 
-    With 95 % probability it contains the figure after every hour at once, if the figure does not change. If it changes, the lower end is
-    at most the highest and the upper end at least the lowest hourly figure, and a lower end above the upper one says that it changed.
+    With 95 % probability they contain an unchanged figure after every hour at once. If it changes, the lower end is at most the highest and
+    the upper end at least the lowest hourly figure; a lower end above the upper one shows a change.
     """
     ((below, above),) = _weigh([np.zeros(4)], [np.column_stack(_parts(hours))], [hours], scale)
     return _find_ends(np.cumsum(below, axis=0), np.cumsum(above, axis=0), scale)
 
 
 def find_crossings(below: FloatArray, above: FloatArray, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Returns both ends [H]: the outermost values that are not refuted, each moved outwards by one step; NaN at an end of the grid."""
+    """Both ends [H]: the outermost values not refuted, each moved outwards by one step; NaN at an end of the grid."""
     limit, size = math.log(2 / ALPHA), len(grid)
     last = size - 1 - np.argmax((below < limit)[:, ::-1], axis=1)
     first = np.argmax(above < limit, axis=1)
@@ -95,16 +95,16 @@ def _find_ends(below: FloatArray, above: FloatArray, scale: Scale) -> tuple[Floa
 def _weigh(
     before: Sequence[FloatArray], counts: Sequence[FloatArray], series: Sequence[Hours], scale: Scale
 ) -> list[tuple[FloatArray, FloatArray]]:
-    """Returns for each series each hour's evidence [H, G] that the figure is below, and above, each value of the grid.
+    """Each hour's evidence [H, G] that the figure is below, and above, each value of the grid, per series.
 
-    `counts` [H, 4] are those of each series, `before` [4] those of the hours before it.
+    `counts` [H, 4] are its own, `before` [4] those of earlier hours.
     """
     grid, sizes = GRIDS[scale], [len(hours) for hours in series]
     together = join_hours(series)
-    # The sum over the earlier hours alone, so that the rates are chosen before the hour.
+    # Earlier hours only, so that the rates are chosen before the hour.
     earlier = np.concatenate(
         [
-            # A series without hours has no row either: that of a figure whose alarm is in the last hour of the others.
+            # A series may have no hours: of a figure whose alarm is in the last hour of the others.
             start[None] if len(own) == 1 else np.add.accumulate(np.vstack([start, own[:-1]]), axis=0)[: len(own)]
             for start, own in zip(before, counts, strict=True)
         ]

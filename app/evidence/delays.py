@@ -1,4 +1,4 @@
-"""Hours and records until an unfairness is found with a given probability, from simulated detectors."""
+"""Hours and records until an unfairness is found with a given probability, by simulation."""
 
 import math
 from dataclasses import dataclass
@@ -14,23 +14,23 @@ RUNS = 1_000
 """Simulated detectors."""
 
 MAX_HOURS = 17_520
-"""Hours that are simulated, two years. A delay that is longer is not shown."""
+"""Max simulated hours, two years."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Hours from the change to the alarm that are enough with the given probability, and the mean records of both sides in them."""
+    """Hours from the change to the alarm that are enough with the given probability, and the mean records in them."""
 
     hours: int
     records: int
 
 
 def simulate_delay(limit: Limit, traffic: Traffic, monitored_rate: float, threshold: float, *, probability: float = 0.9) -> Delay | None:
-    """Returns the delay within which a detector raises its alarm with that probability, at such rates and such mean traffic.
+    """Delay until the alarm with that probability; None beyond MAX_HOURS.
 
-    None where it takes more than MAX_HOURS. The hours' records are Poisson numbers; before the change the reference rate was the same.
+    Records are Poisson numbers; the reference rate does not change.
     """
-    # Half of ln A is what the best start needs: with so little growth the simulation would only run to its end.
+    # The best start needs half of ln A: with less growth the simulation would only run to its end.
     if expect_growth(limit.inside, traffic, monitored_rate) * MAX_HOURS < math.log(threshold) / 2:
         return None
     rng = np.random.default_rng(0)
@@ -45,7 +45,7 @@ def simulate_delay(limit: Limit, traffic: Traffic, monitored_rate: float, thresh
         reference = np.clip(rates, SMALLEST_RATE, 1 - SMALLEST_RATE)
         counts = [rng.poisson(mean, RUNS) for mean in (traffic.monitored, traffic.reference)]
         favourable = [rng.binomial(count, rate) for count, rate in zip(counts, (monitored_rate, traffic.rate), strict=True)]
-        # Each run is passed as one of the hours: none of them sees the others.
+        # Each run is passed as an hour: none sees the others.
         runs = Hours(*(Side(part.astype(np.float64), count.astype(np.float64)) for part, count in zip(favourable, counts, strict=True)))
         logs = log_e_values(runs, limit.inside, limit.bet_outside(reference), reference[:, None])
         is_skipped = np.isnan(logs)

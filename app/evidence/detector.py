@@ -13,10 +13,10 @@ ROUNDING = 1e-9
 
 @dataclass(slots=True)
 class Detector:
-    """State after the hours so far: for each alternative, evidence summed over all starts, and that of the best start, as logarithms.
+    """Per alternative, evidence summed over all starts and of the best start, as logarithms.
 
-    The alarm threshold A bounds false alarms: in any H hours from the start their chance is at most H / A, as long as the claim holds
-    in every hour. Source: Shin, Ramdas and Rinaldo, E-detectors.
+    In H hours the chance of a false alarm is at most H / A for the threshold A, if the claim holds in every hour. Source: Shin, Ramdas and
+    Rinaldo, E-detectors.
     """
 
     alternatives: int
@@ -33,43 +33,42 @@ class Detector:
         self.bests = [-math.inf] * self.alternatives
 
     def add(self, log_e_values: Sequence[float]) -> None:
-        """Adds an hour: ln E of each alternative, NaN where it is skipped."""
+        """Adds an hour: ln E of each alternative, NaN where skipped."""
         sums, bests = self.sums, self.bests
         for number, log_e in enumerate(log_e_values):
-            if not isnan(log_e):  # a skipped hour changes nothing, not even by the 1 that each hour adds to the sum
+            if not isnan(log_e):  # a skipped hour must not even add 1 to the sum
                 total, best = sums[number], bests[number]
                 sums[number] = log_e + (total + log1p(exp(-total)) if total > 0 else log1p(exp(total)))
                 bests[number] = log_e + (best if best > 0 else 0.0)
 
     @property
     def log_best(self) -> float:
-        """Ln Q: the mean of the best starts."""
+        """Ln Q: mean of the best starts."""
         return log_mean(self.bests)
 
     def alarms(self, log_threshold: float) -> bool:
-        """Returns whether the evidence reaches the threshold, given as ln A.
+        """Whether the evidence reaches the threshold, as ln A.
 
-        The sum alone grows by 1 in an hour that says nothing, so enough such hours would raise an alarm. So the best single start
-        must reach the square root of the threshold as well.
+        The sum grows by 1 even in an hour that says nothing, so the best start must reach the root of the threshold as well.
         """
         return mean_reaches(self.sums, log_threshold) and self.is_doubtful(log_threshold)
 
     def is_doubtful(self, log_threshold: float) -> bool:
-        """Returns whether the best single start reaches the square root of the threshold."""
+        """Whether the best start reaches the root of the threshold."""
         return mean_reaches(self.bests, log_threshold / 2)
 
 
 def mean_reaches(logs: Sequence[float], level: float) -> bool:
-    """Returns whether `log_mean` of the numbers is at least `level`."""
+    """Whether `log_mean` of the numbers is at least `level`."""
     largest = max(logs) if logs else -math.inf
-    # A mean lies between the largest number and its share of the sum, and most hours end here: to compare costs a tenth of the logarithms.
+    # Most hours end here, at a tenth of the cost of the logarithms: a mean lies between the largest number and its share of the sum.
     if not largest >= level:
         return False
     return largest >= level + math.log(len(logs)) + ROUNDING or log_mean(logs) >= level
 
 
 def log_mean(logs: Sequence[float]) -> float:
-    """Returns ln of the mean of the numbers with these logarithms."""
+    """Ln of the mean of numbers given as logarithms."""
     largest = max(logs, default=-math.inf)
     if largest == -math.inf:
         return -math.inf

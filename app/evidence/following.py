@@ -1,6 +1,6 @@
 """Life of a comparison over the hours: watched, unfair since, fair again since, shown fair since.
 
-A chapter begins with the first hour, after each alarm, and after each end of an alarm; it lasts until the next one begins.
+A chapter begins with the first hour, after each alarm, and after each end of an alarm.
 """
 
 import math
@@ -22,10 +22,10 @@ _LOG_YEAR = math.log(HOURS_OF_A_YEAR)
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One time of unfairness: the hour of the alarm, the onset, and ln of the evidence (ln Q of the detector) at the alarm.
+    """One time of unfairness: hour of the alarm, onset, and ln Q at the alarm.
 
-    `resolved` is the hour in which its end was found, `fair_since` the onset of that end; both are None while the episode is open.
-    `closed` is the first hour after a person closed it.
+    `resolved` is the hour in which its end was found, `fair_since` its onset; None while open. `closed` is the first hour after a person
+    closed it.
     """
 
     alarm: int
@@ -37,18 +37,16 @@ class Episode:
 
     @property
     def is_open(self) -> bool:
-        """Returns whether it has not ended."""
+        """Whether it has not ended."""
         return self.resolved is None and self.closed is None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Followed:
-    """Result of following one comparison from its first hour to its last.
+    """Comparison followed over its hours.
 
-    `log_evidence` [H] is ln of the evidence of unfairness after each hour (ln Q of the detector), at least 0; while an episode is open it
-    stays at the evidence of its alarm. `log_fairness` [H] is ln of the evidence against unfairness, at least 0. `log_threshold` is ln A
-    of the alarm. `shown_fair` [H] says whether the comparison is shown fair at the end of the hour. `shown_since` is the hour since which
-    it is so at the end of the last hour; None if it is not.
+    `log_evidence` [H] is ln Q, at least 0, while an episode is open that of its alarm; `log_fairness` [H] against unfairness, at least 0;
+    `log_threshold` ln A of the alarm. `shown_since` is the hour since which it is shown fair at the end; else None.
     """
 
     episodes: tuple[Episode, ...]
@@ -60,12 +58,12 @@ class Followed:
 
     @property
     def open_episode(self) -> Episode | None:
-        """The episode that has not ended; None if there is none."""
+        """Episode that has not ended."""
         return self.episodes[-1] if self.episodes and self.episodes[-1].is_open else None
 
     @property
     def chapter(self) -> int:
-        """The first hour of the present chapter: the one after the last alarm, or after the end of that alarm."""
+        """First hour of the present chapter."""
         if not self.episodes:
             return 0
         last = self.episodes[-1]
@@ -75,14 +73,13 @@ class Followed:
 
 
 FindOnset: TypeAlias = Callable[[int, int, bool], Onset]
-"""Finds the onset between two hours, the second one excluded; the flag says whether the figure left its limits or came back."""
+"""Finds the onset between two hours, the second excluded; the flag says whether the figure left its limits or came back."""
 
 
 class WeighedHour(NamedTuple):
-    """One hour as a follower reads it: its number, its calendar month, ln E of each alternative against either claim, and ln A.
+    """One hour: number, calendar month counted without gaps, ln E of each alternative against either claim (NaN if skipped), ln A.
 
-    Months are counted without gaps: the next one is 1 more. NaN is a skipped hour. `is_closed` says that a person closed the alarm between
-    the hour before and this one.
+    `is_closed`: a person closed the alarm between the hour before and this one.
     """
 
     hour: int
@@ -95,7 +92,7 @@ class WeighedHour(NamedTuple):
 
 @dataclass(slots=True)
 class Follower:
-    """State of a comparison after the hours so far. Pass hours of one model revision and one monitor version only, in their order.
+    """State of a comparison. Pass hours of one model revision and one monitor version only, in order.
 
     `chapter` is the first hour of the present chapter, `log_threshold` ln A of the last hour.
     """
@@ -109,12 +106,12 @@ class Follower:
 
     @classmethod
     def starting(cls, hour: int, unfair: int, fair: int) -> "Follower":
-        """Returns the state before the first hour, for so many alternatives on either side of the limit."""
+        """State before the first hour, for so many alternatives on either side of the limit."""
         return cls(Detector(unfair), Detector(fair), FairnessProof(fair), hour)
 
     @property
     def open_episode(self) -> Episode | None:
-        """The episode that has not ended; None if there is none."""
+        """Episode that has not ended."""
         return self.episodes[-1] if self.episodes and self.episodes[-1].is_open else None
 
     @property
@@ -143,7 +140,7 @@ class Follower:
                 self.watching.restart()
                 self.proof.restart()
             return
-        # This detector gets no hours while an episode is open, and starts again from nothing at its end.
+        # This detector gets no hours while an episode is open, and starts from nothing at its end.
         self.watching.add(weighed.unfair)
         if self.watching.alarms(weighed.log_threshold):
             since = find(self.chapter, hour + 1, True)
@@ -155,10 +152,7 @@ class Follower:
             self.proof.add(weighed.fair, hour, weighed.month, is_doubted=self.watching.is_doubtful(weighed.log_threshold))
 
     def close(self, hour: int) -> None:
-        """Ends the open episode, because a person closed it, and forgets all evidence from before the hour.
-
-        A second call for the same hour changes nothing.
-        """
+        """Ends the open episode and forgets all evidence before the hour; calling twice changes nothing."""
         opened = self.open_episode
         if opened is not None:
             self.episodes[-1] = replace(opened, closed=hour)
@@ -177,16 +171,11 @@ def follow(
     past: Past | None = None,
     budget_hours: float = HOURS_OF_A_YEAR,
 ) -> Followed:
-    """Follows a comparison over its hours. Pass hours of one model revision and one monitor version only.
+    """Follows a comparison over hours of one model revision and one monitor version.
 
-    Args:
-        hours: Its hours.
-        limit: The limit that is watched.
-        comparisons: Comparisons that share the budget of false alarms; a figure with two limits counts as two.
-        months: For each hour the number of its calendar month, counted without gaps: the next month is 1 more. Evidence against
-            unfairness starts again each month.
-        past: Knowledge before each hour, where it reaches back to hours before the first one; absent: that of `hours`.
-        budget_hours: Hours in which all comparisons together raise at most one false alarm on average.
+    `comparisons` share the budget of false alarms, a figure with two limits counting as two: at most one in `budget_hours` on average.
+    `months` are calendar months per hour, counted without gaps: evidence against unfairness starts again in each. `past` may reach back
+    before the first hour; absent: that of `hours`.
     """
     log_threshold = math.log(budget_hours * comparisons)
     unfair, fair = weigh_against_fairness(hours, limit, past), weigh_against_unfairness(hours, limit, past)
@@ -201,7 +190,7 @@ def follow(
 
 
 def record_life(follower: Follower, weighed: Sequence[WeighedHour], find: FindOnset, log_threshold: float) -> Followed:
-    """Adds the hours to the follower, and returns its evidence after each of them. `log_threshold` is that of the last hour."""
+    """Adds the hours to the follower; evidence after each. `log_threshold` is the last hour's."""
     log_evidence, log_fairness, shown = np.zeros(len(weighed)), np.zeros(len(weighed)), []
     for place, hour in enumerate(weighed):
         is_open = follower.open_episode is not None and not hour.is_closed

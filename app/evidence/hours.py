@@ -11,9 +11,9 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:
-    """One group, hour by hour: its `records` [H], and how many of them are `favourable` [H]. Both may be sums of weights up to 1.
+    """One group's `records` [H] and how many are `favourable` [H]; both may be sums of weights up to 1.
 
-    Parts of sides that were checked `are_checked`, too: to check the arrays of a single hour takes longer than to use them.
+    Parts of checked sides `are_checked`: checking a single hour takes longer than using it.
     """
 
     favourable: FloatArray
@@ -31,9 +31,9 @@ class Side:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hours:
-    """Successive hours of one comparison, without gaps: an hour without records has zeros.
+    """Successive hours without gaps; an hour without records has zeros.
 
-    Each hour holds its own records only, and each record is in one hour only. Records that top up a window do not count again.
+    Each record is in one hour only; records that top up a window do not count again.
     """
 
     monitored: Side
@@ -47,14 +47,14 @@ class Hours:
         return len(self.monitored.records)
 
     def between(self, start: int, end: int) -> "Hours":
-        """Returns the hours from `start` up to, not including, `end`."""
+        """Hours from `start` to `end`, exclusive."""
         return Hours(
             *(Side(side.favourable[start:end], side.records[start:end], are_checked=True) for side in (self.monitored, self.reference))
         )
 
 
 def join_hours(several: Sequence[Hours]) -> Hours:
-    """Returns the hours of all series, one after the other."""
+    """Hours of all series, one after the other."""
 
     def join(sides: list[Side]) -> Side:
         return Side(np.concatenate([side.favourable for side in sides]), np.concatenate([side.records for side in sides]), are_checked=True)
@@ -63,7 +63,7 @@ def join_hours(several: Sequence[Hours]) -> Hours:
 
 
 def sum_before(values: FloatArray, hours: int) -> FloatArray:
-    """Returns for each hour the sum over the `hours` before it, or over fewer at the start; the hour itself is left out."""
+    """For each hour the sum over the `hours` before it, fewer at the start."""
     sums = np.concatenate([[0.0], np.cumsum(values)])
     ends = np.arange(len(values))
     return np.asarray(sums[ends] - sums[np.maximum(ends - hours, 0)])

@@ -16,11 +16,10 @@ DIFFERENCE_STEPS = (0.01, 0.03, 0.07, 0.15, 0.3)
 INSIDE_LOWER = (1.025, 1.0625, 1.125, 1.25)
 INSIDE_UPPER = (0.975, 0.9, 0.85, 0.8)
 INSIDE_STEPS = (0.01, 0.03, 0.07, 0.15)
-"""Alternatives inside a limit, for bets against the claim that it is exceeded: inside a lower and an upper limit of a ratio, as multiples
-of it, and inside a limit of a difference, as distances from it."""
+"""Alternatives inside a limit: inside a lower and an upper limit of a ratio as multiples of it, of a difference as distances from it."""
 
 SMALLEST_RATE = 1e-4
-"""Rates that are bet on keep this distance from 0 and 1, so that one record cannot end all evidence."""
+"""Distance of bets from 0 and 1, so that one record cannot end all evidence."""
 
 
 class UnfairSide(StrEnum):
@@ -39,7 +38,7 @@ class Scale(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Null:
-    """The claim, for every hour: rate of side a ≥ slope · rate of side b - slack. `monitored_first` says that a is the monitored side."""
+    """Claim for every hour: rate of a ≥ slope · rate of b - slack. `monitored_first`: a is the monitored side."""
 
     monitored_first: bool
     slope: float
@@ -48,7 +47,7 @@ class Null:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lines:
-    """The lines monitored rate = slope · reference rate - slack, one for each value [G] of a figure on a scale."""
+    """Lines monitored rate = slope · reference rate - slack, one for each value [G] of a figure."""
 
     slope: FloatArray
     slack: FloatArray
@@ -56,16 +55,16 @@ class Lines:
 
     @classmethod
     def of(cls, values: FloatArray, scale: Scale) -> "Lines":
-        """Returns the line of each value: ratios, or differences."""
+        """Line of each ratio or difference."""
         is_ratio = scale is Scale.RATIO
         return cls(values if is_ratio else np.ones(len(values)), np.zeros(len(values)) if is_ratio else -values)
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One limit of one figure. A figure with a lower and an upper limit has two.
+    """One limit of a figure; a figure with a lower and an upper limit has two.
 
-    `other` is the limit on the other side, if there is one: claims of fairness must not bet on rates beyond it.
+    `other` is the opposite limit, if any: bets on fairness must not go beyond it.
     """
 
     scale: Scale
@@ -81,7 +80,7 @@ class Limit:
 
     @property
     def inside(self) -> Null:
-        """The claim that the comparison is inside the limit. Evidence against it says `unfair`."""
+        """Claim of being inside the limit; evidence against it says `unfair`."""
         below = self.direction is UnfairSide.BELOW
         if self.scale is Scale.RATIO:
             return Null(below, self.value if below else 1 / self.value)
@@ -89,7 +88,7 @@ class Limit:
 
     @property
     def outside(self) -> Null:
-        """The claim that the comparison is at the limit or beyond it. Evidence against it says `shown fair`."""
+        """Claim of being at or beyond the limit; evidence against it says `shown fair`."""
         below = self.direction is UnfairSide.BELOW
         if self.scale is Scale.RATIO:
             return Null(not below, 1 / self.value if below else self.value)
@@ -97,16 +96,16 @@ class Limit:
 
     @property
     def bets_outside(self) -> int:
-        """Number of alternatives outside the limit."""
+        """Alternatives outside the limit."""
         return len(RATIO_FACTORS if self.scale is Scale.RATIO else DIFFERENCE_STEPS)
 
     @property
     def bets_inside(self) -> int:
-        """Number of alternatives inside both limits."""
+        """Alternatives inside both limits."""
         return len(self._figures_inside())
 
     def bet_outside(self, reference: FloatArray) -> FloatArray:
-        """Returns monitored rates [H, A] outside the limit for reference rates [H]; NaN where there is no such rate."""
+        """Monitored rates [H, A] outside the limit for reference rates [H]; NaN where there is none."""
         rates = reference[:, None]
         if self.scale is Scale.DIFFERENCE:
             steps = np.array(DIFFERENCE_STEPS)
@@ -118,7 +117,7 @@ class Limit:
         return np.where(at_limit < 1, _clip(bets), np.nan)
 
     def bet_inside(self, reference: FloatArray) -> FloatArray:
-        """Returns monitored rates [H, A] inside the limit, and inside the other one, for reference rates [H]."""
+        """Monitored rates [H, A] inside both limits, for reference rates [H]."""
         figures, rates = self._figures_inside(), reference[:, None]
         return _clip(rates * figures if self.scale is Scale.RATIO else rates + figures)
 

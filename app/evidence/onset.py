@@ -14,12 +14,12 @@ ONSET_HOURS = 720
 RATIOS = np.geomspace(0.2, 2.0, 93)
 DIFFERENCES = np.linspace(-0.6, 0.6, 97)
 TOLERANCE = 3.0
-"""Hours whose log-likelihood is within this of the best one are in the range."""
+"""Distance from the best log-likelihood of hours in the range."""
 
 
 @dataclass(frozen=True, slots=True)
 class Onset:
-    """Most likely first hour, and the range of hours that are nearly as likely, both ends included."""
+    """Most likely first hour, and the range of hours nearly as likely, both ends included."""
 
     hour: int
     earliest: int
@@ -27,13 +27,13 @@ class Onset:
 
 
 def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool) -> Onset:
-    """Returns the hour from `start` to `end` (exclusive) at which the figure most likely left the limits if `leaves`, else came back."""
+    """Hour from `start` to `end` (exclusive) at which the figure most likely left the limits if `leaves`, else came back."""
     first = max(start, end - ONSET_HOURS)
     likelihoods = _log_likelihoods(hours.between(first, end), limit.scale)
     grid = RATIOS if limit.scale is Scale.RATIO else DIFFERENCES
     outside = grid < limit.value if limit.direction is UnfairSide.BELOW else grid > limit.value
     before, after = (likelihoods[:, side] for side in ((~outside, outside) if leaves else (outside, ~outside)))
-    # Position k: the hours before k are on one side of the limit, those from k on are on the other.
+    # Position k: hours before k are on one side of the limit, those from k on the other.
     up_to = np.vstack([np.zeros(before.shape[1]), np.cumsum(before, axis=0)])[:-1].max(axis=1)
     from_on = np.cumsum(after[::-1], axis=0)[::-1].max(axis=1)
     scores = up_to + from_on
@@ -42,7 +42,7 @@ def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool
 
 
 def _log_likelihoods(hours: Hours, scale: Scale) -> FloatArray:
-    """Returns the log-likelihood [H, R] of each hour if the figure has each value of the grid, relative to the best rates."""
+    """Log-likelihood [H, R] of each value of the grid, relative to the best rates."""
     lines = Lines.of(RATIOS if scale is Scale.RATIO else DIFFERENCES, scale)
     sides = (hours.monitored, hours.reference)
     seen = (hours.monitored.records > 0) & (hours.reference.records > 0)

@@ -18,7 +18,7 @@ STAKES = np.array([0.05, 0.1, 0.2, 0.4, 0.7])
 class PairedHours:
     """Kinds of records [K] and how many [H, K] of each an hour has.
 
-    `monitored` [K] is the record's outcome, between 0 and 1, with the monitored value, `reference` [K] with the reference values.
+    `monitored` [K] and `reference` [K] are the record's outcomes, 0 to 1, with these values.
     """
 
     monitored: FloatArray
@@ -29,21 +29,20 @@ class PairedHours:
         return len(self.records)
 
     def sums(self) -> Hours:
-        """Returns each hour's sums of the outcomes, over the same records on both sides.
+        """Sums of the outcomes, over the same records on both sides.
 
-        The result reads as if the sides were different records. The two outcomes of one record are alike, so their difference varies less
-        than that of two records: the range of an onset found from these sums may be too wide, never too narrow.
+        They read as different records, but vary less: an onset's range from them may be too wide, never too narrow.
         """
         records = self.records.sum(axis=1)
         return Hours(*(Side(np.minimum(self.records @ figures, records), records) for figures in (self.monitored, self.reference)))
 
 
 Kind = tuple[float, float, int]
-"""Outcome of a record with the monitored value, and with the reference values, and how many records of an hour have both."""
+"""Outcome with the monitored value, with the reference values, and the number of such records."""
 
 
 def pair_hours(kinds: Sequence[Sequence[Kind]]) -> PairedHours:
-    """Returns the hours of these kinds of records, one list an hour."""
+    """Hours of these kinds, one list an hour."""
     places: dict[tuple[float, float], int] = {}
     for hour in kinds:
         for monitored, reference, _ in hour:
@@ -57,14 +56,14 @@ def pair_hours(kinds: Sequence[Sequence[Kind]]) -> PairedHours:
 
 
 def weigh_pairs_against_fairness(hours: PairedHours, limit: float, direction: UnfairSide) -> FloatArray:
-    """Returns ln E [H, A] against the claim that the balanced ratio is inside the limit."""
+    """Ln E [H, A] against a balanced ratio inside the limit."""
     if direction is UnfairSide.BELOW:
         return _bet(hours.records, limit * hours.reference - hours.monitored)
     return _bet(hours.records, hours.monitored / limit - hours.reference)
 
 
 def weigh_pairs_against_unfairness(hours: PairedHours, limit: float, direction: UnfairSide) -> FloatArray:
-    """Returns ln E [H, A] against the claim that the balanced ratio is at the limit or beyond it."""
+    """Ln E [H, A] against a balanced ratio at the limit or beyond."""
     if direction is UnfairSide.BELOW:
         return _bet(hours.records, hours.monitored / limit - hours.reference)
     return _bet(hours.records, hours.reference * limit - hours.monitored)
@@ -75,9 +74,9 @@ PAIRED_RATIOS = np.geomspace(0.2, 5.0, 201)
 
 @dataclass(slots=True, eq=False)
 class RunningPairedInterval:
-    """State of the interval of a balanced ratio after the hours of a chapter so far.
+    """State of the interval of a balanced ratio in a chapter.
 
-    `below` and `above` [G, A] are ln of the evidence that the ratio is below, and above, each value of the grid, for each stake.
+    `below` and `above` [G, A] are ln of the evidence that it is below, and above, each value of the grid, for each stake.
     """
 
     below: FloatArray
@@ -85,12 +84,12 @@ class RunningPairedInterval:
 
     @classmethod
     def empty(cls) -> "RunningPairedInterval":
-        """Returns the state at the start of a chapter."""
+        """State at the start of a chapter."""
         return cls(*(np.zeros((len(PAIRED_RATIOS), len(STAKES))) for _ in range(2)))
 
     @property
     def records(self) -> None:
-        """Returns nothing: each record is compared with its own copies, and their number is not kept."""
+        """None: each record is compared with its own copies."""
         return
 
     def add(self, hours: PairedHours) -> None:
@@ -100,18 +99,18 @@ class RunningPairedInterval:
         self.above = self.above + _sum_bets(hours, hours.monitored / ratios - hours.reference)
 
     def ends(self) -> tuple[float | None, float | None]:
-        """Returns both ends; None for an open end."""
+        """Both ends; None if open."""
         below, above = ((np.logaddexp.reduce(sums, axis=1) - math.log(len(STAKES)))[None] for sums in (self.below, self.above))
         lower, upper = (float(end[0]) for end in find_crossings(below, above, PAIRED_RATIOS))
         return (None if math.isnan(lower) else lower, None if math.isnan(upper) else upper)
 
 
 def _sum_bets(hours: PairedHours, gains: FloatArray) -> FloatArray:
-    """Returns ln of the product [G, A] of 1 + stake · gain over all records, for gains [G, K]."""
+    """Ln of the product [G, A] of 1 + stake · gain over all records, for gains [G, K]."""
     return np.asarray(np.log1p(gains[:, :, None] * STAKES).transpose(0, 2, 1) @ hours.records.sum(axis=0))
 
 
 def _bet(records: FloatArray, gains: FloatArray) -> FloatArray:
-    """Returns ln of the product of 1 + stake · gain over each hour's records; NaN for an hour without records."""
+    """Ln of the product of 1 + stake · gain over each hour's records; NaN without records."""
     logs = records @ np.log1p(gains[:, None] * STAKES)
     return np.where(records.sum(axis=1, keepdims=True) > 0, logs, np.nan)

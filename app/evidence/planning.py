@@ -13,15 +13,15 @@ from .paired_bets import PairedHours, weigh_pairs_against_fairness, weigh_pairs_
 from .proofs import SHOWN_FAIR
 
 FURTHEST_HOURS = 87_600.0
-"""Max hours that are shown; a longer expectation is not shown at all."""
+"""Max hours that are shown."""
 
 MIN_STRENGTH = 20.0
-"""Threshold times growth below which the formula is too far from simulation to be shown."""
+"""Threshold times growth below which the formula is too far from simulation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Mean records of an hour on each side, and the reference group's rate."""
+    """Mean records of an hour on each side, and the reference rate."""
 
     monitored: float
     reference: float
@@ -29,11 +29,10 @@ class Traffic:
 
 
 def expect_delay_within(limit: Limit, traffic: Traffic, monitored_rate: float, threshold: float, *, probability: float) -> int | None:
-    """Returns the hours from the change within which the alarm comes with that probability.
+    """Hours from the change to the alarm with that probability, at least one.
 
-    The evidence of an hour is taken as normal, its records as Poisson numbers. Within about 25 % of `delays.simulate_delay`, which takes
-    seconds; an hour is the least. None where such a rate is inside the limit, or evidence grows too slowly for the formula, or for
-    FURTHEST_HOURS.
+    Evidence is taken as normal, records as Poisson: within about 25 % of `delays.simulate_delay`, which takes seconds. None where the rate
+    is inside the limit, or growth is too slow for the formula or FURTHEST_HOURS.
     """
     growth = expect_growth(limit.inside, traffic, monitored_rate)
     if threshold * growth < MIN_STRENGTH:
@@ -55,7 +54,7 @@ def expect_delay_within(limit: Limit, traffic: Traffic, monitored_rate: float, t
 
 @dataclass(frozen=True, slots=True)
 class EvidenceProgress:
-    """Logarithms of the threshold of the alarm, of the evidence of unfairness and of the evidence against it."""
+    """Logarithms of the alarm's threshold and of the evidence of and against unfairness."""
 
     log_threshold: float
     log_evidence: float
@@ -63,9 +62,9 @@ class EvidenceProgress:
 
 
 def expect_more_hours(limit: Limit, recent: Hours, progress: EvidenceProgress) -> int | None:
-    """Returns the expected hours until an undecided comparison is decided, if rates and traffic stay those of these hours.
+    """Hours until an undecided comparison is decided, at the rates and traffic of these hours.
 
-    None where there are no records on one side, or the rates are so close to the limit that no evidence grows.
+    None where a side has no records, or no evidence grows.
     """
     monitored, reference = (float(side.records.sum()) for side in (recent.monitored, recent.reference))
     if not len(recent) or not monitored or not reference:
@@ -77,7 +76,7 @@ def expect_more_hours(limit: Limit, recent: Hours, progress: EvidenceProgress) -
 
 
 def expect_more_paired_hours(limit: float, direction: UnfairSide, recent: PairedHours, progress: EvidenceProgress) -> int | None:
-    """Returns the same as `expect_more_hours` for a balanced ratio; the growth is that of the best stake in these hours."""
+    """`expect_more_hours` for a balanced ratio, by the best stake."""
     if not recent.records.sum():
         return None
     together = PairedHours(recent.monitored, recent.reference, recent.records.sum(axis=0, keepdims=True) / len(recent))
@@ -88,7 +87,7 @@ def expect_more_paired_hours(limit: float, direction: UnfairSide, recent: Paired
 
 
 def _hours_until(unfair: float, fair: float, progress: EvidenceProgress) -> int | None:
-    """Returns the hours until the evidence that grows by so much an hour is enough; None where none grows, or too slowly."""
+    """Hours at this growth an hour; None where none grows, or too slowly."""
     if unfair > 0:
         missing, growth = progress.log_threshold + math.log(min(unfair, 1.0)) - progress.log_evidence, unfair
     elif fair > 0:
@@ -96,12 +95,12 @@ def _hours_until(unfair: float, fair: float, progress: EvidenceProgress) -> int 
     else:
         return None
     hours = max(missing, 0.0) / growth
-    # At least one: an hour that has been counted would have decided it.
+    # At least one: a counted hour would have decided it.
     return max(1, math.ceil(hours)) if hours < FURTHEST_HOURS else None
 
 
 def expect_growth(null: Null, traffic: Traffic, monitored_rate: float) -> float:
-    """Returns the mean gain of ln E in an hour against the null; 0 where these rates are within it."""
+    """Mean gain of ln E in an hour against the null; 0 within it."""
     rates, records = (monitored_rate, traffic.rate), (traffic.monitored, traffic.reference)
     if not null.monitored_first:
         rates, records = rates[::-1], records[::-1]

@@ -1,4 +1,4 @@
-"""Evidence that a comparison is inside its limit, and how long it then counts as shown fair."""
+"""Evidence that a comparison is inside its limit, and how long it counts as shown fair."""
 
 import math
 from collections.abc import Sequence
@@ -8,19 +8,17 @@ from math import isnan
 from .detector import log_mean, mean_reaches
 
 SHOWN_FAIR = 20.0
-"""Min evidence (a factor, not a logarithm) against unfairness for a comparison to be shown fair."""
+"""Min evidence (a factor) against unfairness for being shown fair."""
 
 _LOG_SHOWN_FAIR = math.log(SHOWN_FAIR)
 
 
 @dataclass(slots=True)
 class FairnessProof:
-    """Product of the e-values against unfairness since the start of the month or chapter, and whether it has been enough.
+    """Product of the e-values against unfairness since the start of the month or chapter.
 
-    The product starts again only with a month or a chapter. Starting it again whenever there is some evidence of unfairness would give
-    it further chances to be wrong: at the limit itself twice as many months would be called fair.
-
-    `start` is the first hour of the present product, `shown` the first hour of the evidence and the month of the last proof.
+    It starts again only then: starting again at each doubt would call twice as many months fair at the limit itself. `start` is its first
+    hour, `shown` the first hour of the evidence and the month of the last proof.
     """
 
     alternatives: int
@@ -45,13 +43,13 @@ class FairnessProof:
 
     @property
     def since(self) -> int | None:
-        """The first hour of the evidence that showed the comparison fair; None if it is not shown fair now."""
+        """First hour of the evidence that shows it fair; None if it is not shown now."""
         return None if self.shown is None else self.shown[0]
 
     def add(self, log_e_values: Sequence[float], hour: int, month: int, *, is_doubted: bool) -> None:
-        """Adds an hour. The comparison stops being shown fair when `is_doubted`, or after the whole month that follows the last proof.
+        """Adds an hour. Being shown ends when `is_doubted`, or after the whole month that follows the last proof.
 
-        `is_doubted` says that there is some evidence of unfairness. While it holds, nothing is shown, but the product goes on.
+        `is_doubted`: some evidence of unfairness. Nothing is shown then, but the product goes on.
         """
         if month != self.month:
             self.month, self.start = month, None

@@ -1,4 +1,4 @@
-"""Whether an alarm that has not ended still gets new evidence."""
+"""Whether an open alarm still gets new evidence."""
 
 import math
 
@@ -9,9 +9,9 @@ from .hours import FloatArray
 from .proofs import SHOWN_FAIR
 
 QUIET_HOURS = 168
-"""Hours without new evidence after which an alarm that has not ended is marked."""
+"""Hours without new evidence after which an open alarm is marked."""
 
 
 def is_quiet(unfair: FloatArray, fair: FloatArray) -> bool:
-    """Returns whether ln E of these hours [H, A], taken alone, is evidence of less than 20 to 1 of unfairness, and against it."""
+    """Whether ln E of these hours [H, A] is evidence of less than 20 to 1 either way."""
     return all(log_mean(np.nansum(side, axis=0).tolist()) < math.log(SHOWN_FAIR) for side in (unfair, fair))

@@ -1,4 +1,4 @@
-"""State of a comparison in words; everything that shows it says the same."""
+"""State of a comparison in words."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -9,7 +9,7 @@ SINGLE_CHECKS_ALARM = (
     "Each check is judged by itself, so a rule about verdicts opens alerts on fair models, too: in simulations with 300 records an hour"
     " and the limit 0.8, a model whose true disparate impact is 0.85 is called unfair in about 4 hours of 1,000."
 )
-"""How often the rule about single checks raises a false alarm, as measured. Shown next to every such rule."""
+"""Measured frequency of false alarms of the rule about single checks."""
 
 
 class State(StrEnum):
@@ -21,10 +21,7 @@ class State(StrEnum):
 
 
 def say_state(state: State, *, since: datetime | None, more_hours: int | None, budget_hours: float, reason: str | None = None) -> str:
-    """Returns the state as people read it. `since` is aware and in UTC; `budget_hours` hold one false alarm on average.
-
-    `reason` says why nothing can be computed.
-    """
+    """State in words. `since` is aware and in UTC; `budget_hours` hold one false alarm on average."""
     if state is State.UNFAIR and since is not None:
         return f"unfair since {since:%Y-%m-%d %H:%M} (false-alarm budget {say_budget(budget_hours)})"
     if state is State.SHOWN_FAIR and since is not None:
@@ -37,7 +34,7 @@ def say_state(state: State, *, since: datetime | None, more_hours: int | None, b
 
 
 def say_budget(hours: float) -> str:
-    """Returns the hours in which one false alarm is allowed, in words."""
+    """Hours in which one false alarm is allowed, in words."""
     years = hours / HOURS_OF_A_YEAR
     if years == 1:
         return "one a year"

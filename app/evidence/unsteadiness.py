@@ -1,4 +1,4 @@
-"""How much more hours differ from each other than chance allows."""
+"""How much more hours differ than chance allows."""
 
 import numpy as np
 
@@ -8,22 +8,22 @@ UNSTEADINESS_HOURS = 168
 """Hours before an hour that are looked at."""
 
 MIN_FAVOURABLE = 3
-"""Min favourable records of each group for an hour to be compared with the last such hour before it."""
+"""Min favourable records of each group for comparing an hour with the last such hour."""
 
 LARGEST_TERM = 25.0
-"""Max contribution of one comparison of two hours, so that a single jump does not decide."""
+"""Max contribution of two hours, so that one jump does not decide."""
 
 MIN_TERMS = 24
-"""Min comparisons of two hours; with fewer the divisor is 1."""
+"""Min comparisons; with fewer the divisor is 1."""
 
 TOLERATED = 1.3
-"""Mean up to which the variation counts as chance: the divisor is then 1."""
+"""Mean up to which variation counts as chance: the divisor is 1."""
 
 
 def measure_unsteadiness(hours: Hours) -> FloatArray:
-    """Returns the divisor [H] of each hour's ln E, from the hours before it: 1, or the factor by which hours vary more than chance allows.
+    """Divisor [H] of each hour's ln E, from the hours before it: 1, or the factor by which hours vary more than chance allows.
 
-    A power below 1 of an e-value is an e-value, so a divisor that is known before the hour keeps the bound on false alarms.
+    A power below 1 of an e-value is an e-value, so a divisor known before the hour keeps the bound.
     """
     divisors = np.ones(len(hours))
     favourable = [side.favourable for side in (hours.monitored, hours.reference)]
@@ -36,12 +36,11 @@ def measure_unsteadiness(hours: Hours) -> FloatArray:
         logs += sign * np.log(counted / records)
         variances += 1 / counted - 1 / records
     terms, at = np.minimum(np.diff(logs) ** 2 / (variances[1:] + variances[:-1]), LARGEST_TERM), usable[1:]
-    # Of the hours before only: a divisor that reads its own hour would not keep the bound. Both hours of a term are among the last
-    # `UNSTEADINESS_HOURS`, so that these suffice to go on with a series.
+    # A divisor that reads its own hour would not keep the bound. Both hours of a term are among the last `UNSTEADINESS_HOURS`.
     every = np.arange(len(hours))
     start, end = np.searchsorted(usable[:-1], every - UNSTEADINESS_HOURS), np.searchsorted(at, every)
     count = np.maximum(end - start, 0)
-    # Each sum by itself: a difference of running sums would depend on where the series begins. The last 0 is there for empty ranges.
+    # Each sum by itself: running sums would depend on where the series begins. The last 0 is for empty ranges.
     bounds = np.column_stack([start, np.maximum(end, start)]).ravel()
     sums = np.add.reduceat(np.append(terms, 0.0), bounds)[::2]
     means = np.where(count > 0, sums, 0.0) / np.maximum(count, 1)
