@@ -1,6 +1,6 @@
-"""Closes an alarm because a person says so: evidence on that side of the figure begins again with the next hour that is counted.
+"""Closes an alarm because a person says so.
 
-The closing is stored as an event at its hour, and states that are computed again from the first hour go through it again.
+The closing is an event at its hour, which states that are computed again go through again.
 """
 
 from collections.abc import Sequence
@@ -20,15 +20,15 @@ from .summarising import summarise
 
 
 def close_alarms(session: Session, alert: Alert) -> None:
-    """Ends what is open on the figure of an alert of evidence, if the alert is about the present era.
+    """Ends what is open on the figure of an alert of evidence, if it is about the present era.
 
-    The caller must hold the lock on the deployment's evidence: an hour that is added at the same time would be lost.
+    The caller must hold the lock on the deployment's evidence: an hour added meanwhile would be lost.
     """
     monitor, deployment = monitor_of(session, alert.deployment_no), followed_deployment(session, alert.deployment_no)
     if monitor is None:
         return
     era = find_era(session, alert.deployment_no, deployment.model_revision)
-    # Figures of an earlier era are not followed any more, so their evidence has nothing to begin again with.
+    # Figures of an earlier era are not followed any more.
     if era is None or alert.facts.get("model_revision") != era.model_revision:
         return
     followed = FollowedEra(deployment, monitor, era)
@@ -45,7 +45,7 @@ def _close_figure(session: Session, alert: Alert, era_no: int, figure: StoredFig
     for limit, follower in zip(watched.limits, state.followers, strict=True):
         if follower.open_episode is not None:
             follower.close(number_hour(figure.until))
-            # Not the hour of the clock: hours that have ended may still wait to be counted, and they count after the closing.
+            # Not the hour of the clock: ended hours may still wait to be counted, and they count after the closing.
             closure = Closure(key=figure.key, direction=watched.direction(limit), hour=figure.until)
             add_closure(session, era_no, closure, alert_no=alert.no)
     state.begin_chapter(watched)
@@ -53,7 +53,7 @@ def _close_figure(session: Session, alert: Alert, era_no: int, figure: StoredFig
 
 
 def select_closed(closures: Sequence[Closure], watched: WatchedMetric, key: FigureKey) -> Closed:
-    """Returns the hours before which a person closed an alarm of the figure, by the direction of its limit."""
+    """Hours before which a person closed an alarm of the figure, by direction."""
     return {
         limit.direction: frozenset(
             number_hour(one.hour) for one in closures if one.key == key and one.direction is watched.direction(limit)

@@ -1,4 +1,4 @@
-"""Counts the records and labels of whole hours by group, as checks read them: every record of the hour, and each once."""
+"""Counts the records and labels of whole hours by group, each once."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ _Fetch: TypeAlias = Callable[[WindowQuery], pa.Table]
 
 @dataclass(frozen=True)
 class FollowedEra:
-    """One deployment and its monitor in one era. Hours before `starts_at` do not count for a figure that appears; None: every hour does."""
+    """A deployment and its monitor in one era. Hours before `starts_at` (if any) do not count for a figure that appears."""
 
     deployment: FollowedDeployment
     monitor: Monitor
@@ -48,29 +48,29 @@ class FollowedEra:
 
     @cached_property
     def metrics(self) -> Sequence[WatchedMetric]:
-        """The metrics that evidence is collected on."""
+        """Metrics with evidence."""
         return tuple(watched_metrics(self.monitor))
 
     @cached_property
     def definitions(self) -> Mapping[tuple[CountedPlace, str], Definition]:
-        """Definitions of the figures of each place and metric, as `evidence_figures.definition` stores it."""
+        """Definitions by place and metric, as `evidence_figures.definition` stores them."""
         return {(one.place, one.definition.metric): define_figures(self.monitor, one) for one in self.metrics}
 
     def compares(self, figure: KnownFigure) -> bool:
-        """Returns whether the monitor compares what the figure does."""
+        """Whether the monitor compares what the figure does."""
         if figure.definition is None:
             return self.era.monitor_version == self.monitor.version
         return figure.definition == self.definitions.get((figure.key.place, figure.key.metric))
 
     @property
     def horizon(self) -> timedelta:
-        """The time within which a label must follow its record."""
+        """Time within which a label must follow its record."""
         return timedelta(hours=self.monitor.evidence.label_horizon_hours)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReadRecords:
-    """Records of a span [records]: their rows, what the monitor reads in them, the number of each record's hour, and whether it counts.
+    """Records of a span [records]: rows, what the monitor reads in them, the number of each one's hour, and whether it counts.
 
     `repeats` says how many records each row is; None: one.
     """
@@ -83,7 +83,7 @@ class ReadRecords:
 
 
 def count_payload(reader: ArrowReader, followed: FollowedEra, span: Span, people: ChoosesRecords | None) -> list[CountedHour]:
-    """Returns the counts of favourable and all classified records of the span's hours, for each comparison.
+    """Favourable and all classified records of the span's hours, for each comparison.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
@@ -96,13 +96,13 @@ def count_payload(reader: ArrowReader, followed: FollowedEra, span: Span, people
 
 
 def tabulate_payload(part: ReadRecords, span: Span) -> Iterator[CountedHour]:
-    """Yields the counts of favourable and all classified records of the span's hours, for each comparison."""
+    """Yields what `count_payload` counts."""
     outcomes = part.read.outcomes
     return _tabulate(part, DataSet.PAYLOAD, span, [outcomes == Outcome.FAVOURABLE, outcomes != Outcome.UNCLASSIFIED])
 
 
 def count_labels(reader: ArrowReader, followed: FollowedEra, span: Span, people: ChoosesRecords | None) -> list[CountedHour]:
-    """Returns the counts of labels, by prediction, of the span's hours: those that `figures.DEFINITIONS` describes, in its order.
+    """Labels by prediction of the span's hours, in the order of `figures.DEFINITIONS`.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
@@ -113,7 +113,7 @@ def count_labels(reader: ArrowReader, followed: FollowedEra, span: Span, people:
 
 
 def tabulate_labels(part: ReadRecords, followed: FollowedEra, span: Span) -> Iterator[CountedHour]:
-    """Yields the counts of labels, by prediction, of the span's hours; the rows have `label` and `outcome` as JSON texts."""
+    """Yields what `count_labels` counts; the rows have `label` and `outcome` as JSON texts."""
     predicted, rule = part.read.outcomes, followed.monitor.outcomes
     found = compare_texts(part.rows["label"], part.rows["outcome"], predicted, rule=rule, problem_type=followed.deployment.problem_type)
     known = (found.actual != Outcome.UNCLASSIFIED) & (predicted != Outcome.UNCLASSIFIED)
@@ -125,10 +125,9 @@ def tabulate_labels(part: ReadRecords, followed: FollowedEra, span: Span) -> Ite
 
 
 def count_pairs(table: BalancedCells) -> Cells:
-    """Returns for each monitored group the kinds of records of a balanced table: pairs of outcomes, and how many records have each.
+    """Each monitored group's kinds of records of a balanced table: pairs of outcomes, and how many have each.
 
-    Empty if no record has a counterfactual (the model does not see the attribute), or if some records represent more than others: the bet
-    is only proved for records that count alike.
+    Empty without counterfactuals, or if some records represent more: the bet is only proved for records that count alike.
     """
     if not table.copies_classified.any() or table.has_unequal_weights:
         return []
@@ -146,7 +145,7 @@ def count_pairs(table: BalancedCells) -> Cells:
 
 
 def _read(followed: FollowedEra, fetch: _Fetch, span: Span, people: ChoosesRecords | None) -> list[ReadRecords]:
-    """Returns the records of each schema version. A version that lacks a column of the monitor is left out: its records have no group."""
+    """Records of each schema version; one without a column of the monitor is left out: its records have no group."""
     monitor, person = followed.monitor, followed.monitor.evidence.person
     names = [name for attribute in monitor.attributes for name in attribute.columns] + ([] if person is None else [person])
     found: list[ReadRecords] = []
@@ -170,17 +169,17 @@ def _read(followed: FollowedEra, fetch: _Fetch, span: Span, people: ChoosesRecor
 
 
 def _hours_of_several_rates(parts: Sequence[ReadRecords]) -> npt.NDArray[np.int64]:
-    """Returns the numbers of the hours in which records were sampled at different rates.
+    """Hours in which records were sampled at different rates.
 
-    They are no evidence: the e-value of an hour is proved for records that count alike, and one of the sample as it is would judge the
-    mixture of rates. Leaving out an hour is valid as long as the rates do not depend on outcomes.
+    They are no evidence: an hour's e-value is proved for records that count alike. Leaving out an hour is valid as long as the rates do not
+    depend on outcomes.
     """
     sampled = [part for part in parts if part.rows["sample_rate"].null_count < part.rows.num_rows]
     if not sampled:
         return np.zeros(0, dtype=np.int64)
     hours = np.concatenate([part.hours for part in parts])
     rates = np.concatenate([pc.fill_null(part.rows["sample_rate"], 1.0).to_numpy() for part in parts])
-    # The distinct pairs of an hour and a rate; an hour that is in several of them has several rates.
+    # An hour in several distinct pairs has several rates.
     pairs = np.unique(np.column_stack([hours.astype(np.float64), rates]), axis=0)
     numbers, several = np.unique(pairs[:, 0], return_counts=True)
     mixed: npt.NDArray[np.int64] = numbers[several > 1].astype(np.int64)
@@ -188,7 +187,7 @@ def _hours_of_several_rates(parts: Sequence[ReadRecords]) -> npt.NDArray[np.int6
 
 
 def number_hours(times: pa.ChunkedArray, span: Span) -> npt.NDArray[np.int64]:
-    """Returns the number of each record's hour, counted from the start of the span."""
+    """Number of each record's hour, counted from the start of the span."""
     microseconds = times.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).to_numpy()
     start = int(span.start.timestamp()) * 1_000_000
     numbers: npt.NDArray[np.int64] = (microseconds - start) // 3_600_000_000
@@ -196,7 +195,7 @@ def number_hours(times: pa.ChunkedArray, span: Span) -> npt.NDArray[np.int64]:
 
 
 def _tabulate(part: ReadRecords, data: DataSet, span: Span, columns: Sequence[Mask]) -> Iterator[CountedHour]:
-    """Yields a count for each comparison and each hour with records: how many records of each group have each of the `columns` true."""
+    """Yields, per comparison and hour with records, how many of each group have each of the `columns` true."""
     size = int((span.end - span.start) / HOUR)
     for comparison in comparisons_of(part.read.monitor):
         named, codes = part.read.compare(comparison)
@@ -216,7 +215,7 @@ def _tabulate(part: ReadRecords, data: DataSet, span: Span, columns: Sequence[Ma
 
 
 def merge_hours(parts: Iterable[Iterable[CountedHour]]) -> list[CountedHour]:
-    """Returns the counts of several parts, added up: a group of one part is that of the same label and role in another."""
+    """Counts of several parts added up, groups aligned by label and role."""
     merged: dict[tuple[CountedPlace, datetime], dict[tuple[str, str], list[int]]] = {}
     for part in parts:
         for one in part:

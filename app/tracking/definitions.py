@@ -1,4 +1,4 @@
-"""Definitions of figures of the evidence: a figure whose definition a new version of the monitor keeps goes on with its evidence."""
+"""A figure whose definition a new version of the monitor keeps goes on with its evidence."""
 
 from dataclasses import asdict
 from typing import Any
@@ -11,7 +11,7 @@ Definition = dict[str, Any]
 
 
 def define_figures(monitor: Monitor, watched: WatchedMetric) -> Definition:
-    """Returns as JSON what the figures of a metric compare, each with the group that it is about.
+    """JSON of what a metric's figures compare, each with its group.
 
     Labels name values within one attribute, so the group's label and this are the whole definition.
     """
@@ -33,7 +33,6 @@ def _define_attribute(attribute: MonitoredAttribute) -> Definition:
     definition: Definition = {"feature": attribute.feature}
     if attribute.rule is not None:
         return definition | {"rule": encode_rule(attribute.rule)}
-    # Where no reference is listed, it is all that is not monitored.
     if attribute.reference is None:
         return definition | {"all_but": list_values(attribute.monitored)}
     return definition | {"reference": list_values(attribute.reference)}

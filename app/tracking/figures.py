@@ -1,4 +1,4 @@
-"""Figures that evidence is collected on: the metrics of a monitor that have a limit, for each monitored group."""
+"""Figures with evidence: a monitor's metrics that have a limit, for each monitored group."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from ..store.evidence.hours import CountedPlace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateDefinition:
-    """Definition of a metric as a rate in each group: the positions of part and whole among a group's counts.
+    """A metric as a rate in each group: positions of part and whole among its counts.
 
-    If `is_reversed`, the metric is reference - monitored. A paired metric is the ratio of balanced rates: its counts are kinds of records
-    (see `counting.count_pairs`) and have no positions.
+    `is_reversed`: it is reference - monitored. A paired metric is the ratio of balanced rates: its counts are kinds of records, without
+    positions.
     """
 
     data: DataSet
@@ -29,7 +29,7 @@ class RateDefinition:
 
     @property
     def is_paired(self) -> bool:
-        """Returns whether each record is compared with its own counterfactuals."""
+        """Whether each record is compared with its own counterfactuals."""
         return self.data is DataSet.BALANCED
 
 
@@ -43,8 +43,8 @@ DEFINITIONS = (
 )
 """Metrics that evidence can be collected on.
 
-A group has two counts on payload: favourable, all. It has six on feedback: predicted and labelled favourable, labelled favourable;
-predicted favourable but labelled unfavourable, labelled unfavourable; right, all.
+Counts of a group on payload: favourable, all; on feedback: predicted and labelled favourable, labelled favourable; predicted favourable but
+labelled unfavourable, labelled unfavourable; right, all.
 """
 
 
@@ -52,7 +52,7 @@ predicted favourable but labelled unfavourable, labelled unfavourable; right, al
 class WatchedMetric:
     """One metric of a comparison, with its one or two limits.
 
-    The limits are those of monitored / reference or monitored - reference, as `app.evidence` needs them, even of a reversed metric.
+    They are of monitored / reference or monitored - reference, even of a reversed metric.
     """
 
     comparison: Comparison
@@ -61,21 +61,21 @@ class WatchedMetric:
 
     @property
     def place(self) -> CountedPlace:
-        """The place of its counts."""
+        """Place of its counts."""
         return CountedPlace(self.definition.data, self.comparison.label)
 
     def direction(self, limit: Limit) -> UnfairSide:
-        """Returns the side of the metric's own limit: a reversed metric is above where monitored - reference is below."""
+        """Side of the metric's own limit: a reversed metric is above where monitored - reference is below."""
         is_below = (limit.direction is UnfairSide.BELOW) is not self.definition.is_reversed
         return UnfairSide.BELOW if is_below else UnfairSide.ABOVE
 
     def own_value(self, value: float) -> float:
-        """Returns a value of the metric as the catalogue defines it."""
+        """Value of the metric as the catalogue defines it."""
         return -value if self.definition.is_reversed else value
 
 
 def watched_metrics(monitor: Monitor) -> Iterator[WatchedMetric]:
-    """Yields the metrics that the monitor measures, has a limit for, and that evidence can be collected on."""
+    """Yields the monitor's metrics that have a limit and can have evidence."""
     picked = {data: {metric.key for metric in picked_on(monitor, data)} for data in DataSet}
     for comparison in comparisons_of(monitor):
         members = comparison.members(monitor)
@@ -91,7 +91,7 @@ def watched_metrics(monitor: Monitor) -> Iterator[WatchedMetric]:
 
 
 def count_directions(watched: Sequence[WatchedMetric]) -> dict[tuple[CountedPlace, str], int]:
-    """Returns the number of limits of each metric at each place."""
+    """Number of limits of each metric at each place."""
     return {(one.place, one.definition.metric): len(one.limits) for one in watched}
 
 
@@ -106,5 +106,4 @@ def _list_limits(definition: RateDefinition, limits: Limits) -> Iterator[Limit]:
 
 
 def _is_usable(scale: Scale, value: float) -> bool:
-    """Returns whether a figure could be beyond that limit."""
     return value > 0 if scale is Scale.RATIO else -1 < value < 1

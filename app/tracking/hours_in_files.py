@@ -1,4 +1,4 @@
-"""Counts the hours of records that lie in files, by the functions that count logged ones.
+"""Counts the hours of records in files.
 
 Pieces of the payload are counted where the engine works. Labels are joined in this process, a part of an hour at a time.
 """
@@ -34,13 +34,13 @@ from ..store.records.window import VALUE_PREFIX, WindowQuery
 from .counting import FollowedEra, ReadRecords, merge_hours, number_hours, tabulate_labels, tabulate_payload
 
 LABELS_WAIT = timedelta(days=1)
-"""Max time that the labels of an hour are waited for after their horizon, while no file has later labels."""
+"""Max wait for the labels of an hour after their horizon, while no file has later ones."""
 
 RESOLUTION = timedelta(microseconds=1)
 """Smallest step of a row's time."""
 
 MOST_JOINED = 1_000_000
-"""Max records whose labels are looked for at the same time."""
+"""Max records whose labels are looked for at a time."""
 
 NO_PERSON = (
     "evidence.person cannot be used where records lie in your own tables: such a table does not say which record of a person was the first"
@@ -48,9 +48,9 @@ NO_PERSON = (
 
 
 class HoursInFiles:
-    """The hours of a deployment, as its files are listed and as they can be read now.
+    """Hours of a deployment as its files are listed and can be read now.
 
-    The transaction of the session is kept alive while files are read.
+    The session's transaction is kept alive while files are read.
     """
 
     def __init__(self, session: Session, followed: FollowedEra, payload: PayloadTable, places: TablePlaces) -> None:
@@ -60,9 +60,9 @@ class HoursInFiles:
         self._places = places
 
     def end(self, latest: datetime, data: DataSet) -> datetime | None:
-        """Returns the end of the hours whose rows are there, at most `latest`: hours that no file has reached yet may still come.
+        """End of the hours whose rows are there, at most `latest`; None where nothing is listed.
 
-        None where nothing is listed. Labels stop coming in many lakes, so they are waited for a day at most.
+        Hours that no file has reached may still come. Labels stop coming in many lakes: they are waited for a day.
         """
         newest = newest_listed_row(self._session, self._followed.deployment.no, PAYLOAD if data is DataSet.PAYLOAD else FEEDBACK)
         reached = None if newest is None else min(latest, hour_of(newest) + HOUR)
@@ -71,7 +71,7 @@ class HoursInFiles:
         return max(latest - LABELS_WAIT, reached or latest - LABELS_WAIT)
 
     def next_hour(self, span: Span) -> datetime | None:
-        """Returns the first hour of the span that has a record.
+        """First hour of the span that has a record.
 
         Raises:
             InvalidInput: the files cannot be read.
@@ -80,7 +80,7 @@ class HoursInFiles:
         return None if found is None else hour_of(found)
 
     def count_records(self, span: Span) -> int:
-        """Returns how many records the span has.
+        """Number of records in the span.
 
         Raises:
             InvalidInput: the files cannot be read.
@@ -88,7 +88,7 @@ class HoursInFiles:
         return self._open(span).count(span)
 
     def count(self, data: DataSet, span: Span) -> list[CountedHour]:
-        """Returns the counts of the span's hours on records or labels, the groups of each in a fixed order.
+        """Counts of the span's hours on records or labels, groups in a fixed order.
 
         Raises:
             InvalidInput: the files cannot be read, or the monitor cannot be applied to them.
@@ -96,7 +96,7 @@ class HoursInFiles:
         if self._followed.monitor.evidence.person is not None:
             raise InvalidInput.of("evidence.person", NO_PERSON)
         counted = self._count_payload(span) if data is DataSet.PAYLOAD else self._count_labels(span)
-        # Pieces come in any order, and counts in another order would look like changed ones.
+        # Pieces come in any order, and another order would look like changed counts.
         return [replace(one, cells=sorted(one.cells, key=lambda cell: (cell[1], cell[0]))) for one in counted]
 
     def _open(self, span: Span) -> PayloadFiles:
@@ -133,7 +133,7 @@ class HoursInFiles:
         return merge_hours(parts)
 
     def _parts(self, span: Span) -> Iterator[pa.Table]:
-        """Yields the era's records of the span, at most about `MOST_JOINED` at a time."""
+        """Yields the era's records of the span, about `MOST_JOINED` at a time."""
         parts: list[pa.Table] = []
         for rows in self._open(span).batches(self._query(), span):
             self._keep_alive(0)
@@ -151,7 +151,7 @@ class HoursInFiles:
 
 @dataclass(frozen=True, slots=True)
 class HoursTask:
-    """Counts the records of a piece by hour, those of one model revision."""
+    """Counts a piece's records of one model revision by hour."""
 
     records: SpanOfFiles
     schema: RecordSchema
@@ -159,7 +159,7 @@ class HoursTask:
     revision: str
 
     def __call__(self, piece: bytes) -> bytes:
-        """Returns the counts of the piece's hours as JSON, a list of `CountedHour`."""
+        """JSON list of `CountedHour`."""
         return msgspec.json.encode(merge_hours([list(self._count(rows)) for rows in self._rows(piece)]))
 
     def _rows(self, piece: bytes) -> Iterator[pa.Table]:

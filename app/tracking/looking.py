@@ -1,4 +1,4 @@
-"""State of every comparison of a deployment, as API, pages, alerts and reports show it."""
+"""State of every comparison of a deployment, as everything shows it."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -35,13 +35,11 @@ RECENT_HOURS = 168
 class ComparisonState:
     """Evidence on one metric, group and direction after its last hour.
 
-    `figure_id` names its counts. `since` lies between `earliest` and `latest`; `alarm_at` is the end of the hour of the alarm.
-    `log_evidence`, `log_fairness` and `log_threshold` are natural logarithms of factors. `reason` says why nothing can be computed; then
-    there is no figure. Hours before `starts_at` do not count; None: every hour does.
-    An unfair one `is_quiet` if it got no new evidence for 7 days. `resolved_at` and `fair_since` are of the last alarm,
-    if enough evidence has ended it: the end of the hour in which it was enough, and the most likely first hour back inside. `interval` is
-    of the hours from `interval_from` to `until`, those since the last alarm or its end, and of `interval_records`, the monitored and the
-    reference's; None where each record is compared with its own copies.
+    `figure_id` names its counts. `since` lies between `earliest` and `latest`; `alarm_at` is the end of the hour of the alarm. `log_*` are
+    natural logarithms of factors. With a `reason` there is no figure. Hours before `starts_at` (if any) do not count. `is_quiet`: unfair
+    without new evidence for 7 days. `resolved_at` and `fair_since` are of the last alarm, if evidence has ended it: the end of the hour in
+    which it was enough, and the most likely first hour back inside. `interval` is of the hours from `interval_from` to `until`, those since
+    the last alarm or its end, and of `interval_records`, monitored and reference; None where records are compared with their own copies.
     """
 
     figure_id: str | None
@@ -75,28 +73,28 @@ class ComparisonState:
 
     @property
     def figure(self) -> tuple[DataSet, str, str | None, str]:
-        """The data, attribute, group and metric: comparisons with the two limits of one figure share it."""
+        """Data, attribute, group and metric, which the two limits of a figure share."""
         return self.data, self.attribute, self.group, self.metric
 
     @property
     def is_from_first_hour(self) -> bool:
-        """Returns whether it is in its state since the first hour that counts: what was before is not known."""
+        """Whether its state began before the first hour that counts or with it: what was before is not known."""
         return self.since is not None and self.since == self.counted_from
 
     @property
     def counted_from(self) -> datetime | None:
-        """Returns the first hour that counts; None where none does."""
+        """First hour that counts, if any."""
         return None if self.until is None else self.until - self.hours * HOUR
 
     @property
     def reaches_first_hour(self) -> bool:
-        """Returns whether the first hour that counts is `since`, or nearly as likely: then nobody knows that anything changed."""
+        """Whether `since` may be the first hour that counts: nobody knows then that anything changed."""
         return self.since is not None and (self.earliest or self.since) == self.counted_from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeploymentEvidence:
-    """Evidence of a deployment in its present era; without an era nothing has been counted yet."""
+    """Evidence of a deployment in its present era; without an era nothing has been counted."""
 
     era: Era | None
     monitor: Monitor
@@ -104,25 +102,25 @@ class DeploymentEvidence:
     comparisons: Sequence[ComparisonState]
 
     def features_of(self, one: ComparisonState) -> tuple[str, ...]:
-        """Returns the columns whose groups are compared."""
+        """Columns whose groups are compared."""
         found = find_comparison(self.monitor, one.attribute)
         return () if found is None else found.features
 
     def reference_of(self, one: ComparisonState) -> str | None:
-        """Returns the labels of the reference groups; None where every other value is one."""
+        """Labels of the reference groups; None where every other value is one."""
         found = find_comparison(self.monitor, one.attribute)
         return None if found is None else found.reference_label(self.monitor)
 
 
 def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence | None:
-    """Returns the state of each comparison that the monitor has a limit for; None without a monitor."""
+    """State of each comparison that the monitor has a limit for; None without a monitor."""
     monitor = monitor_of(session, deployment_no)
     if monitor is None:
         return None
     deployment = followed_deployment(session, deployment_no)
     era = find_era(session, deployment_no, deployment.model_revision)
     followed = None if era is None else FollowedEra(deployment, monitor, era)
-    # Between a change of the monitor and the next step, there may be figures that it does not compare.
+    # Between a change of the monitor and the next step there may be figures that it does not compare.
     figures = [] if followed is None else [one for one in figures_of(session, followed.era.no) if followed.compares(one)]
     ended = [] if era is None else ended_figures(session, era.no)
     found: list[ComparisonState] = []
@@ -181,7 +179,7 @@ def _look_at(
     recent = load_series(session, followed.era.no, watched, Span(start=end - RECENT_HOURS * HOUR, end=end), groups)
     lag = lag_of(watched.definition.data, followed.monitor)
     for figure, series in zip(figures, recent, strict=True):
-        # A figure that was added a moment ago has no state yet.
+        # A new figure has no state yet.
         is_new = not figure.state
         state = FigureState.starting(watched, number_hour(figure.first_hour)) if is_new else FigureState.decode(figure.state, watched)
         for limit, follower in zip(watched.limits, state.followers, strict=True):
@@ -194,7 +192,7 @@ def _look_at(
 
 
 def _is_quiet(session: Session, followed: FollowedEra, watched: WatchedMetric, figure: StoredFigure, limit: Limit) -> bool:
-    """Returns whether the last hours alone say nothing. The hours before them are read as well, because bets are chosen from these."""
+    """Whether the last hours alone say nothing; bets need the hours before them."""
     end = number_hour(figure.until)
     span = Span(start=start_of(end - QUIET_HOURS - UNSTEADINESS_HOURS), end=figure.until)
     series = load_series(session, followed.era.no, watched, span, [figure.key.group])

@@ -1,4 +1,4 @@
-"""First records of people: with a person's id, only the first record of each counts."""
+"""With a person's id, only the first record of each person counts."""
 
 import hashlib
 from datetime import UTC, datetime
@@ -19,17 +19,17 @@ class ChoosesRecords(Protocol):
     """Chooses the records that count when a column says whose record each is."""
 
     def choose(self, people: pa.ChunkedArray, rows: pa.Table) -> npt.NDArray[np.bool_]:
-        """Returns which records [records] count; the rows are in the order of the log."""
+        """Per record, whether it counts; the rows are in the order of the log."""
 
 
 class FirstOfSpan:
-    """Chooses the first record of each person among those that are read; it stores nothing."""
+    """Chooses each person's first record among those read; stores nothing."""
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
 
     def choose(self, people: pa.ChunkedArray, rows: pa.Table) -> npt.NDArray[np.bool_]:
-        """Returns which records [records] are the first of their person, or have no person."""
+        """Per record, whether it is the first of its person, or has none."""
         coded = stored_cells(people).coded()
         names = [canonical(value) for value in coded.values]
         is_first = np.zeros(rows.num_rows, dtype=np.bool_)
@@ -42,10 +42,10 @@ class FirstOfSpan:
 
 
 class FirstRecords:
-    """Chooses the first record of each person. A record without an id counts.
+    """Chooses each person's first record. A record without an id counts.
 
-    With `remembers` (for records) it stores which record is the first; without it (for labels) it only looks up what was stored.
-    `displaced` are hours with a record that is no longer its person's first, because an earlier one was imported.
+    With `remembers` (for records) it stores which is the first; without (for labels) it looks up. `displaced` are hours with a record that
+    lost its place to an imported one.
     """
 
     def __init__(self, session: Session, era_no: int, *, remembers: bool) -> None:
@@ -55,7 +55,7 @@ class FirstRecords:
         self.displaced: set[datetime] = set()
 
     def choose(self, people: pa.ChunkedArray, rows: pa.Table) -> npt.NDArray[np.bool_]:
-        """Returns which records [records] are the first of their person; the rows are in the order of the log."""
+        """Per record, whether it is the first of its person; the rows are in the order of the log."""
         coded = stored_cells(people).coded()
         # Ids of people are kept as digests only.
         digests = [hashlib.blake2b(canonical(value).encode(), digest_size=16).digest() for value in coded.values]
@@ -64,7 +64,7 @@ class FirstRecords:
         found: dict[bytes, Placed] = {}
         codes, first = np.unique(coded.codes, return_index=True)
         if not self._remembers:
-            # Any of a person's records may have a label, so each is compared with the stored first one, not only the earliest of these.
+            # Any of a person's records may have a label, so each is compared with the stored first one.
             first = np.arange(len(coded.codes))
             codes = coded.codes
         times, numbers = rows["logged_at"], rows["record_no"]

@@ -1,4 +1,4 @@
-"""Planning: after how many records and hours a given disparate impact would be found, at the traffic of the last days."""
+"""Planning: when a given disparate impact would be found, at the traffic of the last days."""
 
 import math
 from collections import defaultdict
@@ -22,14 +22,14 @@ from .looking import RECENT_HOURS
 from .people import FirstOfSpan
 
 MOST_RECORDS = 20_000
-"""Max records that are read to estimate the traffic before a monitor has counts; of more, those of the newest hours."""
+"""Max records read to estimate the traffic before there are counts; the newest hours'."""
 
 PLANNED = "disparate_impact"
 
 
 @dataclass(frozen=True, slots=True)
 class WantedDetection:
-    """The disparate impact that is to be found, and with which probability."""
+    """Disparate impact to find, with which probability."""
 
     ratio: float
     chance: float
@@ -37,7 +37,7 @@ class WantedDetection:
 
 @dataclass(frozen=True, slots=True)
 class GroupCount:
-    """Favourable and all records of one group."""
+    """Favourable and all records."""
 
     favourable: int
     records: int
@@ -51,10 +51,10 @@ NOTHING = GroupCount(0, 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedComparison:
-    """Plan of one group: the counts of the last days that it assumes, and the hours and records that suffice.
+    """Plan of one group: assumed counts, and the hours and records that suffice.
 
-    `group` is None where no monitored group has records. `hours` and `records` (of both sides) are None where no time can be given;
-    `words` then say why. `limit` is the one that such a ratio is beyond, None if there is none.
+    `group` is None where no monitored group has records. `hours` and `records` (of both sides) are None where `words` say why. `limit` is
+    the one that the ratio is beyond, if any.
     """
 
     attribute: str
@@ -70,7 +70,7 @@ class PlannedComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidencePlan:
-    """Plan of a monitor. `span` are the hours whose traffic it assumes; None if nothing was logged in the last days.
+    """Plan of a monitor at the traffic of `span`, None without records.
 
     `shared_by` comparisons share the budget of false alarms.
     """
@@ -82,20 +82,20 @@ class EvidencePlan:
 
     @property
     def hours(self) -> int:
-        """The number of hours of the span."""
+        """Hours of the span."""
         return 0 if self.span is None else (self.span.end - self.span.start) // HOUR
 
 
 @dataclass(frozen=True, slots=True)
 class _Traffic:
-    """Counts of each comparison of the monitor in a span, by label and role of the groups."""
+    """Counts of each comparison, by label and role."""
 
     span: Span | None
     groups: Mapping[str, Mapping[tuple[str, str], GroupCount]]
 
 
 def plan_from_counts(session: Session, deployment_no: int, monitor: Monitor, wanted: WantedDetection) -> EvidencePlan | None:
-    """Returns the plan from the hours that are counted for the monitor's evidence; None if none is yet."""
+    """Plan from the hours counted for the evidence; None if there are none."""
     era = find_era(session, deployment_no, followed_deployment(session, deployment_no).model_revision)
     if era is None or era.counted_until is None:
         return None
@@ -110,7 +110,7 @@ def plan_from_counts(session: Session, deployment_no: int, monitor: Monitor, wan
 def plan_from_records(
     session: Session, reader: ArrowReader, deployment_no: int, monitor: Monitor, *, wanted: WantedDetection, until: datetime
 ) -> EvidencePlan:
-    """Returns the plan from the records of the last days before `until`, for a monitor that need not be stored.
+    """Plan from the records of the last days before `until`; the monitor need not be stored.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
@@ -148,7 +148,7 @@ def _planned(monitor: Monitor) -> list[WatchedMetric]:
 
 
 def _sum(counted: Mapping[str, Mapping[datetime, Cells]], span: Span) -> _Traffic:
-    """Returns the sums over the span, which begins with its first hour that has counts."""
+    """Sums over the span, which begins with its first hour that has counts."""
     first = min((hour for hours in counted.values() for hour in hours), default=None)
     if first is None:
         return _Traffic(None, {})
@@ -163,7 +163,7 @@ def _sum(counted: Mapping[str, Mapping[datetime, Cells]], span: Span) -> _Traffi
 
 def _plan(monitor: Monitor, traffic: _Traffic, wanted: WantedDetection) -> EvidencePlan:
     monitored = {label: [key for key in groups if key[1] == "monitored"] for label, groups in traffic.groups.items()}
-    # Every metric of a group that evidence can be collected on has its part of the budget, whether labels and checks exist yet or not.
+    # Every metric of a group has its part of the budget, whether labels and checks exist yet or not.
     shared_by = sum(len(one.limits) * len(monitored.get(one.comparison.label, ())) for one in watched_metrics(monitor))
     threshold = float(monitor.evidence.false_alarm_hours * max(shared_by, 1))
     comparisons = []
@@ -192,7 +192,6 @@ def _plan(monitor: Monitor, traffic: _Traffic, wanted: WantedDetection) -> Evide
 def _describe(
     one: PlannedComparison, limit: Limit | None, span: Span | None, wanted: WantedDetection, threshold: float
 ) -> PlannedComparison:
-    """Returns the comparison with its hours and records, or the reason why there are none."""
     figure = f"A disparate impact of {wanted.ratio:g}"
     if limit is None:
         return replace(one, words=f"{figure} is not beyond a limit that is set, so no alarm would be raised.")

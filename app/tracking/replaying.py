@@ -1,4 +1,4 @@
-"""Follows one figure again from its first hour, so that each hour's counts and evidence can be looked at."""
+"""Follows one figure again from its first hour, for looking at each."""
 
 import math
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ from .states import Course, FigureState, weigh_hours
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceOfHour:
-    """Evidence after one hour, for one limit: logarithms. `log_e` is that of the hour alone, None where the hour is skipped.
+    """Evidence after one hour, for one limit: logarithms. `log_e` is of the hour alone, None where skipped.
 
-    `is_closed` says that a person closed the alarm before this hour, so that the evidence begins again with it.
+    `is_closed`: a person closed the alarm before this hour, so evidence begins again.
     """
 
     direction: UnfairSide
@@ -43,9 +43,9 @@ class EvidenceOfHour:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HourOfEvidence:
-    """One hour: the records of both sides, how many of them are favourable, and the evidence after it for each limit.
+    """One hour: all and favourable records of both sides, and the evidence after it for each limit.
 
-    Of a paired metric both sides have the same records, and `favourable` is a sum of outcomes from 0 to 1 on each side.
+    Of a paired metric both sides have the same records; `favourable` are sums of outcomes from 0 to 1.
     """
 
     number: int
@@ -58,7 +58,7 @@ class HourOfEvidence:
 
 
 def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[HourOfEvidence]:
-    """Returns every hour of the figure, oldest first.
+    """Every hour of the figure, oldest first.
 
     Raises:
         NotFound: the deployment's present era has no such figure.
@@ -67,7 +67,7 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
     monitor, deployment = monitor_of(session, deployment_no), followed_deployment(session, deployment_no)
     era = find_era(session, deployment_no, deployment.model_revision)
     followed = None if monitor is None or era is None else FollowedEra(deployment, monitor, era)
-    # The limits of a figure that the monitor no longer compares are not stored.
+    # The limits of a figure that is no longer compared are not stored.
     if followed is None or followed.era.no != era_no or not followed.compares(figure):
         raise NotFound("comparison", figure_id)
     era = followed.era

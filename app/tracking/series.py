@@ -21,39 +21,39 @@ from .figures import RateDefinition
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 BLOCK = 100
-"""Hours of pairs that are weighed together: the kinds of records may differ from hour to hour."""
+"""Hours of pairs weighed together."""
 
 
 def number_hour(hour: datetime) -> int:
-    """Returns the number of an hour, counted from the start of 1970."""
+    """Number of an hour since 1970."""
     return (hour - EPOCH) // HOUR
 
 
 def start_of(number: int) -> datetime:
-    """Returns the start of the hour of that number."""
+    """Start of the hour of that number."""
     return EPOCH + number * HOUR
 
 
 def number_month(number: int) -> int:
-    """Returns the number of the calendar month in which an hour lies; that of the next month is 1 more, also in January."""
+    """Number of an hour's calendar month, without gaps."""
     start = start_of(number)
     return start.year * 12 + start.month
 
 
 @dataclass(frozen=True, eq=False)
 class RateSeries:
-    """Counts of a monitored group and of the reference from the hour of number `first` on."""
+    """Counts of a monitored group and the reference from the hour of number `first` on."""
 
     first: int
     hours: Hours
 
     @cached_property
     def past(self) -> Past:
-        """Returns the knowledge before each hour, which is the same for all limits."""
+        """Past of each hour, the same for all limits."""
         return look_back(self.hours)
 
     def between(self, start: int, end: int) -> Hours:
-        """Returns the hours from number `start` up to, not including, `end`."""
+        """Hours from number `start` to `end`, exclusive."""
         return self.hours.between(start - self.first, end - self.first)
 
 
@@ -65,11 +65,11 @@ class PairSeries:
     kinds: Sequence[Sequence[Kind]]
 
     def pairs(self, start: int, end: int) -> PairedHours:
-        """Returns the hours from number `start` up to, not including, `end`."""
+        """Hours from number `start` to `end`, exclusive."""
         return pair_hours(self.kinds[start - self.first : end - self.first])
 
     def between(self, start: int, end: int) -> Hours:
-        """Returns the sums of outcomes of the same hours, as if the records of the two sides were different ones."""
+        """Sums of outcomes of these hours, as if the sides' records were different ones."""
         return self.pairs(start, end).sums()
 
 
@@ -77,7 +77,7 @@ Series: TypeAlias = RateSeries | PairSeries
 
 
 def read_series(definition: RateDefinition, counted: Mapping[datetime, Cells], span: Span, groups: Sequence[str]) -> list[Series]:
-    """Returns the series of these monitored groups over the span; hours without counts have zeros."""
+    """Series of these groups over the span; hours without counts have zeros."""
     first, size = number_hour(span.start), (span.end - span.start) // HOUR
     places = {group: place for place, group in enumerate(groups)}
     if definition.is_paired:
@@ -103,7 +103,7 @@ def read_series(definition: RateDefinition, counted: Mapping[datetime, Cells], s
 
 
 def weigh_series(several: Sequence[Series], limit: Limit, start: int, end: int) -> list[tuple[FloatArray, FloatArray]]:
-    """Returns ln E [H, A] of the hours from `start` to `end` (exclusive) against fairness and against unfairness, for each series.
+    """Ln E [H, A] from `start` to `end` (exclusive) against fairness and against unfairness, for each series.
 
     Series of rates must begin `UNSTEADINESS_HOURS` before `start`, or with the first hour that counts.
     """
@@ -112,7 +112,7 @@ def weigh_series(several: Sequence[Series], limit: Limit, start: int, end: int) 
         return [_weigh_pairs(one, limit, start, end) for one in several if isinstance(one, PairSeries)]
     hours = [one.between(start, end) for one in rates]
     pasts = [one.past.since(start - one.first) for one in rates]
-    # All groups together: the arrays of a single hour are too small to be worth a call each.
+    # All groups together: a single hour's arrays are too small to be worth a call each.
     together = join_hours(hours)
     size = end - start
     past = Past(

@@ -1,4 +1,4 @@
-"""Keeps the figures of an era in step with its counts: which there are, which are stale, and how far each has come."""
+"""Keeps the figures of an era in step with its counts."""
 
 import math
 from bisect import bisect_right
@@ -41,7 +41,7 @@ from .states import MOST_TOGETHER, Course, FigureState, advance
 from .summarising import summarise
 
 MOST_FIGURE_HOURS = 20_000
-"""Max hours that one transaction adds to figures, counted for each figure, unless a single figure has more."""
+"""Max hours, summed over figures, that one transaction adds, unless a single figure has more."""
 
 MOST_FIGURES = 100
 """Max figures whose hours are added in one call; more would need gigabytes."""
@@ -50,11 +50,10 @@ MOST_FIGURES = 100
 def settle_figures(
     session: Session, followed: FollowedEra, data: DataSet, span: Span, counted: Sequence[CountedHour]
 ) -> list[KnownFigure] | None:
-    """Adds figures that appear in these counts for the first time, and marks figures stale whose state was computed from other counts.
+    """Adds figures that appear in these counts, and marks those stale whose state was computed from others.
 
-    All figures share one budget, which is divided by the number of comparisons. So if this number changes in an hour that the states of
-    other figures already contain, those figures become stale as well. Returns the era's figures as they are stored; None if any was
-    changed here.
+    All figures share one budget: another number of comparisons in an hour that states already contain makes these stale as well. Returns
+    the stored figures; None if any was changed here.
     """
     stored, lag = known_figures(session, followed.era.no), lag_of(data, followed.monitor)
     seen = _Seen.of(counted)
@@ -84,7 +83,7 @@ def settle_figures(
             move_first_hour(session, figure, first)
     # A state that ends after the start of the span contains hours whose counts have changed.
     stale = {one.no for one in stored if one.key.place.data is data and one.until > span.start}
-    # All figures share the budget, so another number of comparisons in a past hour changes every figure's threshold there.
+    # Another number of comparisons in a past hour changes every figure's threshold there.
     if births:
         stale |= {one.no for one in stored if number_hour(one.until) + lag_of(one.key.place.data, followed.monitor) > min(births)}
     mark_stale(session, stale)
@@ -93,7 +92,7 @@ def settle_figures(
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """Monitored groups with records in some hours, and these hours."""
+    """Monitored groups with records in some hours."""
 
     hours: Mapping[tuple[CountedPlace, str], set[datetime]]
 
@@ -107,17 +106,17 @@ class _Seen:
         return cls(hours)
 
     def first_hour(self, place: CountedPlace, group: str, *, since: datetime | None) -> datetime | None:
-        """Returns the group's first hour of those from `since` on."""
+        """Group's first of the hours from `since` on."""
         return min((hour for hour in self.hours.get((place, group), ()) if since is None or hour >= since), default=None)
 
 
 def _find_first_hour(session: Session, followed: FollowedEra, figure: KnownFigure, span: Span, seen: _Seen) -> datetime | None:
-    """Returns the figure's first hour with records after the span was counted; None if it has none left."""
+    """Figure's first hour with records after the span was counted; None if none is left."""
     key = figure.key
     found = seen.first_hour(key.place, key.group, since=figure.starts_at)
     if found is not None and found < figure.first_hour:
         return found
-    # A record can stop counting, if an earlier one of the same person is imported.
+    # A record stops counting if an earlier one of the same person is imported.
     was_counted = span.start <= figure.first_hour < span.end
     if was_counted and figure.first_hour not in seen.hours.get((key.place, key.group), ()):
         return first_hour_of(session, followed.era.no, key.place, key.group, since=figure.starts_at)
@@ -125,15 +124,15 @@ def _find_first_hour(session: Session, followed: FollowedEra, figure: KnownFigur
 
 
 def lag_of(data: DataSet, monitor: Monitor) -> int:
-    """Returns how many hours after its payload an hour is counted on the data: balanced after its check, labels after their horizon."""
+    """Hours after its payload that an hour is counted: balanced after its check, labels after their horizon."""
     return {DataSet.PAYLOAD: 0, DataSet.BALANCED: 1}.get(data, monitor.evidence.label_horizon_hours + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Threshold of the alarm in each hour of the clock: the budget times the comparisons that there are by then.
+    """Threshold of the alarm in each hour of the clock: the budget times the comparisons by then.
 
-    `changes` are the hours in which comparisons were added or ended, ascending; `totals` [changes] is their number from each of them on.
+    `changes` are the hours in which their number became each of `totals`, ascending.
     """
 
     hours: int
@@ -142,7 +141,7 @@ class Budget:
 
     @classmethod
     def of(cls, figures: Sequence[KnownFigure], ended: Sequence[EndedFigure], followed: FollowedEra) -> "Budget":
-        """Returns the budget that these figures share, with those that earlier versions of the monitor had."""
+        """Budget shared by these figures, with those of earlier versions of the monitor."""
         monitor, directions = followed.monitor, count_directions(followed.metrics)
         changes = [
             (number_hour(one.first_hour) + lag_of(one.key.place.data, monitor), directions.get((one.key.place, one.key.metric), 0))
@@ -155,36 +154,35 @@ class Budget:
         return cls(monitor.evidence.false_alarm_hours, [hour for hour, _ in changes], list(accumulate(count for _, count in changes)))
 
     def comparisons(self, hour: int) -> int:
-        """Returns how many comparisons there are in that hour of the clock, at least 1."""
+        """Comparisons in that hour of the clock, at least 1."""
         place = bisect_right(self.changes, hour)
         return max(self.totals[place - 1], 1) if place else 1
 
     def log_threshold(self, hour: int) -> float:
-        """Returns ln A in that hour of the clock."""
+        """Ln A in that hour of the clock."""
         return math.log(self.hours * self.comparisons(hour))
 
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """Figures that were brought forward in one transaction, and whether all are up to date now."""
+    """Figures brought forward in one transaction, and whether all are up to date."""
 
     figures: int
     is_complete: bool
 
 
 def take_forward(session: Session, followed: FollowedEra, known: Sequence[KnownFigure] | None = None) -> Forward:
-    """Brings figures up to their last counted hour. `known` are the era's figures, if they were read in this transaction.
+    """Brings figures up to their last counted hour. `known` are the era's figures, if read in this transaction.
 
-    One call takes all figures that lack a few hours. If there is none, it takes some figures of one metric of those that are computed
-    again from their first hour.
+    One call takes all figures that lack a few hours, or else some figures of one metric that are computed again from the start.
     """
     figures = known_figures(session, followed.era.no) if known is None else known
     late = list(_find_late(session, followed, figures))
     if not late:
         return Forward(0, is_complete=True)
-    # Figures that start at the same hour share their arrays. After a change some start again at their first hour, others go on.
+    # Figures that start at the same hour share their arrays.
     together: dict[object, list[_Late]] = defaultdict(list)
-    # Postgres ends a transaction that sends nothing for a minute, and the arithmetic of many years takes longer.
+    # Postgres ends a transaction that sends nothing for a minute, and many years take longer.
     few = max(1, MOST_FIGURE_HOURS // max(late[0].hours, 1))
     short = [one for one in late if one.hours <= MOST_TOGETHER]
     chosen = short or [one for one in late if one.metric is late[0].metric][:few]
@@ -206,7 +204,7 @@ def take_forward(session: Session, followed: FollowedEra, known: Sequence[KnownF
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Late:
-    """One figure that needs the hours from `start` to `end` (exclusive). If it is stale, its state begins again at `start`."""
+    """One figure that needs the hours from `start` to `end` (exclusive). If stale, its state begins again at `start`."""
 
     metric: WatchedMetric
     figure: KnownFigure
@@ -219,7 +217,7 @@ class _Late:
 
     @property
     def with_past(self) -> Span:
-        """The hours that are needed: bets are chosen from those before `start`."""
+        """Needed hours: bets are chosen from those before `start`."""
         return Span(start=self.start - UNSTEADINESS_HOURS * HOUR, end=self.end)
 
 
@@ -237,7 +235,7 @@ def _find_late(session: Session, followed: FollowedEra, figures: Sequence[KnownF
 
 
 def end_of(session: Session, followed: FollowedEra, place: CountedPlace) -> datetime | None:
-    """Returns the end of the last hour that is counted at the place; None if none is."""
+    """End of the last counted hour at the place, if any."""
     if place.data is DataSet.PAYLOAD:
         return followed.era.counted_until
     if place.data is DataSet.FEEDBACK:
@@ -247,12 +245,12 @@ def end_of(session: Session, followed: FollowedEra, place: CountedPlace) -> date
 
 
 def load_series(session: Session, era_no: int, watched: WatchedMetric, span: Span, groups: Sequence[str]) -> list[Series]:
-    """Returns the stored counts of these groups over the span."""
+    """Stored counts of these groups over the span."""
     return read_series(watched.definition, hours_between(session, era_no, watched.place, span), span, groups)
 
 
 class _Stored:
-    """Counts, states and closings that late figures need, each read once: metrics of the same rates share their counts."""
+    """Counts, states and closings of late figures, each read once."""
 
     def __init__(self, session: Session, era_no: int, late: Sequence[_Late]) -> None:
         self._session = session
@@ -266,7 +264,7 @@ class _Stored:
         self._closures = closures_of(session, era_no)
 
     def course(self, one: _Late) -> Course:
-        """Returns the figure as it was at its start, with the counts of the hours to add."""
+        """Figure as it was at its start, with the counts to add."""
         watched, key = one.metric, one.figure.key
 
         def look_up(start: int, end: int) -> Series:
@@ -293,10 +291,10 @@ class _Stored:
 
 
 def _take_together(followed: FollowedEra, late: Sequence[_Late], stored: _Stored, budget: Budget) -> list[ReachedState]:
-    """Adds the same hours to figures of the same metric, each from its state at the start of these hours; returns their new states."""
+    """Adds the same hours to figures of one metric; their new states."""
     watched, end = late[0].metric, late[0].end
     courses = [stored.course(one) for one in late]
-    # The counts of an hour are known `lag` hours after its own time.
+    # An hour's counts are known `lag` hours after its own time.
     lag = lag_of(watched.definition.data, followed.monitor)
     advance(courses, watched, number_hour(late[0].start), number_hour(end), lambda hour: budget.log_threshold(hour + lag))
     return [

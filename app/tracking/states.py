@@ -1,4 +1,4 @@
-"""State of one figure: its followers, one for each limit, and its interval. One hour is one addition."""
+"""State of one figure: followers for its limits, and its interval."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,24 +18,24 @@ from .series import BLOCK, PairSeries, Series, number_month, weigh_series
 Interval: TypeAlias = RunningInterval | RunningPairedInterval
 
 MOST_TOGETHER = 24
-"""Max hours that are added to several intervals in one call; more would need gigabytes."""
+"""Max hours added to several intervals in one call; more would need gigabytes."""
 
 LONG_BLOCK = 1_000
-"""Hours that are added to a single interval in one call."""
+"""Hours added to a single interval in one call."""
 
 LogThreshold: TypeAlias = Callable[[int], float]
-"""Returns ln A for the hour of that number."""
+"""Ln A for the hour of that number."""
 
 Closed: TypeAlias = Mapping[UnfairSide, Collection[int]]
 """Hours before which a person closed an alarm, by the direction of its limit."""
 
 Lookup: TypeAlias = Callable[[int, int], Series]
-"""Returns the counts of a figure from one hour up to, not including, another."""
+"""Counts of a figure from one hour to another, exclusive."""
 
 
 @dataclass(slots=True, eq=False)
 class FigureState:
-    """State of a figure after its hours so far. `chapter` is the first hour of the interval; `followers` has a member for each limit."""
+    """State after the hours so far. `chapter` is the first hour of the interval; `followers` has a member for each limit."""
 
     followers: list[Follower]
     interval: Interval
@@ -43,10 +43,10 @@ class FigureState:
 
     @classmethod
     def starting(cls, watched: WatchedMetric, hour: int) -> "FigureState":
-        """Returns the state before the first hour."""
+        """State before the first hour."""
         is_paired = watched.definition.is_paired
         interval: Interval = RunningPairedInterval.empty() if is_paired else RunningInterval.empty(watched.definition.scale)
-        # If the two limits are close, some alternatives inside one are beyond the other. These are left out, so counts differ.
+        # If the limits are close, some alternatives inside one are beyond the other and left out.
         followers = []
         for limit in watched.limits:
             counts = (len(STAKES), len(STAKES)) if is_paired else (limit.bets_outside, limit.bets_inside)
@@ -54,7 +54,7 @@ class FigureState:
         return cls(followers, interval, hour)
 
     def begin_chapter(self, watched: WatchedMetric) -> None:
-        """Begins the interval again, if an alarm on either side of the figure, or the end of one, has begun a chapter."""
+        """Begins the interval again if an alarm on either side, or its end, has begun a chapter."""
         chapter = max(follower.chapter for follower in self.followers)
         if chapter > self.chapter:
             self.chapter = chapter
@@ -62,11 +62,10 @@ class FigureState:
             self.interval = RunningPairedInterval.empty() if is_paired else RunningInterval.empty(watched.definition.scale)
 
     def encode(self) -> bytes:
-        """Returns the state as bytes, without rounding."""
+        """State as bytes, without rounding."""
         parts = [self.interval.below, self.interval.above]
         parts += [self.interval.counts] if isinstance(self.interval, RunningInterval) else []
-        # The evidence that a figure is below a value is 0 for the small values, that it is above is 0 for the large ones: together they
-        # are as long as one of them.
+        # Evidence that a figure is below a value is 0 for small values, above for large ones: together they are as long as one.
         flat = [np.ascontiguousarray(part, "<f8").ravel() for part in parts]
         places = [np.flatnonzero(part) for part in flat]
         starts, ends = ([int(at[end]) + more if len(at) else 0 for at in places] for end, more in ((0, 0), (-1, 1)))
@@ -75,7 +74,7 @@ class FigureState:
 
     @classmethod
     def decode(cls, stored: bytes, watched: WatchedMetric) -> "FigureState":
-        """Returns the state that `encode` wrote."""
+        """State that `encode` wrote."""
         found = msgspec.msgpack.decode(stored, type=_Stored)
         is_paired = watched.definition.is_paired
         interval: Interval = RunningPairedInterval.empty() if is_paired else RunningInterval.empty(watched.definition.scale)
@@ -92,14 +91,14 @@ class _Stored(msgspec.Struct, array_like=True):
     interval: list[bytes]
     chapter: int
     monthly: list[object] = []
-    """Empty: a second detector of each month, which states of 0.1 have in this place, before `starts`."""
+    """Empty: the place of a second detector of each month in states of 0.1."""
     starts: list[int] = []
     """Where each part of the interval begins; what is left out is 0."""
 
 
 @dataclass(slots=True, eq=False)
 class Course:
-    """One figure while hours are added to it: its state, the counts of these hours, and the lookup of earlier counts to find an onset.
+    """One figure while hours are added: its state, their counts, and the lookup of earlier ones to find an onset.
 
     `closed` has for each side of the limits the hours before which a person closed an alarm.
     """
@@ -110,7 +109,7 @@ class Course:
     closed: Closed = field(default_factory=dict)
 
     def find(self, limit: Limit) -> FindOnset:
-        """Returns the search for onsets of that limit."""
+        """Search for onsets of that limit."""
 
         def find(start: int, end: int, leaves: bool) -> Onset:  # noqa: FBT001 - the form of FindOnset
             first = max(start, end - ONSET_HOURS)
@@ -122,7 +121,7 @@ class Course:
 
 
 def weigh_hours(courses: Sequence[Course], limit: Limit, start: int, end: int, log_threshold: LogThreshold) -> list[list[WeighedHour]]:
-    """Returns the hours from `start` to `end` (exclusive) as a follower of that limit reads them, for each figure."""
+    """Hours from `start` to `end` (exclusive) as a follower of that limit reads them, for each figure."""
     numbers = range(start, end)
     months, levels = [number_month(hour) for hour in numbers], [log_threshold(hour) for hour in numbers]
     weighed = weigh_series([course.series for course in courses], limit, start, end)
@@ -130,7 +129,7 @@ def weigh_hours(courses: Sequence[Course], limit: Limit, start: int, end: int, l
     for course, (unfair, fair) in zip(courses, weighed, strict=True):
         closed = course.closed.get(limit.direction, ())
         is_closed = [hour in closed for hour in numbers] if closed else [False] * len(numbers)
-        # `WeighedHour.hour` and its other members, in their order.
+        # `WeighedHour`'s members in their order.
         found.append(list(map(WeighedHour, numbers, months, unfair.tolist(), fair.tolist(), levels, is_closed)))
     return found
 
@@ -153,7 +152,7 @@ def advance(courses: Sequence[Course], watched: WatchedMetric, start: int, end: 
 
 
 def _extend_intervals(courses: Sequence[Course], begins: Sequence[int], end: int) -> None:
-    """Adds to each figure's interval the hours from its place in `begins` up to, not including, `end`."""
+    """Adds to each interval the hours from its place in `begins` to `end`, exclusive."""
     together: list[tuple[RunningInterval, int, Course]] = []
     for course, begin in zip(courses, begins, strict=True):
         interval, series = course.state.interval, course.series

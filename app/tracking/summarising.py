@@ -1,4 +1,4 @@
-"""The state of a figure at each of its limits, for those who need no more than that."""
+"""State of a figure at each of its limits, in short."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from .states import FigureState
 
 
 def summarise(watched: WatchedMetric, state: FigureState) -> list[LimitSummary]:
-    """Returns the summary of each limit, in the order of the metric's limits."""
+    """Summary of each limit, in order."""
     return [
         LimitSummary(
             direction=watched.direction(limit).value,
@@ -33,14 +33,14 @@ def summarise(watched: WatchedMetric, state: FigureState) -> list[LimitSummary]:
 
 
 def state_of(follower: Follower) -> State:
-    """Returns the state after the last hour."""
+    """State after the last hour."""
     if follower.open_episode is not None:
         return State.UNFAIR
     return State.UNDECIDED if follower.proof.since is None else State.SHOWN_FAIR
 
 
 def since_of(follower: Follower) -> datetime | None:
-    """Returns the most likely start of the unfair hours, or of those that showed the comparison fair; None while undecided."""
+    """Most likely start of the unfair hours, or of those that showed it fair; None while undecided."""
     opened, shown = follower.open_episode, follower.proof.since
     if opened is not None:
         return start_of(opened.since.hour)

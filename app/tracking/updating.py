@@ -1,7 +1,7 @@
-"""Updates the evidence of deployments: counts hours that are new or have changed, then updates every figure.
+"""Updates the evidence of deployments: counts new or changed hours, then updates every figure.
 
-Each transaction counts at most a day of hours, or updates figures, and stores how far it got, so a process may die at any point. Any
-number of processes may do this in parallel; a lock makes them take turns for each deployment. No check waits for it.
+Each transaction counts at most a day, or updates figures, and stores how far it got: a process may die at any point. Processes may run in
+parallel; a lock makes them take turns per deployment. No check waits for it.
 """
 
 from collections.abc import Mapping
@@ -68,9 +68,9 @@ log = structlog.get_logger(__name__)
 
 
 def update_evidence(database: Database, *, grace: timedelta, places: TablePlaces | None = None) -> int:
-    """Brings the evidence of all deployments up to date; returns the number of steps. `grace` is the longest that a write may take.
+    """Brings all evidence up to date; number of steps. `grace` is the longest that a write may take.
 
-    With `places`, it is the evidence of those whose records lie in files there; without, that of those whose records are logged.
+    With `places`, of deployments whose records lie in files there; without, of the logged ones.
 
     Raises:
         Unavailable: the database went away; the next call does the rest.
@@ -87,19 +87,19 @@ def update_evidence(database: Database, *, grace: timedelta, places: TablePlaces
             _note_problem(database, deployment_no, str(error))
         except (Unavailable, SQLAlchemyError):
             raise
-        except Exception:  # a bug met by one deployment must not stop the others: logged with its traceback
+        except Exception:  # a bug met by one deployment must not stop the others
             log.exception("evidence_broke", deployment_no=deployment_no)
     return done
 
 
 def update_deployment(database: Database, deployment_no: int, latest: datetime, *, places: TablePlaces = NO_TABLES) -> int:
-    """Brings the evidence of one deployment up to date with the hours before `latest`; returns the number of steps.
+    """Brings one deployment's evidence up to date with the hours before `latest`; number of steps.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
         Unavailable: the database went away.
     """
-    # Committed first: counting reads with a connection of its own, which sees only what is committed.
+    # Committed first: counting reads with a connection of its own.
     with database.transaction() as session:
         match_pending_feedback(session, deployment_no)  # labels that were sent before their records
     done = 0
@@ -119,7 +119,6 @@ def update_deployment(database: Database, deployment_no: int, latest: datetime, 
 
 
 def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
-    """Returns the deployment in its present era, which begins here if it is new; None without a monitor."""
     monitor = monitor_of(session, deployment_no)
     if monitor is None:
         return None
@@ -140,7 +139,7 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
 
 
 def _keep_figures(session: Session, followed: FollowedEra, starts_at: datetime) -> bool:
-    """Ends the figures that the monitor's new version, which counts from `starts_at` on, changes; returns whether any is left."""
+    """Ends the figures that the monitor's new version, which counts from `starts_at` on, changes; whether any is left."""
     figures = known_figures(session, followed.era.no)
     changed = [figure for figure in figures if not followed.compares(figure)]
     end_figures(session, changed, starts_at)
@@ -148,21 +147,21 @@ def _keep_figures(session: Session, followed: FollowedEra, starts_at: datetime) 
 
 
 def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
-    """Stores why the deployment's hours cannot be counted. Its changed hours are forgotten, unless its records lie in files."""
+    """Stores why hours cannot be counted. Changed hours are forgotten, unless the records lie in files."""
     with database.transaction() as session:
         followed = _follow(session, deployment_no)
         if followed is not None:
             note_progress(session, followed.era.no, problem=problem)
             if followed.deployment.payload is not None:
                 log.warning("evidence_not_counted", deployment_no=deployment_no, problem=problem)
-                return  # files that cannot be read now are tried again, and so are the changed hours
+                return  # unreadable files are tried again, and so are the changed hours
             forget_changes(session, changed_hours(session, deployment_no, followed.era, most=MOST_NOTES).nos, followed.era)
     log.warning("evidence_not_counted", deployment_no=deployment_no, problem=problem)
 
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """Result of counting the hours that are due: the end of all counted ones, whether any were due, and whether some of these are left."""
+    """End of all counted hours, whether any were due, and whether some are left."""
 
     until: datetime | None
     any_due: bool = False
@@ -170,7 +169,7 @@ class _Counted:
 
 
 class _Step:
-    """One step of one deployment, within one transaction. `is_complete` says that nothing is known to remain."""
+    """One step of one deployment, in one transaction. `is_complete`: nothing is known to remain."""
 
     def __init__(self, session: Session, database: Database, followed: FollowedEra, latest: datetime, places: TablePlaces) -> None:
         self._session = session
@@ -189,7 +188,7 @@ class _Step:
 
     @cached_property
     def _starts(self) -> Mapping[CountedPlace, datetime]:
-        """The first hour that counts at each place that has figures."""
+        """First hour that counts at each place that has figures."""
         starts: dict[CountedPlace, datetime] = {}
         for figure in known_figures(self._session, self._era.no):
             own = figure.starts_at or BEGINNING
@@ -197,10 +196,10 @@ class _Step:
         return starts
 
     def take(self) -> bool:
-        """Does the first of these that is due, and returns whether anything was.
+        """Does the first that is due; whether anything was.
 
-        Changed hours are counted again. Else up to a day of new hours is counted, and of labels whose horizon has passed. If no hour is
-        left after that, figures are updated in the same transaction.
+        Changed hours are counted again, else up to a day of new hours, and of labels whose horizon has passed. If no hour is left then,
+        figures are updated in the same transaction.
         """
         if self._files is not None and self._era.problem is not None:
             note_progress(self._session, self._era.no, problem=None)  # not stored if it is met again
@@ -211,14 +210,14 @@ class _Step:
             return True
         self._followed = replace(self._followed, era=replace(self._era, counted_until=counted.until, labels_until=labelled.until))
         forward = take_forward(self._session, self._followed, self._figures)
-        # Counting may have found an earlier first record of a person: the hour of the former one must be counted again.
+        # Counting may have found an earlier first record of a person: the former one's hour must be counted again.
         self.is_complete = forward.is_complete and not self._has_displaced
         return counted.any_due or labelled.any_due or forward.figures > 0
 
     def _recount(self) -> bool:
-        """Counts changed hours again: the first one and those that follow it without a gap. Returns False if no hour has changed."""
+        """Counts again the first changed hour and those that follow without a gap; False without any."""
         no = self._followed.deployment.no
-        # Read before the records, so that a note written in the meantime is left to a later step.
+        # Read before the records, so that a note written meanwhile is left to a later step.
         notes = changed_hours(self._session, no, self._era, most=MOST_NOTES)
         if not notes.hours:
             return False
@@ -237,7 +236,6 @@ class _Step:
         return True
 
     def _count_new(self) -> "_Counted":
-        """Counts the next hours that have ended."""
         era, no = self._era, self._followed.deployment.no
         latest = self._latest if self._files is None else self._files.end(self._latest, DataSet.PAYLOAD)
         if latest is None:
@@ -261,7 +259,6 @@ class _Step:
         return _Counted(until, any_due=True, are_left=until < latest)
 
     def _count_new_labels(self) -> "_Counted":
-        """Counts the labels of the next hours whose horizon has passed."""
         era = self._era
         earliest = era.starts_at or BEGINNING
         known = self._latest if self._files is None else self._files.end(self._latest, DataSet.FEEDBACK) or self._latest
@@ -278,16 +275,12 @@ class _Step:
         return _Counted(until, any_due=True, are_left=until < latest)
 
     def _next_hour(self, span: Span) -> datetime | None:
-        """Returns the first hour of the span that may have records."""
         if self._files is not None:
             return self._files.next_hour(span)
         return next_record_hour(self._session, self._followed.deployment.no, span)
 
     def _bound(self, span: Span) -> Span:
-        """Returns the span without its end beyond `MOST_HOURS` hours and `MOST_RECORDS` records, but with one hour at least.
-
-        Records are taken to be spread evenly over the hours, so there may be a few more of them.
-        """
+        """Cuts the span at `MOST_HOURS` hours and about `MOST_RECORDS` records, one hour at least."""
         hours = min((span.end - span.start) // HOUR, MOST_HOURS)
         within = Span(start=span.start, end=span.start + hours * HOUR)
         no = self._followed.deployment.no
@@ -297,7 +290,6 @@ class _Step:
         return Span(start=span.start, end=span.start + hours * HOUR)
 
     def _count(self, data: DataSet, span: Span, *, is_again: bool) -> None:
-        """Counts the hours of the span on records or labels, and stores the counts."""
         if span.start >= span.end:
             return
         if self._files is not None:
@@ -309,13 +301,13 @@ class _Step:
         with arrow_reader(self._database) as reader:
             counted = (count_payload if is_payload else count_labels)(reader, self._followed, span, people)
         if people is not None and people.displaced:
-            # These hours were counted with a record that has turned out not to be its person's first.
+            # Counted with a record that is not its person's first after all.
             self._has_displaced = True
             note_changed_hours(self._session, self._followed.deployment.no, sorted(people.displaced))
         self._store(data, span, counted, is_again=is_again)
 
     def _count_balanced(self, span: Span) -> None:
-        """Counts pairs of outcomes, as record and as copy, from the tables of checks, and stores the counts."""
+        """Counts pairs of outcomes, as record and as copy, from the tables of checks."""
         # Checks count every record of a person.
         if self._followed.monitor.evidence.person is not None:
             return
@@ -328,7 +320,6 @@ class _Step:
         self._store(DataSet.BALANCED, span, counted, is_again=True)
 
     def _store(self, data: DataSet, span: Span, counted: list[CountedHour], *, is_again: bool) -> None:
-        """Stores the counts of the hours that count."""
         starts_at = self._followed.starts_at or BEGINNING
         labels = [comparison.label for comparison in comparisons_of(self._followed.monitor)]
         starts = {label: self._starts.get(CountedPlace(data, label), starts_at) for label in labels}

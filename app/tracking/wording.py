@@ -1,4 +1,4 @@
-"""Sentences about evidence, the same in API, pages, alerts and reports."""
+"""Sentences about evidence, the same everywhere."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -27,37 +27,37 @@ _GRAVEST = (State.UNFAIR, State.UNDECIDED, State.SHOWN_FAIR)
 
 
 def name_figure(one: ComparisonState) -> str:
-    """Returns the metric, the group, the attribute and the data in words."""
+    """Metric, group, attribute and data in words."""
     of = f"of {one.group} ({one.attribute}, {_DATA[one.data]})" if one.group is not None else f"by {one.attribute} ({_DATA[one.data]})"
     return f"{CATALOGUE[one.metric].title} {of}"
 
 
 def say_limit(one: ComparisonState) -> str:
-    """Returns the limit in words."""
+    """Limit in words."""
     return f"{'at least' if one.direction is UnfairSide.BELOW else 'at most'} {write_minus(f'{one.limit:g}')}"
 
 
 def say_comparison(one: ComparisonState) -> str:
-    """Returns a comparison, its limit and its state as one sentence, and its notes."""
+    """A comparison, its limit and its state as one sentence, and its notes."""
     return " ".join([f"{name_figure(one)} must be {say_limit(one)}: {one.words}.", *list_notes(one)])
 
 
 def list_notes(one: ComparisonState) -> list[str]:
-    """Returns what a reader must know of this comparison besides its state."""
+    """Notes besides its state."""
     return ([QUIET] if one.is_quiet else []) + ([STALE] if one.is_stale else [])
 
 
 def note_first_hour(one: ComparisonState) -> str | None:
-    """Returns that an unfair comparison may be older than it is known to be; None for any other."""
+    """Note that an unfair comparison may be older than is known."""
     if one.state is not State.UNFAIR or not one.reaches_first_hour:
         return None
     return FROM_FIRST_HOUR if one.is_from_first_hour else NEARLY_FIRST_HOUR
 
 
 def sum_up(comparisons: Sequence[ComparisonState]) -> str:
-    """Returns in one sentence how many comparisons, each of a figure with one of its limits, are in each state.
+    """Number of comparisons in each state, in one sentence.
 
-    An unfair figure is usually inside its other limit, which is no good news and is counted apart.
+    An unfair figure is usually inside its other limit, which is no good news and is counted separately.
     """
     if not comparisons:
         return "The monitor has no limit that evidence can be collected on."
@@ -74,17 +74,17 @@ def sum_up(comparisons: Sequence[ComparisonState]) -> str:
 
 
 def describe_evidence(evidence: DeploymentEvidence) -> list[str]:
-    """Returns how many comparisons are in each state, then what a reader must know of all."""
+    """Number of comparisons in each state, then what concerns all."""
     return [sum_up(evidence.comparisons), *list_remarks(evidence)]
 
 
 def order_by_gravity(comparisons: Sequence[ComparisonState]) -> list[ComparisonState]:
-    """Returns the unfair comparisons first, then the undecided ones, then those that are shown fair, each in their order."""
+    """Unfair comparisons first, then undecided ones, then those shown fair, each in their order."""
     return sorted(comparisons, key=lambda one: _GRAVEST.index(one.state))
 
 
 def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
-    """Yields what a reader must know of all comparisons: up to when hours are counted, from when on, and what does not count."""
+    """Yields what concerns all comparisons: up to when hours are counted, from when on, and what does not count."""
     era, settings = evidence.era, evidence.monitor.evidence
     if era is None or era.counted_until is None:
         yield "No hour has been counted yet; a worker counts each hour after its end."
@@ -110,7 +110,7 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
 
 
 def _list_later_beginnings(evidence: DeploymentEvidence) -> dict[datetime, list[str]]:
-    """Returns the attributes of figures that count from a later hour than the era, by that hour."""
+    """Attributes of figures that count from a later hour than the era, by that hour."""
     earliest = None if evidence.era is None else evidence.era.starts_at
     labels: dict[datetime, list[str]] = {}
     for one in evidence.comparisons:
@@ -120,7 +120,7 @@ def _list_later_beginnings(evidence: DeploymentEvidence) -> dict[datetime, list[
 
 
 def find_governing(sides: Sequence[ComparisonState]) -> ComparisonState | None:
-    """Returns the side of a figure that decides its state, of its one or two limits; None without sides.
+    """Side of a figure that decides its state; None without sides.
 
     The figure is unfair if one side is, and shown fair once both are.
     """

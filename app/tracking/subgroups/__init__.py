@@ -1,1 +1,1 @@
-"""Subgroups that nobody listed: scans of the last days, and groups that are watched from then on."""
+"""Subgroups that nobody listed: scans of the last days, and groups watched from then on."""

@@ -13,19 +13,19 @@ from ...scan.bins import Bins, Codes
 
 
 def encode(bins: Bins, column: pa.ChunkedArray) -> Codes:
-    """Returns the position [N] of each record's value."""
+    """Position [N] of each record's value."""
     coded = stored_cells(column).coded()
     if bins.edges:
         numbers = [float(value) if isinstance(value, int | float) else np.nan for value in coded.values]
         places = bins.encode_numbers(np.array(numbers, np.float64))
     else:
         places = bins.encode_texts([canonical(value) for value in coded.values])
-    # A missing value has the code -1, which is the last place.
+    # The code -1 is the last place.
     return np.asarray(np.append(places, bins.missing)[coded.codes])
 
 
 def count_values(columns: Sequence[pa.ChunkedArray]) -> Mapping[Scalar, int]:
-    """Returns how many records have each value; those without one are left out."""
+    """How many records have each value."""
     counts: Counter[Scalar] = Counter()
     for column in columns:
         coded = stored_cells(column).coded()

@@ -1,4 +1,4 @@
-"""Scans as they are shown: in words, and with the group that they found."""
+"""Scans as they are shown."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ FOUND_BEFORE = "It found a group, which this version of Evenhand does not show. 
 
 
 def read_result(scan: SubgroupScan) -> SearchResult | None:
-    """Returns the result of a scan; None unless it succeeded. That of an earlier version has no group."""
+    """Result of a scan; None unless it succeeded. That of an earlier version has no group."""
     stored, bins = scan.result, scan.bins
     if stored is None or bins is None:
         return None
@@ -21,7 +21,7 @@ def read_result(scan: SubgroupScan) -> SearchResult | None:
 
 
 def say_scan(scan: SubgroupScan) -> str:
-    """Returns the scan in words."""
+    """Scan in words."""
     if scan.state == "queued":
         return "The scan waits for a worker."
     if scan.state == "running":

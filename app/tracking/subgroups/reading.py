@@ -1,4 +1,4 @@
-"""Records with the features that a scan asks for: those that count, each once."""
+"""Records with the features of a scan, each once."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from ..people import ChoosesRecords
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureRecords:
-    """Records that count [N]: their `columns` by name, and whether each is favourable."""
+    """Records that count [N]: `columns` by name, and whether each is favourable."""
 
     columns: Mapping[str, pa.ChunkedArray]
     favourable: npt.NDArray[np.bool_]
@@ -29,9 +29,9 @@ class FeatureRecords:
 def read_features(
     reader: ArrowReader, followed: FollowedEra, names: Sequence[str], span: Span, people: ChoosesRecords | None
 ) -> Iterator[FeatureRecords]:
-    """Yields the records of each schema version that has all these columns: classified, and with a person's column each person's first.
+    """Yields the classified records of each schema version with all these columns, each person's first.
 
-    Of an hour in which records were logged at different rates, those of the higher rates are thinned to the lowest one.
+    Where rates of logging differ within an hour, the higher are thinned to the lowest.
     """
     person = followed.monitor.evidence.person
     wanted = tuple(dict.fromkeys([*names, *([] if person is None else [person])]))
@@ -47,7 +47,7 @@ def read_features(
         if people is not None and person is not None:
             counts &= people.choose(columns[person], rows)
         hours = number_hours(rows["logged_at"], span)
-        # Of each hour, records that count alike: a subgroup that is logged more often would look larger than it is.
+        # A subgroup that is logged more often would look larger than it is.
         counts &= choose_alike(rows["record_no"].to_numpy(), rows["sample_rate"], hours)
         kept = pa.array(counts)
         yield FeatureRecords({name: columns[name].filter(kept) for name in names}, (outcomes == Outcome.FAVOURABLE)[counts])

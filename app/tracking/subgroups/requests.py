@@ -19,7 +19,7 @@ def require_features(session: Session, deployment_no: int, schema: RecordSchema,
     """Checks the features of a scan.
 
     Raises:
-        InvalidInput: there are too many, or one is named twice, is not a column, or says whose record it is.
+        InvalidInput: too many, or one is repeated, no column, or says whose record it is.
     """
     if features is None:
         return
@@ -44,7 +44,7 @@ def request_scan(
     hours: int,
     requested_by: str,
 ) -> SubgroupScan:
-    """Queues a scan. If one of the deployment waits or runs already, that one is returned.
+    """Queues a scan, or returns the deployment's waiting or running one.
 
     Raises:
         Conflict: the deployment has no monitor.

@@ -26,10 +26,10 @@ from .binning import count_values, encode
 from .reading import FeatureRecords, read_features
 
 MOST_RECORDS = 200_000
-"""Max records that a scan reads, unless a single hour has more; of more, those of the newest hours."""
+"""Max records that a scan reads, those of the newest hours, unless a single hour has more."""
 
 MAX_CELLS = 10_000
-"""Max combinations of values; with more, which would take longer than the lease, the last features are left out."""
+"""Max combinations of values; beyond, the last features are left out, lest the scan outlast its lease."""
 
 LEASE = timedelta(minutes=15)
 MAX_ATTEMPTS = 3
@@ -40,7 +40,7 @@ NOTHING_COUNTED = (
 
 
 def run_next_scan(database: Database, *, token: str) -> bool:
-    """Runs the next queued scan; returns False if there is none. `token` is new for each call.
+    """Runs the next queued scan; False if there is none. `token` is new for each call.
 
     Raises:
         LeaseLost: another worker took the scan over; nothing was stored.
@@ -59,7 +59,7 @@ def run_next_scan(database: Database, *, token: str) -> bool:
 
 
 def _default_features(followed: FollowedEra) -> list[str]:
-    """Returns the features of a scan that names none: the monitored attributes, then the features of the model in their order."""
+    """The monitored attributes, then the features of the model in their order."""
     schema, person = followed.deployment.schemas[-1], followed.monitor.evidence.person
     monitored = [one.feature for one in followed.monitor.attributes if schema.column(one.feature) is not None]
     names = dict.fromkeys([*monitored, *(column.name for column in schema.features)])
@@ -67,7 +67,6 @@ def _default_features(followed: FollowedEra) -> list[str]:
 
 
 def _find_counted_era(session: Session, deployment_no: int) -> FollowedEra:
-    """Returns the deployment in its present era, of which hours were counted."""
     monitor = monitor_of(session, deployment_no)
     if monitor is None:
         raise Conflict("The deployment has no fairness monitor, which says what is favourable. Set one, then request the scan again.")
@@ -83,7 +82,7 @@ def _run(database: Database, scan: SubgroupScan) -> None:
     favourable = np.concatenate([part.favourable for part in parts]) if parts else np.zeros(0, np.bool_)
     if len(favourable) < 2 * MIN_RECORDS:
         raise Conflict(f"Fewer than {2 * MIN_RECORDS} records with these features count in the scanned hours; a scan needs that many.")
-    # A feature keeps its values from scan to scan, so that a group that is found again has the same rule.
+    # A feature keeps its values from scan to scan: a group found again has the same rule.
     bins = [stored.get(name) or Bins.choose(name, count_values([part.columns[name] for part in parts])) for name in names]
     codes = np.concatenate([np.column_stack([encode(binned, part.columns[binned.feature]) for binned in bins]) for part in parts])
     while codes.shape[1] > 1 and len(np.unique(codes, axis=0)) > MAX_CELLS:
@@ -102,7 +101,6 @@ def _run(database: Database, scan: SubgroupScan) -> None:
 
 
 def _read(database: Database, scan: SubgroupScan) -> tuple[Span, list[str], list[FeatureRecords], dict[str, Bins]]:
-    """Returns the hours that are scanned, the names of the features, their records, and the division of those that have one."""
     with database.transaction() as session, arrow_reader(database) as reader:
         followed = _find_counted_era(session, scan.deployment_no)
         until = followed.era.counted_until

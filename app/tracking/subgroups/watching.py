@@ -1,6 +1,6 @@
-"""Watch from now on: a group that a scan found becomes an attribute of the monitor's next version.
+"""A group that a scan found becomes an attribute of the monitor's next version.
 
-Its evidence begins with later records: those that the scan chose it on say more than later ones will.
+Its evidence begins with later records: those of the scan say more than later ones will.
 """
 
 from dataclasses import replace
@@ -15,7 +15,7 @@ from .looking import read_result
 
 
 def read_found_group(scan: SubgroupScan) -> tuple[GroupRule, FoundBy]:
-    """Returns the rule of the group that the scan found, and how it was found.
+    """Rule of the group that the scan found, and how it was found.
 
     Raises:
         Conflict: the scan found no group.
@@ -27,7 +27,7 @@ def read_found_group(scan: SubgroupScan) -> tuple[GroupRule, FoundBy]:
 
 
 def watch_found_group(monitor: Monitor, rule: GroupRule, found_by: FoundBy, *, name: str | None) -> Monitor:
-    """Returns the monitor with an attribute of that name for the group of the rule, or as it is if it watches the group.
+    """Monitor with an attribute of that name for the rule, unless it watches it already.
 
     Raises:
         Conflict: the rule has more conditions than one may have.
@@ -49,7 +49,7 @@ def watch_found_group(monitor: Monitor, rule: GroupRule, found_by: FoundBy, *, n
 
 
 def watching_problem(rule: GroupRule) -> str | None:
-    """Returns why no monitor takes the rule of a found group; None if it does."""
+    """Reason why no monitor takes the rule of a found group."""
     if len(rule.features) <= MOST_CONDITIONS:
         return None
     conditions = f"The group has conditions on {len(rule.features)} columns, and a monitor takes at most {MOST_CONDITIONS}"
@@ -57,12 +57,12 @@ def watching_problem(rule: GroupRule) -> str | None:
 
 
 def find_watched(monitor: Monitor | None, rule: GroupRule) -> MonitoredAttribute | None:
-    """Returns the attribute by which the monitor watches the group of that rule, if it does."""
+    """Attribute by which the monitor watches the rule."""
     return next((attribute for attribute in (() if monitor is None else monitor.attributes) if attribute.rule == rule), None)
 
 
 def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
-    """Returns the monitor in which a rule that stays is still said to be found by its scan.
+    """Monitor in which a rule that stays is still said to be found by its scan.
 
     Raises:
         InvalidInput: another scan is said to have found it.
@@ -77,6 +77,6 @@ def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
 
 
 def choose_name(monitor: Monitor, rule: GroupRule) -> str:
-    """Returns a name for the attribute that no other one has."""
+    """Name that no other attribute has."""
     taken, name = {attribute.feature for attribute in monitor.attributes}, f"group by {', '.join(rule.features)}"
     return name if name not in taken else next(f"{name} ({no})" for no in range(2, len(taken) + 3) if f"{name} ({no})" not in taken)
