@@ -1,4 +1,4 @@
-"""Odds ratios adjusted for several controls by logistic regression: one term for the category, one for each value of each control."""
+"""Odds ratios adjusted for several controls by logistic regression."""
 
 import math
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _SEPARATES = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class ControlledCount:
-    """People who have the same values of all controls, of one side of a comparison."""
+    """People of one side with the same values of all controls."""
 
     controls: tuple[str, ...]
     is_category: bool
@@ -34,7 +34,7 @@ class ControlledCount:
 
 @dataclass(frozen=True, slots=True)
 class AdjustedOdds:
-    """The adjusted odds ratio of a category and another. `left_out` people have a value of a control that says nothing about it."""
+    """Adjusted odds ratio. `left_out` people have a value of a control that says nothing about it."""
 
     odds: OddsRatio
     people: int
@@ -42,10 +42,9 @@ class AdjustedOdds:
 
 
 def adjusted_odds(category: Category, other: Category, counts: Sequence[ControlledCount]) -> AdjustedOdds:
-    """Returns the odds ratio of the category given the controls, with Wald's interval, as statsmodels' `Logit` gives it.
+    """Odds ratio given the controls, with Wald's interval.
 
-    A value of a control whose people all have one outcome or are all of one category has a term of its own that takes them up whole.
-    They say nothing about the odds ratio and are left out, as the fit would not converge with them.
+    Values of a control with one outcome or one category only are left out: the fit would not converge.
     """
     everybody = sum(one.selected + one.rejected for one in counts)
     used = drop_uninformative([one for one in counts if one.selected + one.rejected])
@@ -62,7 +61,7 @@ def adjusted_odds(category: Category, other: Category, counts: Sequence[Controll
 
 
 def drop_uninformative(counts: Sequence[ControlledCount]) -> list[ControlledCount]:
-    """Returns the counts without values of a control that hold one outcome or one side only; leaving some out may empty others."""
+    """Counts without values of a control that hold one outcome or one side only; leaving some out may empty others."""
     used = list(counts)
     while used:
         places = [(control, one.controls[control]) for one in used for control in range(len(one.controls))]
@@ -80,10 +79,7 @@ def drop_uninformative(counts: Sequence[ControlledCount]) -> list[ControlledCoun
 
 
 def design_terms(used: Sequence[ControlledCount]) -> FloatArray:
-    """Returns the terms [counts, terms]: the category, one for all, and the values of each control but its first.
-
-    Terms that follow from the others are left out: two controls may say the same.
-    """
+    """Terms [counts, terms]: the category, one for all, and values of each control, without those that follow from others."""
     columns = [np.array([one.is_category for one in used], dtype=np.float64), np.ones(len(used))]
     for control in range(len(used[0].controls)):
         values = sorted({one.controls[control] for one in used})
@@ -97,10 +93,7 @@ def design_terms(used: Sequence[ControlledCount]) -> FloatArray:
 
 
 def _fit(design: FloatArray, selected: npt.NDArray[np.float64], people: npt.NDArray[np.float64]) -> tuple[float, float]:
-    """Returns the first coefficient of the fit of largest likelihood, by Newton's method, and half the width of its interval.
-
-    On counts, as many as there are combinations of controls; a fit of every person would be as large as the log.
-    """
+    """First coefficient of the fit of largest likelihood, by Newton's method, and half the width of its interval."""
     weights = np.zeros(design.shape[1])
     for _ in range(_MOST_ROUNDS):
         rates = expit(design @ weights)
@@ -116,12 +109,9 @@ def _fit(design: FloatArray, selected: npt.NDArray[np.float64], people: npt.NDAr
 
 
 def is_separated(design: FloatArray, selected: npt.NDArray[np.float64], rejected: npt.NDArray[np.float64]) -> bool:
-    """Returns whether some weights of the terms divide the selected from the others, so that the likelihood has no maximum.
-
-    Source: Albert and Anderson 1984.
-    """
-    # Weights that divide are zero on a count with both outcomes. Where such counts have every term, so are all weights, and the
-    # programme, which takes fifty times as long, need not be solved.
+    """Whether some weights of the terms divide the selected from the others: the likelihood has no maximum (Albert and Anderson 1984)."""
+    # Weights that divide are zero on counts with both outcomes. Where these have every term, the programme (fifty times as long) is not
+    # needed.
     both = design[(selected > 0) & (rejected > 0)]
     if np.linalg.matrix_rank(both) == design.shape[1]:
         return False

@@ -1,4 +1,4 @@
-"""Categories of people that a tool assessed, and how many of each it selected."""
+"""Categories of people that a tool assessed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from ..domain.comparisons import Comparison
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """One category: the name of its value of each attribute, how many people of it the tool assessed, and how many it selected."""
+    """The name of its value of each attribute, people assessed, and people selected."""
 
     names: tuple[str, ...]
     applicants: int
@@ -16,26 +16,23 @@ class Category:
 
     @property
     def label(self) -> str:
-        """Returns the name of the category, as tables show it."""
+        """Name that tables show."""
         return " × ".join(self.names)
 
     @property
     def rate(self) -> float:
-        """Returns the share of the category's people that were selected, 0 to 1."""
+        """Selected share, 0 to 1."""
         return self.selected / self.applicants
 
     @property
     def rejected(self) -> int:
-        """Returns how many people of the category were not selected."""
+        """People not selected."""
         return self.applicants - self.selected
 
 
 @dataclass(frozen=True, slots=True)
 class CategoryTable:
-    """The categories of one attribute, or of several together. Each has at least one person.
-
-    `unknown` counts assessed people who are in no category: a value of one of the attributes is unknown.
-    """
+    """Categories of one attribute, or of several together, with at least one person each; `unknown` people are in none."""
 
     comparison: Comparison
     categories: tuple[Category, ...]
@@ -43,14 +40,14 @@ class CategoryTable:
 
     @property
     def applicants(self) -> int:
-        """Returns the number of people in all categories."""
+        """People in all categories."""
         return sum(one.applicants for one in self.categories)
 
     def below(self, share: float) -> frozenset[Category]:
-        """Returns the categories with less than that share of the people in all categories."""
+        """Categories with less than that share of the people."""
         return frozenset(one for one in self.categories if one.applicants < share * self.applicants)
 
 
 def highest_rate(categories: Sequence[Category]) -> Category | None:
-    """Returns the category with the highest selection rate, of equal ones the largest; None of none."""
+    """Category with the highest selection rate, of equal ones the largest."""
     return max(categories, key=lambda one: (one.rate, one.applicants, one.label), default=None)

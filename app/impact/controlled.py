@@ -1,4 +1,4 @@
-"""Controls sheet as data: odds ratios of each category and the reference, given the controls. Unrounded."""
+"""Controls sheet as data, unrounded."""
 
 from dataclasses import asdict
 from typing import Any, TypeAlias
@@ -14,13 +14,12 @@ from .stratified import Stratum, stratified_odds
 
 Json: TypeAlias = dict[str, Any]
 Rows: TypeAlias = npt.NDArray[np.bool_]
-"""Whether each row of the people is meant."""
 
 NO_CONTROLS = "no control was chosen; name columns that decisions may lawfully depend on, such as experience"
 
 
 def controls_sheet(people: CountedPeople) -> Json:
-    """Returns, by attribute, the odds ratios of each category and the reference given the controls."""
+    """By attribute, the odds ratios of each category and the reference given the controls."""
     names = [one.name for one in people.controls]
     notes = [one.note for one in people.controls if one.note]
     if not names:
@@ -41,7 +40,7 @@ def controls_sheet(people: CountedPeople) -> Json:
 def _controlled_row(people: CountedPeople, attribute: AttributeCategories, place: int, reference: Rows) -> Json:
     mine, strata = attribute.codes == place, strata_of(people)
     used = (mine | reference) & people.is_assessed & (strata != MISSING)
-    # Only combinations that occur: the product of several controls may be far larger than the log.
+    # Only combinations that occur: the product of controls may be far larger than the log.
     found, each = np.unique(strata[used], return_inverse=True)
     cells = np.zeros((found.size, 4), dtype=np.int64)
     side = np.where(mine[used], 0, 2) + np.where(people.is_selected[used], 0, 1)

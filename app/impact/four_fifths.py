@@ -1,7 +1,7 @@
 """Adverse impact of a selection: the four-fifths rule of the Uniform Guidelines (29 CFR 1607.4 D), its tests, and odds ratios.
 
-Each category is compared with the one that has the highest selection rate among those with at least 2 % of the people, or with a chosen
-one. Ratios have the intervals of `app.metrics.intervals`; odds ratios have Woolf's interval, as statsmodels' `Table2x2` gives it.
+Each category is compared with the one of the highest selection rate among those with at least 2 % of the people, or with a chosen one. Odds
+ratios have Woolf's interval.
 """
 
 import math
@@ -16,13 +16,13 @@ from .categories import Category, CategoryTable, highest_rate
 from .local_law_144 import LEAST_SHARE
 
 SIGNIFICANT = 0.05
-"""p-value below which a difference is called significant: two standard deviations."""
+"""p-value below which a difference is significant: two standard deviations."""
 
 FEW_PEOPLE, FEW_EXPECTED = 30, 5
-"""People of both categories together, and expected people of a cell, below which Fisher's exact test replaces the z test."""
+"""People of both categories, and expected people of a cell, below which Fisher's exact test replaces the z test."""
 
 FURTHER = 2
-"""Further selections by which the guidelines ask whether the finding would be another (Questions and Answers, 21)."""
+"""Further selections by which the guidelines ask whether the finding changes (Questions and Answers, 21)."""
 
 
 class Flag(StrEnum):
@@ -36,7 +36,7 @@ class Flag(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OddsRatio:
-    """Odds of selection in the category over those in the one it is compared with. None where a cell is empty; `reason` says so."""
+    """Odds of selection over those of the other category; None with a `reason` where a cell is empty."""
 
     value: float | None
     lower: float | None
@@ -58,13 +58,13 @@ class ImpactRow:
 
     @cached_property
     def ratio(self) -> float | None:
-        """Returns the category's rate over the other's; None if there is no other, or if nobody of it was selected."""
+        """Rate over the other's; None without another, or if nobody of it was selected."""
         other = self._other
         return None if other is None or other.selected == 0 else self.category.rate / other.rate
 
     @property
     def ratio_reason(self) -> str | None:
-        """Returns why there is no ratio; None if there is one."""
+        """Reason why there is no ratio."""
         if self.compared_with is None:
             return f"every category has less than {100 * LEAST_SHARE:g} % of the people, so there is none to compare with"
         if self._other is None:
@@ -73,7 +73,7 @@ class ImpactRow:
 
     @property
     def z_reason(self) -> str | None:
-        """Returns why there is no z; None if there is one."""
+        """Reason why there is no z."""
         if self.z is not None or self._other is None:
             return None if self.z is not None else self.ratio_reason
         both = f"{self.category.label} and {self._other.label}"
@@ -81,7 +81,7 @@ class ImpactRow:
 
     @cached_property
     def interval(self) -> Interval | None:
-        """Returns the 95 % interval of the ratio."""
+        """95 % interval of the ratio."""
         other = self._other
         if other is None or other.selected == 0:
             return None
@@ -89,7 +89,7 @@ class ImpactRow:
 
     @cached_property
     def z(self) -> float | None:
-        """Returns the difference of the rates in standard deviations (pooled rate); None if all or none of both were selected."""
+        """Difference of the rates in standard deviations (pooled rate); None if all or none of both were selected."""
         other = self._other
         if other is None:
             return None
@@ -100,7 +100,7 @@ class ImpactRow:
 
     @cached_property
     def fisher_p(self) -> float | None:
-        """Returns the two-sided p-value of Fisher's exact test."""
+        """Two-sided p-value of Fisher's exact test."""
         other = self._other
         if other is None:
             return None
@@ -111,7 +111,7 @@ class ImpactRow:
 
     @cached_property
     def odds_ratio(self) -> OddsRatio | None:
-        """Returns the odds ratio with its 95 % interval."""
+        """Odds ratio with its 95 % interval."""
         one, other = self.category, self._other
         if other is None:
             return None
@@ -127,7 +127,7 @@ class ImpactRow:
 
     @property
     def is_exact(self) -> bool:
-        """Returns whether there are so few people that Fisher's test decides, not z."""
+        """Whether Fisher's test decides, because there are few people."""
         other = self._other
         if other is None:
             return False
@@ -138,29 +138,29 @@ class ImpactRow:
 
     @property
     def p_value(self) -> float | None:
-        """Returns the two-sided p-value of the test that decides."""
+        """Two-sided p-value of the test that decides."""
         if self.is_exact or self.z is None:
             return self.fisher_p
         return math.erfc(abs(self.z) / math.sqrt(2))
 
     @property
     def shortfall_to_parity(self) -> float | None:
-        """Returns how many more would be selected at the other's rate; below 0 if there are more already."""
+        """Further selections to the other's rate; below 0 beyond it."""
         return None if self._other is None else self._other.rate * self.category.applicants - self.category.selected
 
     @property
     def shortfall_to_four_fifths(self) -> int | None:
-        """Returns how many further selections bring the ratio to four fifths; 0 if it is there."""
+        """Further selections that bring the ratio to four fifths; 0 if it is there."""
         other = self._other
         if other is None:
             return None
-        # In whole numbers: 0.8 has no exact binary form, and a ratio of exactly four fifths needs no further selection.
+        # In whole numbers: 0.8 has no exact binary form.
         needed = -(-4 * other.selected * self.category.applicants // (5 * other.applicants))
         return max(0, needed - self.category.selected)
 
     @property
     def flags(self) -> tuple[Flag, ...]:
-        """Returns the remarks on the row."""
+        """Remarks on the row."""
         found = []
         further = self.shortfall_to_four_fifths
         if further:
@@ -184,10 +184,10 @@ class ImpactTable:
 
 
 def compare_categories(table: CategoryTable, reference: Sequence[str] | None = None) -> ImpactTable:
-    """Compares each category with the one of the highest rate, or with that of the values of `reference`.
+    """Compares each category with the one of the highest rate, or of the values of `reference`.
 
     Raises:
-        InvalidInput: no category has the values of `reference`.
+        InvalidInput: no category has these values.
     """
     small = table.below(LEAST_SHARE)
     if reference is None:

@@ -1,4 +1,4 @@
-"""Lending sheet as data: rates and scores of each category next to the reference. Unrounded."""
+"""Lending sheet as data, unrounded."""
 
 from dataclasses import asdict
 from typing import Any, TypeAlias
@@ -13,14 +13,13 @@ from .score_gaps import quantile_ratios, residual_gap, score_gap
 
 Json: TypeAlias = dict[str, Any]
 Rows: TypeAlias = npt.NDArray[np.bool_]
-"""Whether each row of the people is meant."""
 
 NO_REFERENCE = "nobody is of the reference, so there is nothing to compare with"
 NO_OTHER = "everybody of known category is of the reference, {name}, so there is nobody to compare"
 
 
 def lending_sheet(people: CountedPeople) -> Json:
-    """Returns, by attribute, each category next to the reference: the ratio of rates, and gaps in scores."""
+    """By attribute, each category next to the reference: the ratio of rates, and gaps in scores."""
     tables = []
     for attribute in people.attributes:
         reference, rows = reference_rows(attribute), []
@@ -56,7 +55,6 @@ SIGMA = "sd_all is the standard deviation of the scores of everybody, of unknown
 
 
 def _score_part(people: CountedPeople, attribute: AttributeCategories, place: int, reference: Rows) -> Json | None:
-    """Returns gaps and ratios by quantile in scores; None without scores."""
     scores, times = people.scores, people.records
     if scores is None:
         return None
@@ -74,7 +72,7 @@ def _score_part(people: CountedPeople, attribute: AttributeCategories, place: in
     if people.controls and gap.smd is not None and gap.sd_all is not None:
         strata = strata_of(people)
         both = (mine | others) & (strata != MISSING)
-        # One entry a record: least squares over rows that count several would weigh them as one.
+        # One entry a record: least squares would weigh rows that count several as one.
         times = people.records[both]
         is_category, codes = np.repeat(mine[both], times), np.repeat(strata[both], times)
         found["residual"] = asdict(residual_gap(is_category, np.repeat(scores[both], times), codes, gap.sd_all))

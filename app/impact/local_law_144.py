@@ -1,9 +1,8 @@
 """Impact ratios as New York City's Local Law 144 asks for them (6 RCNY 5-300 to 5-304).
 
-The impact ratio of a category is its selection rate over that of the most selected category. For a tool that scores, the rate is the
-share of the category with a score above the median of the whole sample. A category with less than 2 % of the data may be left out of the
-ratios. Its count and rate are shown all the same, and the most selected category is looked for among the included ones only: one
-person hired out of one must not make every other category fail. The rule has no limit and no test of significance.
+The impact ratio is a category's selection rate over that of the most selected included category. For a tool that scores, the rate is the
+share above the median score of the whole sample. A category with less than 2 % of the data may be left out of the ratios; its count and
+rate are shown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,16 +13,16 @@ from ..domain.category_schemes import SCHEMES
 from .categories import Category, CategoryTable, highest_rate
 
 LEAST_SHARE = 0.02
-"""Share of the data below which a category may be left out of the impact ratios (6 RCNY 5-301 d)."""
+"""Share of the data below which a category may be left out (6 RCNY 5-301 d)."""
 
 
 RULE_SCHEMES = (SCHEMES["sex"], SCHEMES["eeo-1"])
-"""Categories that the rule asks for: of sex, and of race or ethnicity (6 RCNY 5-301, by the form EEO-1)."""
+"""Sex, and race or ethnicity (6 RCNY 5-301, by the form EEO-1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One category: `impact_ratio` is None if the category `is_excluded`, or if no included category was selected at all."""
+    """One category: `impact_ratio` is None if it `is_excluded`, or if no included category was selected."""
 
     category: Category
     impact_ratio: float | None
@@ -41,9 +40,9 @@ class AuditTable:
 
 @dataclass(frozen=True, slots=True)
 class AuditSheet:
-    """Tables of the attributes and of their intersection. `unknown` counts assessed people who are missing in at least one of them.
+    """Tables of the attributes and their intersection. `unknown` people miss at least one of them.
 
-    `assessed` counts all of them, of which a category must have `least_share` to be in the ratios.
+    `assessed` counts all, of which a category must have `least_share` to be in the ratios.
     """
 
     tables: tuple[AuditTable, ...]
@@ -53,10 +52,9 @@ class AuditSheet:
 
 
 def audit_tables(tables: Sequence[CategoryTable], *, assessed: int, unknown: int, least_share: float = LEAST_SHARE) -> AuditSheet:
-    """Returns the impact ratios of these tables.
+    """Impact ratios of these tables, without categories of less than `least_share` of the `assessed` people.
 
-    A category with less than `least_share` of the `assessed` people, those of unknown categories among them, is left out. The rule says
-    "of the data being used for the bias audit", which are the same for each of its tables.
+    The rule says "of the data being used for the bias audit": the same for each table, with unknown categories.
     """
     audits = []
     for table in tables:
@@ -69,11 +67,7 @@ def audit_tables(tables: Sequence[CategoryTable], *, assessed: int, unknown: int
 
 
 def list_without_people(table: CategoryTable, known: Mapping[str, Sequence[str]]) -> list[str]:
-    """Returns the categories of a table that nobody is of, of several attributes each combination.
-
-    They are those of the rule, where every category of an attribute is called as the rule calls its own, and those that are `known` by
-    attribute.
-    """
+    """Categories that nobody is of: those of the rule, where an attribute's categories are called so, and the `known` ones."""
     members = []
     for place, feature in enumerate(table.comparison.features):
         named = dict.fromkeys((*(one.names[place] for one in table.categories), *known.get(feature, ())))

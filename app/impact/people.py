@@ -1,4 +1,4 @@
-"""People by category: each attribute's categories, the outcome, controls and scores, of alike people added up."""
+"""People by category, with outcome, controls and scores; alike people added up."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,16 +15,16 @@ from .categories import Category
 from .weighted import WeightedTable
 
 MOST_CONTROL_VALUES = 20
-"""Max different values of a numeric control that are compared one by one; one with more is divided into fifths."""
+"""Max different values of a numeric control that is not divided into fifths."""
 
 FIFTHS = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AttributeCategories:
-    """Categories of one attribute; `codes` is per row the position of the category or MISSING, `roles` that of each in the monitor.
+    """Categories of one attribute; `codes` per row are positions or MISSING, `roles` those of each in the monitor.
 
-    `values` are the categories as the log has them, without the display names of `labels`.
+    `values` are as in the log, `labels` are display names.
     """
 
     feature: str
@@ -36,7 +36,7 @@ class AttributeCategories:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Control:
-    """Values of a control; `codes` is per row the position of its value or MISSING. `note` says how a numeric one was divided."""
+    """Values of a control; `codes` per row are positions or MISSING. `note` says how a numeric one was divided."""
 
     name: str
     labels: tuple[str, ...]
@@ -46,7 +46,7 @@ class Control:
 
 @dataclass(frozen=True, eq=False)
 class CountedPeople:
-    """Records of a period or of a file, added up: row i counts `records[i]` that are alike. `scores` is None where `no_scores` says why."""
+    """Records of a period or file: row i counts `records[i]` alike ones. `scores` is None where `no_scores` says why."""
 
     records: IntArray
     outcomes: Codes
@@ -57,26 +57,26 @@ class CountedPeople:
     weighted: tuple[WeightedTable, ...] = ()
 
     def count(self, chosen: npt.NDArray[np.bool_]) -> int:
-        """Returns the number of records in these rows."""
-        # The product costs a fifth of choosing the rows first.
+        """Records in these rows."""
+        # Choosing the rows first takes five times as long.
         return int(np.dot(self.records, chosen))
 
     @cached_property
     def is_assessed(self) -> npt.NDArray[np.bool_]:
-        """Returns per row whether the outcome is in one of the monitor's lists."""
+        """Per row, whether the outcome is in one of the monitor's lists."""
         return np.asarray(self.outcomes != int(Outcome.UNCLASSIFIED), dtype=np.bool_)
 
     @cached_property
     def is_selected(self) -> npt.NDArray[np.bool_]:
-        """Returns per row whether the outcome is favourable."""
+        """Per row, whether the outcome is favourable."""
         return np.asarray(self.outcomes == int(Outcome.FAVOURABLE), dtype=np.bool_)
 
 
 def divide_numbers(name: str, numbers: FloatArray, records: IntArray) -> Control:
-    """Returns a numeric control by the fifths of its numbers [rows], NaN where one is missing; row i counts `records[i]`."""
+    """Numeric control by the fifths of its numbers [rows], NaN where missing; row i counts `records[i]`."""
     known = ~np.isnan(numbers)
     each = np.repeat(numbers[known], records[known])
-    # Fifths of all records; equal numbers stay together, so that parts may differ in size.
+    # Equal numbers stay together, so that parts may differ in size.
     cuts = np.unique(np.quantile(each, np.arange(1, FIFTHS) / FIFTHS))
     codes = np.where(known, np.searchsorted(cuts, np.nan_to_num(numbers), side="left"), MISSING).astype(np.int64)
     ends = [f"{cut:.6g}" for cut in cuts]
@@ -85,28 +85,28 @@ def divide_numbers(name: str, numbers: FloatArray, records: IntArray) -> Control
 
 
 def has_many_numbers(numbers: FloatArray | None) -> bool:
-    """Returns whether a numeric control has too many different values to compare one by one."""
+    """Whether a numeric control has too many values to compare one by one."""
     return numbers is not None and np.unique(numbers[~np.isnan(numbers)]).size > MOST_CONTROL_VALUES
 
 
 def reference_rows(attribute: AttributeCategories) -> npt.NDArray[np.bool_]:
-    """Returns per row whether it is of a category of the monitor's reference."""
+    """Per row, whether it is of a reference category."""
     is_reference = np.array([role == "reference" for role in attribute.roles] + [False], dtype=np.bool_)
     # MISSING is -1, and so the place at the end.
     return np.asarray(is_reference[attribute.codes], dtype=np.bool_)
 
 
 def name_reference(attribute: AttributeCategories) -> str:
-    """Returns the categories of the reference, for people."""
+    """Categories of the reference, for people."""
     return ", ".join(label for label, role in zip(attribute.labels, attribute.roles, strict=True) if role == "reference")
 
 
 def count_category(people: CountedPeople, label: str, chosen: npt.NDArray[np.bool_]) -> Category:
-    """Returns the assessed people of these rows as a category."""
+    """Assessed people of these rows."""
     selected = people.count(chosen & people.is_selected)
     return Category((label,), people.count(chosen & people.is_assessed), selected)
 
 
 def strata_of(people: CountedPeople) -> Codes:
-    """Returns per row the combination of the values of all controls, or MISSING where one is missing."""
+    """Per row, the combination of the values of all controls, or MISSING."""
     return np.asarray(cross([one.codes for one in people.controls], [len(one.labels) for one in people.controls]), dtype=np.int64)

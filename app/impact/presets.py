@@ -1,4 +1,4 @@
-"""Presets: the sheets that a rule asks for, and what they need. State of the rules as read in November 2026; not legal advice."""
+"""Presets: sheets that a rule asks for, as read in November 2026; not legal advice."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class PresetName(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """One rule: its source, its state with a date, its sheets, and what must accompany them that no file of decisions holds."""
+    """One rule: its source, its dated state, its sheets, and what must accompany them that no file of decisions holds."""
 
     title: str
     source: str

@@ -1,8 +1,7 @@
 """Gaps in scores: standardised mean differences, also given controls, and adverse impact ratios by quantile of the score.
 
-The standard deviation that divides a difference is named: `sd_all` is that of the scores of everybody in the table, with their number as
-the divisor, `sd_within` that within the two categories that are compared, with two less (Cohen's d). Differences by `sd_all` and ratios by
-quantile are defined as `standardized_mean_difference` and `adverse_impact_ratio_above_q50` of the catalogue are.
+`sd_all` is the standard deviation of everybody's scores (divisor n), `sd_within` that within the two compared categories (divisor n - 2,
+Cohen's d). Definitions are those of `standardized_mean_difference` and `adverse_impact_ratio_above_q50`.
 """
 
 import math
@@ -16,7 +15,7 @@ from ..metrics.groups import FloatArray
 from ..metrics.intervals import Z, log_ratio
 
 QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-"""Shares of everybody below the cut: at 0.9 the best tenth is above it."""
+"""Shares of everybody below the cut."""
 
 TOO_FEW = "fewer than two people of {name} have a score"
 NO_SPREAD = "all scores are equal, so there is no standard deviation to divide by"
@@ -28,9 +27,9 @@ NOT_APART = "no value of the controls has people of both categories, so the cont
 
 @dataclass(frozen=True, slots=True)
 class ScoreGap:
-    """Mean score of a category less that of the reference, in points and in standard deviations. None where there is none.
+    """Mean score of a category less the reference's, in points and standard deviations; None where there is none.
 
-    `smd` is divided by `sd_all`, `smd_within` by `sd_within`; `lower` and `upper` are the ends of the 95 % interval of `smd`.
+    `smd` is divided by `sd_all`, `smd_within` by `sd_within`; `lower` and `upper` are the 95 % interval of `smd`.
     """
 
     difference: float | None
@@ -45,7 +44,7 @@ class ScoreGap:
 
 @dataclass(frozen=True, slots=True)
 class ResidualGap:
-    """The gap that controls leave, divided by `sd_all`, with its 95 % interval. `people` are those of both categories that it is of."""
+    """Gap that controls leave, divided by `sd_all`, with its 95 % interval; `people` of both categories."""
 
     smd: float | None
     lower: float | None
@@ -56,11 +55,9 @@ class ResidualGap:
 
 @dataclass(frozen=True, slots=True)
 class QuantileRatio:
-    """Share of a category with a score above the quantile `cut` of everybody's scores, over the reference's; None if that is 0.
+    """Share above the quantile `cut` of everybody's scores, over the reference's; None if that is 0.
 
-    The cut is the lowest score that so large a share of everybody does not exceed.
-
-    `lower` and `upper` are the ends of the 95 % interval of the ratio with the cut as it is.
+    The cut is the lowest score that so large a share does not exceed; the 95 % interval takes it as given.
     """
 
     quantile: float
@@ -74,7 +71,7 @@ class QuantileRatio:
 
 
 def score_gap(scores: FloatArray, reference: FloatArray, everybody: FloatArray, *, name: str, reference_name: str) -> ScoreGap:
-    """Returns the gap between the scores of a category [people] and of the reference [people]; `everybody` are all scores of the table."""
+    """Gap between the scores of a category and of the reference; `everybody` are all scores of the table."""
     for label, values in ((name, scores), (reference_name, reference)):
         if values.size < 2:  # noqa: PLR2004 - one has no deviation
             return ScoreGap(None, None, None, None, None, None, None, TOO_FEW.format(name=label))
@@ -86,7 +83,7 @@ def score_gap(scores: FloatArray, reference: FloatArray, everybody: FloatArray, 
         return ScoreGap(difference, None, None, None, None, overall, within, NO_SPREAD)
     is_flat = scores.min() == scores.max() and reference.min() == reference.max()
     smd = difference / overall
-    # The means vary as in Welch's test. The deviation is estimated, too: as of normal scores, by the delta method.
+    # Means vary as in Welch's test; the estimated deviation as of normal scores, by the delta method.
     means = float(scores.var(ddof=1)) / scores.size + float(reference.var(ddof=1)) / reference.size
     half = Z * math.sqrt(means / overall**2 + smd**2 / (2 * everybody.size))
     ends = (smd - half, smd + half)
@@ -94,16 +91,15 @@ def score_gap(scores: FloatArray, reference: FloatArray, everybody: FloatArray, 
 
 
 def residual_gap(is_category: npt.NDArray[np.bool_], scores: FloatArray, strata: npt.NDArray[np.int64], sd_all: float) -> ResidualGap:
-    """Returns the coefficient of the category in a least-squares fit of the scores [people] with one term for each stratum.
+    """Category's coefficient in a least-squares fit of the scores [people] with one term for each stratum.
 
-    Everybody is of the category or of the reference. The fit has the category and the controls at once: taking residuals of the
-    controls alone first would make the gap smaller than it is where the categories differ in the controls. The interval is that of a
-    normal distribution with the residual variance of the fit.
+    Category and controls are fitted at once: residuals of the controls alone make the gap too small where categories differ in them. Normal
+    interval, from the residual variance.
     """
     _, place = np.unique(strata, return_inverse=True)
     sizes = np.bincount(place)
     share = np.bincount(place, weights=is_category) / sizes
-    # Frisch, Waugh and Lovell: with both centred within the strata, the simple slope is the coefficient.
+    # Frisch, Waugh and Lovell: centred within the strata, the simple slope is the coefficient.
     centred = is_category - share[place]
     outcome = scores - (np.bincount(place, weights=scores) / sizes)[place]
     spread = float(centred @ centred)
@@ -122,7 +118,7 @@ def residual_gap(is_category: npt.NDArray[np.bool_], scores: FloatArray, strata:
 def quantile_ratios(
     scores: FloatArray, reference: FloatArray, everybody: FloatArray, quantiles: Sequence[float] = QUANTILES
 ) -> tuple[QuantileRatio, ...]:
-    """Returns the ratios at each quantile of everybody's scores; a score equal to the cut is not above it. Neither side is empty."""
+    """Ratios at each quantile of everybody's scores; a score equal to the cut is not above it. Neither side is empty."""
     found = []
     # All cuts at once: each call sorts a part of everybody.
     for quantile, cut in zip(quantiles, np.quantile(everybody, quantiles, method="inverted_cdf").tolist(), strict=True):

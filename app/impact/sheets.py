@@ -13,7 +13,7 @@ Row: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ImpactSheet:
-    """Tables of the attributes and of their intersection. `unknown` counts assessed people who are missing in at least one of them."""
+    """Tables of the attributes and their intersection. `unknown` people miss at least one of them."""
 
     tables: tuple[ImpactTable, ...]
     unknown: int
@@ -23,12 +23,12 @@ Sheet: TypeAlias = AuditSheet | ImpactSheet
 
 
 def name_of(sheet: Sheet) -> SheetName:
-    """Returns the name of the sheet."""
+    """Name of the sheet."""
     return SheetName.LL144 if isinstance(sheet, AuditSheet) else SheetName.ADVERSE_IMPACT
 
 
 def as_json(sheet: Sheet) -> dict[str, Any]:
-    """Returns the sheet as JSON: its tables, and how many people are in an unknown category."""
+    """Tables, and how many people are in an unknown category."""
     if isinstance(sheet, AuditSheet):
         audits = [
             {
@@ -51,7 +51,7 @@ def as_json(sheet: Sheet) -> dict[str, Any]:
 
 
 def compare_with_reference(written: dict[str, Any], table: CategoryTable, reference: Category | None) -> None:
-    """Adds the ratio to a chosen reference to each row of a table of an adverse-impact sheet; None without one, or of the reference."""
+    """Adds to each row the ratio to a chosen reference; None without one, or of the reference."""
     written["reference"] = None if reference is None else reference.label
     for category, row in zip(table.categories, written["rows"], strict=True):
         against = None if reference is None else ImpactRow(category, reference, is_small=False)

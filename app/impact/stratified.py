@@ -1,8 +1,7 @@
-"""Odds ratios given a control: Mantel–Haenszel's common odds ratio, the CMH test and Breslow–Day's test, from 2 × 2 tables of strata.
+"""Odds ratios given a control: Mantel–Haenszel's common odds ratio, the CMH test and Breslow–Day's test.
 
-The interval is that of Robins, Breslow and Greenland (1986). The tests have no continuity correction and no adjustment by Tarone. The
-p-values are those of `chi2.sf`: statsmodels, with which the figures agree, subtracts from 1 and so has none below 1e-16, and its
-Breslow–Day test has no value where the common odds ratio is exactly 1.
+The interval is that of Robins, Breslow and Greenland (1986). No continuity correction, no adjustment by Tarone. p-values are of `chi2.sf`:
+statsmodels subtracts from 1 and has none below 1e-16.
 """
 
 import math
@@ -25,7 +24,7 @@ ZERO = "within every stratum nobody of {one} was selected or everybody of {other
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """People of two categories who have the same value of the control; either category may have nobody there."""
+    """People of two categories with the same value of the control; either may be empty."""
 
     name: str
     selected: int
@@ -35,7 +34,7 @@ class Stratum:
 
     @property
     def is_informative(self) -> bool:
-        """Returns whether it has people of both categories and both outcomes; another says nothing about the odds ratio."""
+        """Whether it has both categories and both outcomes; another says nothing about the odds ratio."""
         sides = (self.selected + self.rejected, self.others_selected + self.others_rejected)
         outcomes = (self.selected + self.others_selected, self.rejected + self.others_rejected)
         return all((*sides, *outcomes))
@@ -43,7 +42,7 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True)
 class StratumTest:
-    """A chi-squared statistic with its degrees of freedom and its p-value; all None where there is none."""
+    """Chi-squared statistic with degrees of freedom and p-value; all None where there is none."""
 
     statistic: float | None
     degrees: int | None
@@ -53,10 +52,10 @@ class StratumTest:
 
 @dataclass(frozen=True, slots=True)
 class StratifiedOdds:
-    """Odds of selection of a category over those of another, given the control. None where there is none; `reason` says why.
+    """Odds of selection over those of another category, given the control; None with a `reason`.
 
-    `strata` are those that say something; `left_out` people are in others. `cmh` tests that the odds ratio is 1, `homogeneity` that it
-    is the same in all strata.
+    `strata` are the informative ones, `left_out` people are in others. `cmh` tests an odds ratio of 1, `homogeneity` that it is the same in
+    all strata.
     """
 
     value: float | None
@@ -70,7 +69,7 @@ class StratifiedOdds:
 
 
 def stratified_odds(category: Category, other: Category, strata: Sequence[Stratum]) -> StratifiedOdds:
-    """Returns the odds ratio of two categories given the control whose values make the strata."""
+    """Odds ratio of two categories given the control that makes the strata."""
     used = [one for one in strata if one.is_informative]
     people = sum(one.selected + one.rejected + one.others_selected + one.others_rejected for one in strata)
     if not used:
@@ -83,7 +82,7 @@ def stratified_odds(category: Category, other: Category, strata: Sequence[Stratu
 
 
 def pool_strata(cells: FloatArray, category: str, other: str) -> tuple[float | None, float | None, float | None, str | None]:
-    """Returns the common odds ratio, the ends of its interval, and the reason where one is missing; `cells` is [4, strata]."""
+    """Common odds ratio, ends of its interval, and the reason where one is missing; `cells` is [4, strata]."""
     one, another = (np.stack(side, axis=-1) for side in ((cells[1], cells[0]), (cells[3], cells[2])))
     value = float(common_odds_ratio(one, another))
     if not math.isfinite(value):
@@ -95,17 +94,17 @@ def pool_strata(cells: FloatArray, category: str, other: str) -> tuple[float | N
 
 
 def association_test(cells: FloatArray) -> StratumTest:
-    """Returns the test of Cochran, Mantel and Haenszel that the odds ratio is 1 in every stratum."""
+    """Test of Cochran, Mantel and Haenszel of an odds ratio of 1 in every stratum."""
     a, b, c, d = cells
     n = cells.sum(axis=0)
-    # Informative strata have people on both sides, so n is at least 2.
+    # Informative strata have n of at least 2.
     spread = float(((a + b) * (c + d) * (a + c) * (b + d) / (n**2 * (n - 1))).sum())
     statistic = float((a - (a + b) * (a + c) / n).sum()) ** 2 / spread
     return StratumTest(statistic, 1, float(chdtrc(1, statistic)))
 
 
 def homogeneity_test(cells: FloatArray, value: float | None, reason: str | None) -> StratumTest:
-    """Returns the test that the odds ratio is `value` in every stratum."""
+    """Breslow and Day's test that the odds ratio is `value` in every stratum."""
     if cells.shape[1] == 1:
         return StratumTest(None, None, None, ONE_STRATUM)
     if not value:

@@ -1,8 +1,7 @@
-"""Selection by probabilistic categories: each person counts in every category with the probability of being of it.
+"""Selection by probabilistic categories: each person counts in every category with its probability.
 
-The probabilities, such as those of surname and place (BISG), come from the caller; nobody's category is stored. A ratio's interval comes
-from the influence of each person on both rates, so that a person who counts in both categories is not counted as two. Weights of 0
-and 1 give the rates and intervals of known categories.
+Probabilities (such as BISG) come from the caller; nobody's category is stored. Intervals come from each person's influence on both rates,
+so that a person in both categories counts once. Weights of 0 and 1 give the figures of known categories.
 """
 
 import math
@@ -24,12 +23,12 @@ CAUTION = (
 )
 OUTSIDE = "weights must be between 0 and 1 and add up to at most 1 for each person"
 TOO_MUCH = 1e-3
-"""Max by which a person's weights may exceed 1, for their rounding."""
+"""Max excess over 1 of a person's weights, for rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedRow:
-    """One category. Ratio and interval are None where they do not exist; `reason` says why."""
+    """One category. Ratio and interval are None where `reason` says why."""
 
     category: str
     people: float
@@ -45,7 +44,7 @@ class WeightedRow:
 
 @dataclass(frozen=True, slots=True)
 class WeightedTable:
-    """Categories of one attribute. `unknown` is the weight of assessed people that no category has."""
+    """Categories of one attribute. `unknown` is the weight of assessed people without category."""
 
     attribute: str
     compared_with: str | None
@@ -55,7 +54,7 @@ class WeightedTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedPeople:
-    """People that are alike, one entry each: `records` counts them, `weights` [categories, entries] are NaN where one is missing."""
+    """Alike people, one entry each: `records` counts them, `weights` [categories, entries] are NaN where missing."""
 
     categories: tuple[str, ...]
     weights: FloatArray
@@ -64,7 +63,7 @@ class WeightedPeople:
 
 
 def weigh_categories(attribute: str, people: WeightedPeople) -> WeightedTable:
-    """Returns rates, effective sizes, and ratios to the category with the highest rate among those with at least 2 % of the weight.
+    """Rates, effective sizes, and ratios to the highest rate among categories with at least 2 % of the weight.
 
     People with a missing weight are unknown as a whole.
 
@@ -113,13 +112,13 @@ def weigh_categories(attribute: str, people: WeightedPeople) -> WeightedTable:
 
 
 def weighted_json(tables: Sequence[WeightedTable]) -> dict[str, Any]:
-    """Returns the sheet as JSON: its tables, and the caution that belongs to every one of them."""
+    """Tables as JSON, with the caution that belongs to them."""
     return {"tables": [asdict(one) | {"rows": [asdict(row) for row in one.rows]} for one in tables], "caution": CAUTION}
 
 
 def _half_width(weights: FloatArray, records: IntArray, selected: npt.NDArray[np.bool_], rates: FloatArray) -> float:
-    """Returns half the width of the 95 % interval of the logarithm of the ratio of two rates; `weights` is [2, entries]."""
+    """Half the width of the 95 % interval of the ratio's logarithm; `weights` is [2, entries]."""
     sizes = weights @ records
-    # The delta method, person by person: each moves the logarithm of each rate by this much.
+    # The delta method, person by person.
     moved = weights * (selected - rates[:, None]) / (sizes * rates)[:, None]
     return Z * math.sqrt(float((moved[0] - moved[1]) ** 2 @ records))
