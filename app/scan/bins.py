@@ -1,4 +1,4 @@
-"""Features divided into a few values: kept values, or ranges of numbers. A division is stored and never changes."""
+"""Features divided into a few values or ranges. A division is stored and never changes."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ BINS = 4
 """Ranges of a column of numbers."""
 
 MAX_VALUES = 10
-"""Max values of a feature, the rest and the missing ones included. A column with more different numbers is divided into ranges."""
+"""Max values of a feature with the rest and the missing ones. A column with more different numbers is divided into ranges."""
 
 Codes = npt.NDArray[np.int64]
 
@@ -26,7 +26,7 @@ Codes = npt.NDArray[np.int64]
 class Bins:
     """Division of one feature: ranges that end at these `edges`, or these `kept` values. Either is empty.
 
-    The positions are those of the ranges or values, then the rest (of kept values only), then the missing ones.
+    Positions: the ranges or values, then the rest (of kept values only), then the missing ones.
     """
 
     feature: str
@@ -35,7 +35,7 @@ class Bins:
 
     @classmethod
     def choose(cls, feature: str, counts: Mapping[Scalar, int]) -> "Bins":
-        """Returns the division of a feature whose values have these counts. Values of fewer than `MIN_RECORDS` records are not kept."""
+        """Division of a feature whose values have these counts. Values of fewer than `MIN_RECORDS` records are not kept."""
         numbers = [value for value in counts if isinstance(value, int | float) and not isinstance(value, bool)]
         if len(numbers) == len(counts) and len(counts) > MAX_VALUES:
             values_of_records = np.repeat(np.array(numbers, np.float64), [counts[value] for value in numbers])
@@ -47,26 +47,26 @@ class Bins:
         texts: Counter[str] = Counter()
         for value, count in counts.items():
             texts[canonical(value)] += count
-        # Of equally frequent values the first in the alphabet, so that the order of the records does not matter.
+        # Of equally frequent values the first in the alphabet, whatever the order of the records.
         often = sorted(texts, key=lambda text: (-texts[text], text))[: MAX_VALUES - 2]
         return cls(feature, kept=tuple(sorted(text for text in often if texts[text] >= MIN_RECORDS)))
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Bins":
-        """Returns the division that `to_json` wrote."""
+        """Division that `to_json` wrote."""
         return cls(stored["feature"], tuple(stored["edges"]), tuple(stored["kept"]))
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the division as it is stored."""
+        """Stored form."""
         return {"feature": self.feature, "edges": list(self.edges), "kept": list(self.kept)}
 
     @property
     def missing(self) -> int:
-        """The position of records without a value."""
+        """Position of records without a value."""
         return len(self.edges or self.kept) + 1
 
     def describe(self, places: Sequence[int]) -> Condition:
-        """Returns the condition that the values at these positions meet, and no others."""
+        """Condition that only the values at these positions meet."""
         chosen, or_missing = sorted(set(places) - {self.missing}), self.missing in places
         if len(chosen) == self.missing:
             return Condition(feature=self.feature, excluded=(), or_missing=or_missing)
@@ -84,10 +84,10 @@ class Bins:
         return Condition(feature=self.feature, values=tuple(self.kept[place] for place in chosen), or_missing=or_missing)
 
     def encode_numbers(self, numbers: FloatArray) -> Codes:
-        """Returns the position [N] of each of these numbers among the ranges; NaN is a missing value."""
+        """Position [N] of each number among the ranges; NaN is missing."""
         return np.where(np.isnan(numbers), self.missing, np.searchsorted(self.edges, numbers, side="left")).astype(np.int64)
 
     def encode_texts(self, texts: Sequence[str]) -> Codes:
-        """Returns the position [N] of each of these canonical texts among the kept values."""
+        """Position [N] of each canonical text among the kept values."""
         positions = {text: place for place, text in enumerate(self.kept)}
         return np.array([positions.get(text, len(self.kept)) for text in texts], dtype=np.int64)

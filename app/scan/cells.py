@@ -19,8 +19,8 @@ MAX_FEATURES = 8
 class CellTable:
     """Counts of the combinations that occur.
 
-    `codes` [C, F] are positions in the values of each feature, `sizes` how many values each feature has, `strata` [C] the stratum of each
-    cell, counted from 0, `favourable` [C] of `records` [C] the counts.
+    `codes` [C, F] are positions in the values of each feature, `sizes` how many it has, `strata` [C] counted from 0; `favourable` [C] of
+    `records` [C].
     """
 
     codes: IntArray
@@ -42,13 +42,13 @@ class CellTable:
 
 
 def count_subsets(sizes: Sequence[int]) -> int:
-    """Returns the number of subgroups that features of these sizes describe: of each at least one of its values."""
+    """Subgroups that features of these sizes describe, by at least one value of each."""
     # Python's integers: eight features of ten values exceed 64 bits.
     return math.prod(2 ** int(size) - 1 for size in sizes)
 
 
 def count_cells(codes: IntArray, sizes: tuple[int, ...], favourable: BoolArray, strata: IntArray | None = None) -> CellTable:
-    """Returns the table of records with these `codes` [N, F], outcomes [N] and strata [N]; without strata all are in one."""
+    """Table of records with these `codes` [N, F], outcomes [N] and strata [N], else one stratum."""
     of_records = np.zeros(len(codes), np.int64) if strata is None else strata
     keys = np.column_stack([codes, of_records])
     cells, place = np.unique(keys, axis=0, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Answer of a scan: the group that it found, as a rule over features, and how many groups it searched."""
+"""Answer of a scan: the group as a rule over features, and how many were searched."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _DOES = {UnfairSide.BELOW: ("falls short", "falls short most"), UnfairSide.ABOVE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundGroup:
-    """A group that a scan found, and the counts that it was chosen by."""
+    """Group that a scan found, and the counts that it was chosen by."""
 
     rule: GroupRule
     records: int
@@ -30,12 +30,12 @@ class FoundGroup:
 
     @property
     def rate(self) -> float:
-        """Share of its records that are favourable."""
+        """Favourable share of its records."""
         return self.favourable / self.records
 
     @property
     def others_rate(self) -> float:
-        """Share of all other records that are favourable."""
+        """Favourable share of all other records."""
         return self.others_favourable / self.others_records
 
 
@@ -43,8 +43,8 @@ class FoundGroup:
 class SearchResult:
     """Answer of a scan that searched `subsets` groups over `features`.
 
-    `p_value` is the share of scans of random outcomes that find as much, so it allows for the choice of the best of all. `group` is None
-    if it exceeds MAX_P_VALUE, or if the group or all others together have fewer than MIN_RECORDS records, so that it must not be shown.
+    `p_value` is the share of scans of random outcomes that find as much: it allows for the choice of the best. `group` is None above
+    MAX_P_VALUE, or if it or its rest has fewer than MIN_RECORDS records and must not be shown.
     """
 
     features: tuple[str, ...]
@@ -59,9 +59,9 @@ class SearchResult:
 def search_groups(
     bins: Sequence[Bins], codes: Codes, favourable: BoolArray, *, direction: UnfairSide, seed: int, strata: IntArray | None = None
 ) -> SearchResult:
-    """Returns the answer of a scan of records with these positions `codes` [N, F] in the `bins`, outcomes [N] and strata [N]."""
+    """Scan of records with positions `codes` [N, F] in the `bins`, outcomes [N] and strata [N]."""
     used = [np.unique(column) for column in codes.T]
-    # Without positions that no record has: they would count as groups that were searched.
+    # Positions that no record has would count as searched.
     dense = np.column_stack([np.searchsorted(values, column) for values, column in zip(used, codes.T, strict=True)])
     cells = count_cells(dense, tuple(len(values) for values in used), favourable, strata)
     scan = scan_cells(cells, direction=direction, seed=seed)
@@ -87,7 +87,7 @@ def search_groups(
 
 
 def say_search(result: SearchResult, *, left_out: Sequence[str] = ()) -> str:
-    """Returns in words how many groups were searched, and which one was found. `left_out` are features with too many combinations."""
+    """The answer in words. `left_out` are features with too many combinations."""
     does, does_most = _DOES[result.direction]
     groups = "group" if result.subsets == 1 else "groups"
     searched = f"{result.subsets:,} {groups} by {', '.join(result.features)} searched in {result.records:,} records"

@@ -1,4 +1,4 @@
-"""Scan of one table: the subgroup that falls short most, or is furthest ahead, and how often chance alone would find as much."""
+"""Scan of one table, with the frequency by which chance alone finds as much."""
 
 from dataclasses import dataclass
 
@@ -12,23 +12,22 @@ BOOTSTRAPS = 199
 """Tables drawn under the claim that no subgroup differs; the smallest p value is 1 / 200."""
 
 PENALTY = 1.0
-"""Score that each named value costs, so that a short description wins over a longer one that is hardly better."""
+"""Score that each named value costs, so that short descriptions win."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subgroup:
-    """A subgroup: for each feature the positions of the values that belong to it, or None where all do."""
+    """For each feature the positions of the subgroup's values, or None for all."""
 
     values: tuple[tuple[int, ...] | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Result of a scan.
+    """Result of a scan of `subsets` subgroups.
 
-    `subgroup` is None where no subgroup is beyond what is expected, or where it or the rest has fewer than MIN_RECORDS records, so that it
-    must not be shown. `p_value` is the share of scans with at least this `score`, among those of random tables and this one. `subsets`
-    subgroups were searched.
+    `subgroup` is None where none is beyond what is expected, or if it or the rest has fewer than MIN_RECORDS records and must not be shown.
+    `p_value` is the share of scans with at least this `score`, among those of random tables and this one.
     """
 
     subgroup: Subgroup | None
@@ -48,12 +47,10 @@ def scan_cells(
     restarts: int = RESTARTS,
     bootstraps: int = BOOTSTRAPS,
 ) -> Scan:
-    """Returns the subgroup with the highest score, with a p value from a parametric bootstrap of the whole scan.
+    """Subgroup with the highest score, with a p value from a parametric bootstrap of the whole scan.
 
-    Above: the subgroup that is favourable more often, which is the one that falls short most of unfavourable outcomes: odds of one that
-    are multiplied by q are odds of the other divided by q, and the likelihood is the same.
-    The expected rate is that of all records of the same stratum. Random tables are drawn with it in every cell; when they are scanned,
-    their own rates are estimated from them, as those of the real table are.
+    Above: falling short of unfavourable outcomes, as odds multiplied by q are the other outcome's divided by q. Expected is the rate of the
+    stratum; it is estimated again in each random table.
     """
     strata = np.eye(cells.strata_count)[cells.strata]
     counted = cells.favourable if direction is UnfairSide.BELOW else cells.records - cells.favourable

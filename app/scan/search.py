@@ -10,35 +10,34 @@ from .cells import BoolArray, CellTable, FloatArray, IntArray
 from .multipliers import find_range, fit_multiplier, log_likelihood
 
 RESTARTS = 50
-"""Max starts of each search: one from all records, the others from random subgroups. Small tables start from every combination
-of values and so miss nothing."""
+"""Max starts of a search: all records, and random subgroups. Small tables start from every combination and so miss nothing."""
 
 MIN_RECORDS = 10
-"""Min records of a subgroup. Smaller ones are neither searched nor shown."""
+"""Min records of a subgroup that is searched or shown."""
 
 MAX_PASSES = 50
-"""Max passes over all features; a search usually ends after three or four."""
+"""Max passes over all features; usually three or four suffice."""
 
 GAIN = 1e-9
 """Smaller gains count as none."""
 
 MAX_CELLS = 4_000_000
-"""Max elements of one array: tables are searched in parts of this size."""
+"""Max elements of one array."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Best:
-    """The best subgroup of each table: `scores` [T], and for each feature which values [T, V] belong to it."""
+    """Best subgroup of each table: `scores` [T], and for each feature its values [T, V]."""
 
     scores: FloatArray
     included: tuple[BoolArray, ...]
 
 
 def search_tables(cells: CellTable, favourable: FloatArray, *, penalty: float, seed: int, restarts: int = RESTARTS) -> Best:
-    """Returns the best subgroup of each of T tables, which have the cells and records of `cells` but their own counts `favourable` [T, C].
+    """Best subgroup of each of T tables with the cells and records of `cells`, but counts `favourable` [T, C].
 
-    The expected rate of a stratum is that of the table itself. The score is the log-likelihood of the best multiplier of the odds below 1,
-    minus the penalty for each value that is named. A feature all of whose values belong to the subgroup names none.
+    Expected is the table's own rate of the stratum. The score is the log-likelihood of the best multiplier of the odds below 1, minus the
+    penalty for each named value; a feature with all its values names none.
     """
     rows = max(1, MAX_CELLS // (max(len(cells.records), 1) * restarts))
     parts = []
@@ -50,10 +49,7 @@ def search_tables(cells: CellTable, favourable: FloatArray, *, penalty: float, s
 
 
 def list_all_starts(sizes: tuple[int, ...], most: int) -> list[BoolArray] | None:
-    """Returns for each feature the values [R, V] of R starts: all combinations of values of all features but the one with most values.
-
-    None if there are more than `most`.
-    """
+    """Values [R, V] of R starts for each feature: all combinations but of the feature with most values; None beyond `most`."""
     largest = int(np.argmax(sizes))
     subsets = [[(True,) * size] if place == largest else list(product((True, False), repeat=size))[:-1] for place, size in enumerate(sizes)]
     if prod(map(len, subsets)) > most:
@@ -62,7 +58,7 @@ def list_all_starts(sizes: tuple[int, ...], most: int) -> list[BoolArray] | None
 
 
 class _Search:
-    """Searches in several tables at once. A row is one search from one start; each table has `restarts` rows, next to each other."""
+    """Searches in several tables at once. A row is one start; each table has `restarts` adjacent rows."""
 
     def __init__(self, cells: CellTable, favourable: FloatArray, penalty: float, restarts: int, rng: np.random.Generator) -> None:
         self._cells, self._penalty, self._rng = cells, penalty, rng
@@ -87,16 +83,16 @@ class _Search:
     def _start(self, size: int) -> BoolArray:
         rows = len(self._favourable)
         included = self._rng.random((rows, size)) < 0.5  # noqa: PLR2004 - a coin
-        # Half of the starts restrict some of the features only: of many features all together leave few records.
+        # Half of the starts restrict some features only: all together leave few records.
         included[::2] |= self._rng.random((len(included[::2]), 1)) < 0.5  # noqa: PLR2004 - a coin
         included[:: self._restarts] = True
         included[~included.any(axis=1)] = True
         return np.asarray(included)
 
     def run(self) -> Best:
-        """Improves all rows until no feature improves any, and returns the best row of each table."""
+        """Improves all rows until no feature helps any; best row of each table."""
         rows = np.arange(len(self._favourable))
-        # First the feature with most values: where the starts are all combinations of the others, this already is the best of all.
+        # The feature with most values first: after starts from all combinations of the others, this already is the best of all.
         self._improve(int(np.argmax(self._cells.sizes)), rows)
         for _ in range(MAX_PASSES):
             before = self._scores[rows].copy()
@@ -110,7 +106,7 @@ class _Search:
         return Best(self._scores[best], tuple(one[best] for one in self._included))
 
     def _improve(self, feature: int, rows: IntArray) -> None:
-        """Chooses the best values of one feature, exactly, while those of the other features stay."""
+        """Chooses the best values of one feature, exactly, while the others stay."""
         inside = np.ones((len(rows), len(self._cells.records)), dtype=np.bool_)
         others = np.zeros(len(rows))
         for other, included in enumerate(self._included):
@@ -123,7 +119,7 @@ class _Search:
         records = (inside.astype(np.float64) @ self._value_records[feature]).reshape(len(rows), size, strata)
         sets = self._list_sets(favourable, records, self._expected[rows])
         scores = self._score_sets(sets, favourable, records, self._expected[rows]) - self._penalty * others[:, None]
-        # Everybody is no subgroup. The score would be 0 in many tables, and equal scores have no rank.
+        # Everybody is no subgroup; equal scores of 0 would have no rank.
         scores[(others == 0)[:, None] & sets.all(axis=2)] = -np.inf
         best = scores.argmax(axis=1)
         every = np.arange(len(rows))
@@ -133,10 +129,10 @@ class _Search:
         self._scores[rows[is_better]] = found[is_better]
 
     def _list_sets(self, favourable: FloatArray, records: FloatArray, expected: FloatArray) -> BoolArray:
-        """Returns the sets of values [M, 1 + 3V, V] among which the best one is: all, each alone, one for each end of a value's range.
+        """Sets of values [M, 1 + 3V, V] with the best one among them: all, each alone, one for each end of a value's range.
 
-        For a given multiplier the best set is that of all values whose likelihood exceeds the penalty, or the best one alone if none does.
-        Each value does so in one range of multipliers, so the set changes only at the ends of these ranges.
+        For a given multiplier the best set is that of all values whose likelihood exceeds the penalty, or the best one alone. Each value
+        does so in one range of multipliers, so the set changes only at the ends of ranges.
         """
         left, right, exceeds = find_range(favourable, records, expected[:, None, :], self._penalty)
         ends = np.concatenate([left, right], axis=1)[:, :, None]
@@ -151,5 +147,5 @@ class _Search:
         log_odds = fit_multiplier(of_favourable, of_records, expected[:, None, :])
         named = np.where(sets.all(axis=2), 0, sets.sum(axis=2))
         scores = log_likelihood(of_favourable, of_records, expected[:, None, :], log_odds) - self._penalty * named
-        # Few records are left out even if they score: they could not be shown.
+        # Few records could not be shown.
         return np.where((of_records.sum(axis=2) >= MIN_RECORDS) & sets.any(axis=2), scores, -np.inf)
