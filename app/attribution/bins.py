@@ -1,4 +1,4 @@
-"""Cells of a feature: its values, or bins of numbers between the quantiles of all compared records together."""
+"""Cells of a feature: its values, or bins of numbers between quantiles."""
 
 from collections.abc import Sequence
 
@@ -9,15 +9,13 @@ from .pairs import FloatArray, IntArray
 from .parts import CellCounts
 
 MIN_BINS = 10
-"""Min bins of numbers. Within a wide bin the groups still differ, and this counts as treatment: with 2 bins .041 of a gap of .149 did, with
-10 bins .002."""
+"""Min bins of numbers. Differences within a wide bin count as treatment: with 2 bins .041 of a gap of .149 did, with 10 bins .002."""
 
 
 def bin_numbers(numbers: FloatArray, bins: int = MIN_BINS) -> IntArray:
-    """Returns the bin of each number [records]; those that are NaN have a bin of their own, the first.
+    """Bin of each number [records]; NaN has a bin of its own, the first.
 
-    Bins end at the quantiles of all `numbers`, so bins may be fewer where many records have the same number. If there are at most `bins`
-    different numbers, each is a bin by itself.
+    Bins end at quantiles, so equal numbers may leave fewer. At most `bins` different numbers are each a bin by itself.
 
     Raises:
         ValueError: fewer than MIN_BINS.
@@ -27,7 +25,7 @@ def bin_numbers(numbers: FloatArray, bins: int = MIN_BINS) -> IntArray:
     known = numbers[~np.isnan(numbers)]
     different = np.unique(known)
     ends = different if len(different) <= bins else np.unique(np.quantile(known, np.arange(1, bins) / bins))
-    # `left`: a number that is an end belongs to the bin below, so that equal numbers are never divided.
+    # `left`: a number that is an end belongs to the bin below.
     found = np.searchsorted(ends, numbers, side="left") + 1
     return np.where(np.isnan(numbers), 0, found).astype(np.int64)
 
@@ -35,10 +33,9 @@ def bin_numbers(numbers: FloatArray, bins: int = MIN_BINS) -> IntArray:
 def count_cells(
     content: IntArray | FloatArray, favourable: npt.NDArray[np.bool_], populations: Sequence[IntArray], bins: int = MIN_BINS
 ) -> tuple[CellCounts, ...]:
-    """Returns the counts of each population, given by the positions of its records, in the same cells of a feature.
+    """Counts of each population, given by the positions of its records, in the same cells of a feature.
 
-    `content` [records] holds quantities, or NaN, if it is of floats; whole numbers are the places of categories from 0, or -1 without a
-    value. Records without a value are the first cell. Bins end at the quantiles of all populations together.
+    `content` [records]: floats are quantities or NaN; whole numbers are categories from 0, or -1. The first cell has no value.
     """
     everyone = content[np.concatenate(populations)]
     cells = everyone.astype(np.int64) + 1 if np.issubdtype(everyone.dtype, np.integer) else bin_numbers(everyone.astype(np.float64), bins)

@@ -21,7 +21,7 @@ class ChangeParts:
 
 @dataclass(frozen=True, slots=True)
 class GapChange:
-    """Change of the gap as a difference of rates, and of the logarithm of their ratio; None where a rate is 0 or has no record."""
+    """Change of the difference of rates, and of the logarithm of their ratio; None where a rate is 0 or has no record."""
 
     of_difference: ChangeParts | None
     of_log_ratio: ChangeParts | None
@@ -29,14 +29,14 @@ class GapChange:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BeforeAndAfter:
-    """One group's records by the cells of a feature, before a moment and after it."""
+    """One group's records by cell, before a moment and after it."""
 
     before: CellCounts
     after: CellCounts
 
 
 def explain_change_of_gap(monitored: BeforeAndAfter, reference: BeforeAndAfter) -> GapChange:
-    """Returns how far the change is carried by who asked and by how the model answered, by the cells of one feature."""
+    """Parts of the change by the cells of one feature."""
     rates = [float(counts.rate) for side in (monitored, reference) for counts in (side.before, side.after)]
     if any(rate != rate for rate in rates):  # noqa: PLR0124 - NaN, a side without a record
         return GapChange(None, None)
@@ -48,15 +48,14 @@ def explain_change_of_gap(monitored: BeforeAndAfter, reference: BeforeAndAfter) 
 
 
 def _change_of(side: BeforeAndAfter, *, is_log: bool = False) -> ChangeParts:
-    """Returns the change of one group's rate, or of its logarithm."""
     parts = divide_difference(side.after, side.before)
     scale = _logarithmic_mean(float(side.after.rate), float(side.before.rate)) if is_log else 1.0
     return ChangeParts(*(float(part) / scale for part in (parts.difference, parts.who, parts.how, parts.no_counterpart)))
 
 
 def _logarithmic_mean(one: float, other: float) -> float:
-    """Returns (one - other) / ln(one / other), which turns a difference into one of logarithms."""
-    # For equal rates the quotient is 0 / 0, and its limit is the rate itself.
+    """(one - other) / ln(one / other), which turns a difference into one of logarithms."""
+    # For equal rates the quotient is 0 / 0; its limit is the rate.
     return one if one == other else (one - other) / log1p((one - other) / other)
 
 

@@ -1,8 +1,8 @@
 """Hybrids of two records, and the Shapley values of their outcomes.
 
-A hybrid takes some players (one feature, or several that go together) from a pair's monitored record and all others from its reference
-record. A *mask* has bit j set if player j is the monitored record's. A player's Shapley value is the average change of the outcome when it
-joins, over all orders in which the players can join; over all players the values sum to the difference of the two records' outcomes.
+A hybrid takes some players (features that go together) from a pair's monitored record and the others from its reference record. Bit j of
+its *mask* is set if player j is the monitored record's. A Shapley value is the average change of the outcome when a player joins, over all
+orders; the values sum to the difference of the two records' outcomes.
 """
 
 from dataclasses import dataclass
@@ -14,23 +14,23 @@ import numpy as np
 from .pairs import FloatArray, IntArray
 
 MAX_EXACT_PLAYERS = 6
-"""Max players whose hybrids are all computed: of 6 there are 62 a pair."""
+"""Max players whose hybrids are all computed: 62 a pair."""
 
 MAX_PLAYERS = 62
-"""Max players: a mask is a number of 64 bits."""
+"""Max players: a mask has 64 bits."""
 
 PAIRS_OF_ALL_HYBRIDS = 500
-"""Default number of pairs where all hybrids are computed; standard errors are .007 to .019 in `scripts/trial attribution`."""
+"""Default pairs with all hybrids; standard errors are .007 to .019 in `scripts/trial attribution`."""
 
 PAIRS_OF_ORDERS = 4_000
-"""Default number of pairs where two orders are computed for each pair; standard errors are .004 to .008 in `scripts/trial attribution`."""
+"""Default pairs with two orders each; standard errors are .004 to .008 in `scripts/trial attribution`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answered:
-    """Outcomes from 0 to 1 of the pairs' own records, `reference` [pairs] and `monitored` [pairs], and of `hybrids` [pairs, hybrids].
+    """Outcomes from 0 to 1: `reference` [pairs], `monitored` [pairs] and `hybrids` [pairs, hybrids]; NaN where not known.
 
-    NaN is an outcome that is not known: its pair then has NaN among its contributions.
+    A pair with NaN has NaN among its contributions.
     """
 
     reference: FloatArray
@@ -43,14 +43,14 @@ class HybridPlan(Protocol):
 
     @property
     def masks(self) -> IntArray:
-        """Returns the masks of each pair's hybrids [pairs, hybrids]; neither of the two records themselves is among them."""
+        """Masks of each pair's hybrids [pairs, hybrids], without the two records themselves."""
 
     def attribute(self, answered: Answered) -> FloatArray:
-        """Returns each player's contribution in each pair [pairs, players]; they sum to monitored - reference."""
+        """Each player's contribution in each pair [pairs, players]; they sum to monitored - reference."""
 
 
 def count_hybrids(players: int) -> int:
-    """Returns how many hybrids of one pair a model is asked about: all for up to MAX_EXACT_PLAYERS players, those of two orders for more.
+    """Hybrids of one pair that a model is asked about.
 
     Raises:
         ValueError: there is no player, or more than MAX_PLAYERS.
@@ -61,12 +61,12 @@ def count_hybrids(players: int) -> int:
 
 
 def usual_pairs(players: int) -> int:
-    """Returns how many pairs are drawn unless another number is asked for."""
+    """Default number of pairs."""
     return PAIRS_OF_ALL_HYBRIDS if players <= MAX_EXACT_PLAYERS else PAIRS_OF_ORDERS
 
 
 def plan_hybrids(pairs: int, players: int, rng: np.random.Generator) -> HybridPlan:
-    """Returns the hybrids of that many pairs: all of them, or those of two antithetic orders, drawn freshly for each pair.
+    """All hybrids of each pair, or those of two antithetic orders, drawn for each pair.
 
     Raises:
         ValueError: there is no player, or more than MAX_PLAYERS.
@@ -86,12 +86,12 @@ class AllHybrids:
 
     @property
     def masks(self) -> IntArray:
-        """Returns all masks but those of the two records [pairs, 2^players - 2]."""
+        """All masks but those of the two records [pairs, 2^players - 2]."""
         return np.tile(np.arange(1, 2**self.players - 1), (self.pairs, 1))
 
     def attribute(self, answered: Answered) -> FloatArray:
-        """Returns each player's contribution in each pair [pairs, players]; see `HybridPlan`."""
-        # In the order of the masks: 0 is the reference record, the last is the monitored one.
+        """Contributions [pairs, players]."""
+        # In the order of the masks: 0 is the reference record, the last the monitored one.
         outcomes = np.column_stack([answered.reference, answered.hybrids, answered.monitored])
         size = self.players
         # Share of all orders in which exactly so many others come before a player.
@@ -101,28 +101,28 @@ class AllHybrids:
         for player in range(size):
             without = every[every >> player & 1 == 0]
             before = sum(without >> other & 1 for other in range(size))
-            # Differences first: a player that changes no outcome has exactly 0, where a weighted sum of outcomes leaves dust.
+            # Differences first: weighted sums would leave dust where a player changes nothing.
             contributions[:, player] = (outcomes[:, without | 1 << player] - outcomes[:, without]) @ share[before]
         return contributions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrderedHybrids:
-    """Hybrids along one random order of the players for each pair, and along its reverse: unbiased, and their sum is exact in each pair."""
+    """Hybrids along one random order of the players and its reverse: unbiased, with an exact sum in each pair."""
 
     orders: IntArray
 
     @property
     def masks(self) -> IntArray:
-        """Returns the masks on the way from the reference record to the monitored one [pairs, 2 · (players - 1)]."""
+        """Masks from the reference record to the monitored one [pairs, 2 · (players - 1)]."""
         return np.concatenate([np.cumsum(np.int64(1) << order, axis=1)[:, :-1] for order in self._both()], axis=1)
 
     def attribute(self, answered: Answered) -> FloatArray:
-        """Returns each player's contribution in each pair [pairs, players]; see `HybridPlan`."""
+        """Contributions [pairs, players]."""
         contributions = np.zeros(self.orders.shape)
         for order, along in zip(self._both(), np.split(answered.hybrids, 2, axis=1), strict=True):
             steps = np.diff(np.column_stack([answered.reference, along, answered.monitored]), axis=1)
-            # A step belongs to the player that joins in it, which is another one in each pair.
+            # A step belongs to the player that joins in it, another in each pair.
             mine = np.empty(steps.shape)
             np.put_along_axis(mine, order, steps, axis=1)
             contributions += mine / 2

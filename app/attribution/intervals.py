@@ -7,27 +7,27 @@ import numpy as np
 from .pairs import FloatArray, IntArray
 
 MIN_UNITS = 20
-"""Min resampled units of an interval: with fewer the resamples hardly differ, and the interval would be too narrow."""
+"""Min resampled units; with fewer the interval would be too narrow."""
 
 LEVEL = 0.95
 
 _AT_ONCE = 200
-"""Resamples that are drawn at a time, for memory."""
+"""Resamples drawn at a time, for memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ends:
-    """Both ends of 95 % intervals, [players] each; NaN where too few units allow none."""
+    """Ends of 95 % intervals [players]; NaN where there are too few units."""
 
     low: FloatArray
     high: FloatArray
 
 
 def resample_means(values: FloatArray, units: IntArray, rng: np.random.Generator, draws: int = 2000) -> Ends:
-    """Returns the intervals of the mean of `values` [pairs, players] by resampling whole `units` [pairs] with replacement.
+    """Intervals of the mean of `values` [pairs, players] by resampling whole `units` [pairs] with replacement.
 
-    Pairs with one record in common go up and down together, so such a record is drawn with all its pairs, or not at all. The percentiles
-    are those of the resampled means, stretched by the root of n / (n - 1) for n units, because resamples vary less than samples do.
+    Pairs with a record in common vary together and are one unit. Percentiles of the resampled means, stretched by the root of n / (n - 1)
+    for n units, because resamples vary less than samples.
     """
     known, place = np.unique(units, return_inverse=True)
     count, players = len(known), values.shape[1]

@@ -11,10 +11,9 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordPairs:
-    """Pairs by the positions of their records within each group, `monitored` [pairs] and `reference` [pairs].
+    """Pairs by the positions of their records, `monitored` [pairs] and `reference` [pairs].
 
-    `units` [pairs] numbers what is resampled for an interval: the pair or, where the scarcer group's records are used more than once, the
-    record of that group.
+    `units` [pairs] is resampled for an interval: the pair, or the scarcer group's record if it is used more than once.
     """
 
     monitored: IntArray
@@ -26,21 +25,21 @@ class RecordPairs:
 
     @property
     def are_reused(self) -> bool:
-        """Returns whether a record is in more than one pair."""
+        """Whether a record is in more than one pair."""
         return len(np.unique(self.units)) < len(self)
 
 
 def count_pairs(monitored: int, reference: int, most: int) -> int:
-    """Returns how many pairs are drawn from groups of that many records: at most as many as the larger group has, 0 if one is empty."""
+    """Number of pairs: at most as many as the larger group has records, 0 if one group is empty."""
     return min(most, max(monitored, reference)) if min(monitored, reference) > 0 else 0
 
 
 def draw_pairs(monitored: int, reference: int, most: int, rng: np.random.Generator) -> RecordPairs:
-    """Returns at most `most` pairs from groups of that many records, in random order.
+    """At most `most` random pairs.
 
-    The larger group's records are used once at most. Those of the scarcer one are all used, each about equally often, if they are too few.
+    The larger group's records are used once at most, the scarcer one's about equally often.
     """
-    # More pairs than the larger group has records would reuse both groups, and no resampling of one of them would be right.
+    # More pairs would reuse records of both groups, and no resampling of one would be right.
     size = count_pairs(monitored, reference, most)
     of_monitored, of_reference = (_draw(group, size, rng) for group in (monitored, reference))
     scarcer = of_monitored if monitored < reference else of_reference
@@ -48,6 +47,6 @@ def draw_pairs(monitored: int, reference: int, most: int, rng: np.random.Generat
 
 
 def _draw(group: int, size: int, rng: np.random.Generator) -> IntArray:
-    # Whole shuffles one after the other, so that no record is used twice more often than another.
+    # Whole shuffles, so that no record is used twice more often than another.
     shuffles = [rng.permutation(group) for _ in range(-(-size // group))] if size else []
     return np.concatenate([np.empty(0, np.int64), *shuffles])[:size].astype(np.int64)

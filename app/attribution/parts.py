@@ -1,9 +1,8 @@
-"""The difference of two rates, divided by the cells of one feature: who applies, and how they are treated.
+"""Difference of two rates, divided by the cells of one feature: who applies, and how they are treated.
 
-Source: Kitagawa 1955. Cells that one side has no record of have no rate there. The records in them have *no counterpart*, and they are a
-part of their own as in Ñopo 2008, Matching as a tool to decompose wage gaps, Review of Economics and Statistics 90, 290-299: the
-difference of all records minus that of the records with a counterpart. So equal rates in all cells leave all parts at 0 whatever cells
-are missing.
+Source: Kitagawa 1955. Records in cells that one side lacks have *no counterpart* and are a part of their own, as in Ñopo 2008, Matching as
+a tool to decompose wage gaps, Review of Economics and Statistics 90, 290-299: the difference of all records minus that of the records with
+a counterpart. Equal rates in all cells leave all parts at 0.
 """
 
 from dataclasses import dataclass
@@ -27,15 +26,15 @@ class CellCounts:
 
     @property
     def rate(self) -> FloatArray:
-        """Returns the share of favourable records in all cells together [...]; NaN without a record."""
+        """Share of favourable records in all cells [...]; NaN without a record."""
         return _divide(self.favourable.sum(axis=-1), self.records.sum(axis=-1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DifferenceParts:
-    """Difference of two rates, and its three parts, which sum to it; [...] each. NaN where a side has no record.
+    """Difference of two rates and its three parts, which sum to it [...]; NaN where a side has no record.
 
-    `who` is the part that comes from different shares of the cells, `how` the part that comes from different rates within a cell.
+    `who` comes from different shares of the cells, `how` from different rates within a cell.
     """
 
     difference: FloatArray
@@ -44,30 +43,30 @@ class DifferenceParts:
     no_counterpart: FloatArray
 
     def stacked(self) -> FloatArray:
-        """Returns the three parts [..., 3]."""
+        """The three parts [..., 3]."""
         return np.stack([self.who, self.how, self.no_counterpart], axis=-1)
 
 
 def divide_difference(one: CellCounts, other: CellCounts) -> DifferenceParts:
-    """Returns the parts of one's rate - other's rate; both have the same cells. Without a common cell all has no counterpart."""
+    """Parts of one's rate - other's rate. Without a common cell all has no counterpart."""
     common = (one.records > 0) & (other.records > 0)
     difference = one.rate - other.rate
     shares, rates = [], []
     for side in (one, other):
-        # Shares among the common cells only: shares of all records would leave a part where all rates are equal.
+        # Shares of all records would leave a part where all rates are equal.
         within = np.where(common, side.records, 0.0)
         shares.append(np.nan_to_num(_divide(within, within.sum(axis=-1, keepdims=True))))
         rates.append(np.where(common, np.nan_to_num(_divide(side.favourable, side.records)), 0.0))
     who = ((shares[0] - shares[1]) * (rates[0] + rates[1]) / 2).sum(axis=-1)
     how = ((rates[0] - rates[1]) * (shares[0] + shares[1]) / 2).sum(axis=-1)
-    # Without a common cell both would be 0 even where a side has no record at all, and so no rate.
+    # Without a common cell both would be 0 even where a side has no record.
     unknown = np.isnan(difference)
     who, how = np.where(unknown, np.nan, who), np.where(unknown, np.nan, how)
     return DifferenceParts(difference, who, how, no_counterpart=difference - who - how)
 
 
 def resample_parts(one: CellCounts, other: CellCounts, rng: np.random.Generator, draws: int = 2000) -> Ends:
-    """Returns 95 % intervals of the three parts, by resampling the records of each side; in the order of `DifferenceParts.stacked`."""
+    """95 % intervals of the parts in the order of `stacked`, by resampling the records of each side."""
     parts = divide_difference(*(_resample(side, rng, draws) for side in (one, other))).stacked()
     low, high = np.quantile(parts, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     return Ends(low, high)
@@ -78,7 +77,7 @@ def _resample(side: CellCounts, rng: np.random.Generator, draws: int) -> CellCou
     total = counts.sum()
     if total == 0:
         return CellCounts(*(np.zeros((draws, side.records.size)) for _ in range(2)))
-    # Cell and outcome at once, because who applies varies by chance as well.
+    # Cell and outcome at once: who applies varies by chance as well.
     drawn = rng.multinomial(int(total), counts / total, draws).astype(np.float64)
     favourable, unfavourable = np.split(drawn, 2, axis=1)
     return CellCounts(favourable, favourable + unfavourable)

@@ -7,29 +7,28 @@ import numpy as np
 from .pairs import FloatArray
 
 TOGETHER_FROM = 0.5
-"""Strength of association from which two features are one player.
+"""Strength of association from which two features are one player, as a hybrid would be a record that hardly exists.
 
-A hybrid of them would be a record that hardly exists, such as a husband of the other sex. Cohen (Statistical Power Analysis for the
-Behavioral Sciences, 2nd edition, 1988, chapters 3 and 7) calls 0.5 a large effect.
+Cohen (Statistical Power Analysis for the Behavioral Sciences, 2nd edition, 1988, chapters 3 and 7) calls 0.5 a large effect.
 """
 
 
 def join_players(strengths: FloatArray, threshold: float = TOGETHER_FROM) -> tuple[tuple[int, ...], ...]:
-    """Returns the features of each player, by position and in order.
+    """Features of each player, by position and in order.
 
-    Features with an association of at least `threshold` are one player, directly or through others. `strengths` [features, features] is
-    symmetric, from 0 to 1; NaN, an undefined association, joins nothing.
+    Features associated by at least `threshold`, directly or through others, are one player. `strengths` [features, features] is symmetric,
+    from 0 to 1; NaN joins nothing.
     """
     features = len(strengths)
     player_of = np.arange(features)
     for first, second in np.argwhere(np.triu(strengths >= threshold, k=1)).tolist():
-        # All features of the second one's player move, because either may have been joined with others before.
+        # Either may have been joined with others before.
         player_of[player_of == player_of[second]] = player_of[first]
     return as_players(player_of.tolist())
 
 
 def as_players(player_of: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Returns the positions of the features of each player, given the number of the player of each feature."""
+    """Positions of each player's features."""
     players: dict[int, list[int]] = {}
     for feature, player in enumerate(player_of):
         players.setdefault(player, []).append(feature)
