@@ -47,7 +47,6 @@ def balanced_rate(table: BalancedCells) -> Estimate:
 
 
 def _count_share(words: Words, table: BalancedCells, kinds: npt.NDArray[np.bool_], of_kinds: npt.NDArray[np.bool_]) -> Counted:
-    """Records of those kinds in each group as a share of those of `of_kinds`."""
     parts = (kinds, of_kinds)
     count, total = (np.bincount(table.group, table.count * part, minlength=len(table.groups)).astype(np.int64) for part in parts)
     if table.weight is None:

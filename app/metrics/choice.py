@@ -60,7 +60,6 @@ def _hold(found: Interval, point: float) -> Interval:
 
 
 def _read_size(counts: Counts) -> tuple[float, float] | None:
-    """Counted and whole of independent records; None for weights or copies."""
     # Independent records have two counts: their number, and that of the counted, by its name.
     names = set(counts) - {"n"}
     total = counts.get("n")

@@ -113,7 +113,6 @@ RATIO = ShareComparison(
     divides=True,
     point=lambda monitored, reference: monitored.rate / reference.rate,
     interval=log_ratio,
-    # Division by zero counts as unboundedly large; 0/0 becomes NaN.
     over_draws=divide,
     paired=lambda pairs, z: paired_ratio(pairs.both, pairs.monitored, pairs.reference, z),
     # A rate of zero has no logarithm; the other rate alone decides.

@@ -1,4 +1,4 @@
-"""Figures of more than one rate: functions of the cells of a set, a pair, all groups or strata, with drawn intervals."""
+"""Figures of more than one rate, with drawn intervals."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -107,7 +107,6 @@ def _measure_each(metric: Metric, how: OfPair, evidence: TableEvidence) -> list[
 
 
 def _compute_pairs(metric: Metric, how: OfPair, point: FloatArray, drawn: FloatArray) -> tuple[FloatArray, list[Interval]]:
-    """Figures of all sets but the last against the last, and their intervals."""
 
     def over(function: PairFunction) -> FloatArray:
         return function(drawn[:, :-1], drawn[:, -1:])
@@ -123,11 +122,7 @@ def _compute_pairs(metric: Metric, how: OfPair, point: FloatArray, drawn: FloatA
 
 
 def _measure_across(metric: Metric, how: Across, evidence: TableEvidence) -> list[Measured]:
-    """Evaluates all groups with records; the smallest decides how far the number can be trusted.
-
-    Where some groups are below `MINIMUM_GROUP_SIZE` next to two larger ones, details also hold the figure of the larger ones: three odd
-    records can make up the whole figure.
-    """
+    """Where some groups are below `MINIMUM_GROUP_SIZE` next to two larger ones, details also hold the figure of the larger ones."""
     cells = evidence.cells[how.over]
     if not evidence.groups:
         return []
@@ -215,14 +210,13 @@ def _measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) ->
 
 
 def _stack_outcomes(strata: Strata, subjects: Sequence[Member]) -> StrataOutcomes:
-    """Outcomes [members, S, 2] of each, in the strata that hold any record."""
     filled, known = strata.counts.any(axis=(1, 2)), strata.known
     parts = (part[filled] for part in (strata.counts, known.weights, known.squares))
     return StrataOutcomes(*(np.stack([part[:, list(member.columns)].sum(axis=1) for member in subjects]) for part in parts))
 
 
 def _explain_missing_strata(outcomes: StrataOutcomes, everything: FloatArray, member: Member, other: Member) -> str:
-    """Reason why a pair's records [2, S, 2] have no disparity, or ""; `everything` [2, 2] includes records without a stratum."""
+    """Empty if the pair has a disparity; `everything` [2, 2] includes records without a stratum."""
     counts, weights, _ = outcomes
     sides = zip(weights.sum(axis=(1, 2)), counts.sum(axis=(1, 2)), everything, (member, other), strict=True)
     for weight, count, whole, side in sides:
@@ -239,13 +233,12 @@ def _explain_missing_strata(outcomes: StrataOutcomes, everything: FloatArray, me
 
 
 def _smallest(needs: Sequence[Need], cells: DrawnCells, sets: Sequence[Sequence[int]]) -> IntArray:
-    """Smallest number of records in a denominator of each set."""
     smallest: IntArray = np.min([cells.certain(sets, need.of) for need in needs], axis=0)
     return smallest
 
 
 def _cautious_records(needs: Sequence[Need], cells: DrawnCells, sets: Sequence[Sequence[int]]) -> IntArray | None:
-    """Records of each set that a caution counts where the figure judges its own denominators."""
+    """Of figures that judge their own denominators."""
     return cells.certain(sets, _sum_cells) if any(need.is_outcome for need in needs) else None
 
 
@@ -258,7 +251,6 @@ class _Side(NamedTuple):
 
 
 def _explain_missing(needs: Sequence[Need], sides: Sequence[_Side]) -> str:
-    """Reason why a figure of these cells has no number, or ""."""
     for weights, counts, member in sides:
         for need in needs:
             if need.of(weights) <= 0:
@@ -267,7 +259,7 @@ def _explain_missing(needs: Sequence[Need], sides: Sequence[_Side]) -> str:
 
 
 def _explain_weightless(member: Member, everything: FloatArray) -> str:
-    """Reason why existing records give no number; `everything` includes those the figure skips."""
+    """`everything` includes records the figure skips."""
     return f"the records{member.of} that it rests on weigh nothing" if everything.any() else f"the records{member.of} weigh nothing"
 
 
@@ -281,7 +273,6 @@ def _build_number(point: float, interval: Interval, n: int, missing: str, endles
 
 
 def _trace_pair(metric: Metric, over: Over, member: Member, other: Member, records: IntArray) -> Details:
-    """Names and counts of a pair's records [2, …]."""
     return Details(
         formula=metric.formula,
         monitored=member.name,

@@ -41,7 +41,6 @@ class CellPart:
 
     def of(self, cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Sum of the cells [...] of an array [..., 2, 2]."""
-        # Several times faster than multiplying by the mask.
         if len(self.cells) == self.mask.size:
             total: npt.NDArray[Any] = cells.sum(axis=(-2, -1))
             return total

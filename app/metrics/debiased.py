@@ -55,7 +55,6 @@ def measure_debiased(
     for name, count in (("changed", lifted + lowered), ("lifted", lifted), ("lowered", lowered)):
         estimates[name] = Counted(Words(name, FAVOURABLE.empty), count, total)
 
-    # Reference records keep their outcome, unless they were monitored when counted.
     prior = np.tile(PAIRED, (len(table.groups), 1, 1))
     if not outcomes[reference][:, [0, 1], [1, 0]].any():
         prior[reference] = UNCHANGED

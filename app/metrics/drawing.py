@@ -208,7 +208,6 @@ def limits_around(point: float, lower: float, upper: float, *, method: str) -> I
 
 
 def _find_noncentrality(value: float, degrees: int, chance: float) -> float:
-    """Noncentrality at which a chi-square variate is below the value with that chance; 0 where none is low enough."""
     if chndtr(value, degrees, 0.0) <= chance:
         return 0.0
     noncentrality: float = chndtrinc(value, degrees, chance)
@@ -223,7 +222,6 @@ def _may_be_zero(signed: FloatArray, together: int) -> NDArray[np.bool_]:
 
 
 def _stretch(points: FloatArray, low: FloatArray, high: FloatArray) -> list[Interval]:
-    # A figure whose draws are all NaN keeps to its point.
     lower, upper = np.fmin(points, low), np.fmax(points, high)
     return [
         Interval(float(start), float(end) if np.isfinite(end) else None, METHOD)
@@ -235,7 +233,6 @@ def _take_middle(drawn: FloatArray, beyond: float) -> tuple[FloatArray, FloatArr
     """Draws [draws, …] that leave the share `beyond` below, and above; NaN is no draw."""
     ordered = np.sort(drawn, axis=0)  # NaN last
     usable = np.maximum((~np.isnan(ordered)).sum(axis=0) - 1, 0)
-    # Without interpolation, which would spread an infinite draw.
     places = np.floor(beyond * usable).astype(np.int64), np.ceil((1 - beyond) * usable).astype(np.int64)
     low, high = (np.take_along_axis(ordered, place[None], axis=0)[0] for place in places)
     return low, high

@@ -82,7 +82,6 @@ class Counted:
         """Counts over several groups."""
         key = tuple(of)
         if key not in self._shares:
-            # Each share is asked for several times.
             self._shares[key] = self._sum(list(key))
         return self._shares[key]
 
@@ -119,7 +118,6 @@ class Counted:
             scatter = squares_counted * (1 - share) ** 2 + max(squares - squares_counted, 0.0) * share**2
             # Squares of tiny weights vanish.
             linearised = share * (1 - share) * whole * whole / scatter if scatter > 0 else effective
-            # Equal weights give the same size, but for rounding.
             effective = linearised if linearised < effective * (1 - ROUNDING) else effective
         return Share(count, total, total, weight, whole, effective)
 
@@ -183,7 +181,6 @@ class Resampled:
 
     def _rates(self, of: Sequence[int]) -> FloatArray:
         columns = list(of)
-        # A draw in which the group is empty becomes NaN.
         return divide(self.drawn_count[..., columns].sum(axis=-1), self.drawn_total[..., columns].sum(axis=-1))
 
 

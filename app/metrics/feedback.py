@@ -33,7 +33,6 @@ def measure_feedback(
     """
     counts, weighting, strata, scores = table.confusion, table.confusion_weighting, table.strata, table.scores
     if scores is None and metrics is not None:
-        # A table of unscored records gives each metric asked for by name its reason.
         scores = table.unscored()
 
     everything = PARTS["records"]

@@ -63,7 +63,6 @@ def format_number(value: float | None) -> str:
         return write_minus(f"{value:.2f}")
     if size < SMALLEST:
         return f"{MINUS if value < 0 else ''}less than {SMALLEST:.9f}"
-    # Three digits after the zeros or nines, from either end of [0, 1].
     return write_minus(f"{value:.{_decimals_below_one(size)}f}")
 
 

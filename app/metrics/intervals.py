@@ -89,7 +89,6 @@ def log_ratio(count: float, total: float, other_count: float, other_total: float
 
 
 def _log_ratio_of_few(count: float, total: float, other_count: float, other_total: float, z: float) -> Interval:
-    """Interval of a ratio of rates, one with few records on a side."""
     method = "log_ratio_wilson"
     rate, other = count / total, other_count / other_total
     (low, high), (other_low, other_high) = _limits(count, total, z), _limits(other_count, other_total, z)
@@ -103,7 +102,7 @@ def _log_ratio_of_few(count: float, total: float, other_count: float, other_tota
 
 
 def _exponential(logarithm: float) -> float | None:
-    """Number with that logarithm; None above the largest float."""
+    """None above the largest float."""
     return None if logarithm > LARGEST else math.exp(logarithm)
 
 

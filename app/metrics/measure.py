@@ -35,7 +35,6 @@ def measure_all(
             of_scores[metric.key] = metric
         elif isinstance(how, RateOf | CountOf | ComparedRate):
             found = measure_closed(metric, how, evidence)
-        # Without strata, for those who ask for it by name.
         elif isinstance(how, OfSet | OfPair | Across) or (isinstance(how, OverStrata) and (evidence.strata or wanted is not None)):
             found = measure_drawn(metric, how, evidence)
         results += omit_repeats(_mark_worst(metric, found, evidence), evidence.groups)
@@ -44,14 +43,12 @@ def measure_all(
         found = measure_scores(evidence.scores, evidence.groups, {key: row.formula for key, row in of_scores.items()})
         for row in of_scores.values():
             results += omit_repeats(_mark_worst(row, [one for one in found if one.metric == row.key], evidence), evidence.groups)
-    # Sorting is stable: the scopes of one metric keep their order.
     order = {metric.key: place for place, metric in enumerate(_narrow_metrics(data, scopes))}
     return [_with_caution(result) for result in sorted(results, key=lambda result: order[result.metric])]
 
 
 @cache
 def _narrow_metrics(data: Data, scopes: frozenset[str] | None) -> tuple[Metric, ...]:
-    """Metrics of a data set with their scopes there, of `scopes` if given, in catalogue order."""
     each = ((row, row.scopes_on(data)) for row in metrics_on(data))
     # The value furthest out is marked among the groups.
     always = {"group", "worst"}

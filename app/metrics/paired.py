@@ -90,8 +90,7 @@ class Paired:
         mean = np.array([float(weights @ figures) / weights.sum()])
         variance = np.array([self._variance(known, influence)])
         if self.table.weight is not None and 0 < mean[0] < 1:
-            # Weights that depend on the outcome make the mean vary more. With equal weights a larger variance comes from effects of records
-            # on others: no reason to count fewer.
+            # With equal weights a larger variance comes from effects of records on others: no reason to count fewer.
             equal = float(weights @ (influence - float(weights @ influence) / weights.sum()) ** 2) / float(weights.sum())
             total /= max(1.0, float(variance[0]) / max(mean[0] * (1 - mean[0]), equal))
         low, high = likened_limits(mean, variance, np.array([float(total)]), np.array([max(float(total) - 1, 1.0)]))
@@ -109,9 +108,7 @@ class Paired:
         weights, a, b = self._masses[known].astype(np.float64), first.figures[known], second.figures[known]
         total = self._effective(known)
         if self.table.weight is not None:
-            # As many pairs as there are records of equal weight.
             weights *= total / weights.sum()
-        # Both outcomes, only the first, only the second, and neither, if the outcomes agree as far as they can.
         cells = [float(weights @ part) for part in (np.minimum(a, b), np.maximum(a - b, 0), np.maximum(b - a, 0), 1 - np.maximum(a, b))]
         up, down = comparison.slopes(float(weights @ a) / total, float(weights @ b) / total)
         whole = (cells[0] * (up + down) ** 2 + cells[1] * up**2 + cells[2] * down**2) / total
@@ -149,7 +146,6 @@ class Paired:
         )
 
     def _other_role(self, of: Sequence[int]) -> tuple[int, ...]:
-        """Groups of the other role; empty if these differ in role."""
         roles = {self.table.groups[position].role for position in of}
         if len(roles) != 1:
             return ()
@@ -193,7 +189,6 @@ class Paired:
         return found
 
     def _effective(self, kept: npt.NDArray[np.bool_]) -> float:
-        """Records of equal weight as certain as those of the kinds kept."""
         counts, masses = self.table.count[kept], self._masses[kept]
         if self.table.weight is None:
             return float(counts.sum())

@@ -48,7 +48,6 @@ def measure_payload(
     `seed` (not negative) gives the same intervals. `scopes` are those that the caller reads (None: all).
     """
     evidence = _build_evidence(table, _PREDICTIONS, limits, seed=seed, draws=draws)
-    # A table without scores gives each metric asked for by name its reason.
     is_asked = metrics is not None and any("scores" in CATALOGUE[key].needs for key in metrics)
     scores = table.unscored() if table.scores is None and is_asked else table.scores
     return measure_all("payload", replace(evidence, scores=scores), metrics, scopes)

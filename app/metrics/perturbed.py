@@ -77,14 +77,14 @@ def measure_perturbed(
 
 
 def _sum_kinds(table: BalancedCells) -> tuple[IntArray, IntArray]:
-    """Favourable and all records that one record of each kind adds to each group [K, groups]; only counterfactuals that cross count."""
+    """Records that one of each kind adds to each group [K, groups]; only counterfactuals that cross count."""
     own = np.equal.outer(table.group, np.arange(len(table.groups))).astype(np.int64)
     crossing = table.crossing()
     return own * table.outcome[:, None] + crossing * table.copies_favourable, own + crossing * table.copies_classified
 
 
 def _add_unseen(table: BalancedCells) -> BalancedCells:
-    """Table with the kinds that a group could have had but did not, at a count of zero."""
+    """Kinds that a group could have had but did not, at a count of zero."""
     unseen = [kind for group in range(len(table.groups)) for kind in _unseen_kinds(table, group)]
     if not unseen:
         return table
@@ -96,7 +96,6 @@ def _add_unseen(table: BalancedCells) -> BalancedCells:
         copies_favourable=np.concatenate([table.copies_favourable, favourable]),
         copies_classified=np.concatenate([table.copies_classified, classified]),
         count=np.concatenate([table.count, np.zeros(len(unseen), np.int64)]),
-        # Equal weights change no rate, and for unequal ones there is no figure.
         weight=None,
     )
 

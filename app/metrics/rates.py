@@ -49,7 +49,6 @@ def _measure_rate(metric: Metric, how: RateOf, evidence: TableEvidence, member: 
 
 
 def _measure_counts(metric: Metric, part: str, evidence: TableEvidence) -> list[Measured]:
-    """Weight of a part of the labelled records; its interval is that of its share of all of them."""
     estimate = evidence.estimates[f"part:{part}"]
     everybody = estimate.share(range(len(evidence.groups) + 1))
     squares = PARTS[part].of(evidence.cells["confusion"].squares)
@@ -106,7 +105,6 @@ def _measure_pair(metric: Metric, how: ComparedRate, evidence: TableEvidence, me
     else:
         found = estimate.compare(how.by, of, against)
         number = _build_value(how.by.point(share, other_share), found.interval, estimate.records(of, against))
-        # For another interval when the figure was chosen from several.
         details = details.changed(counts={} if found.pairs is None else found.pairs.to_counts())
     return build_result(metric.key, member, number, min(share.certain, other_share.certain), details)
 
@@ -142,7 +140,7 @@ def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEviden
 
 
 def _trace_pair(metric: Metric, how: ComparedRate, estimate: Estimate, side: _Side, other: _Side, *, pairs: int = 1) -> Details:
-    """Names and counts of both sides; of selection rates also their significance, corrected for the number of pairs."""
+    """Selection rates have significance, corrected for the number of pairs."""
     details = Details(
         formula=metric.formula,
         monitored=side.member.name,
@@ -166,7 +164,6 @@ def _explain_empty(evidence: TableEvidence, estimate: Estimate, side: _Side) -> 
         known = evidence.unclassified
         is_empty = known is not None and not known[list(member.columns)].any()
         return f"there is no record{member.of}" if is_empty else estimate.words.empty.format(of=member.of)
-    # Some rates of labelled records skip records; every other rate is of all.
     whole = evidence.estimates.get("part:records")
     is_some = whole is not None and not whole.share(member.columns).is_empty
     return f"the records{member.of} that it rests on weigh nothing" if is_some else f"the records{member.of} weigh nothing"

@@ -51,7 +51,6 @@ def join_of(lower: float) -> str:
 
 def digits_apart(value: float, marks: Iterable[float | None], least: int) -> int:
     """Digits after the point that show the value on its own side of every mark, from `least` to `MOST_DIGITS`."""
-    # A value that differs from a limit only by rounding counts as equal to it.
     others = [mark for mark in marks if mark is not None and not math.isclose(value, mark, rel_tol=TOLERANCE, abs_tol=TOLERANCE)]
     for digits in range(least, MOST_DIGITS):
         rounded = round(value, digits)

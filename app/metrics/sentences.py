@@ -120,7 +120,6 @@ def _describe_comparison(how: ComparedRate, value: float, ends: tuple[float | No
 
 
 def _find_phrases(rate: str, known: Details) -> tuple[str, str]:
-    """Records counted out of a hundred, and the verb phrase; the counts show which data it was."""
     among, are = _PHRASES[rate]
     counted = {*known.counts, *known.monitored_counts}
     if rate == "favourable" and "original_n" in counted:
@@ -131,7 +130,6 @@ def _find_phrases(rate: str, known: Details) -> tuple[str, str]:
 
 
 def _round_gap(gap: float, shares: Sequence[float]) -> RoundedGap | None:
-    """Gap and its rates with digits at which they agree; None where the gap is not theirs."""
     if len(shares) != len(SIDES) or not math.isclose(shares[0] - shares[1], gap, abs_tol=TOLERANCE):
         return None
     return round_gap(100 * shares[0], 100 * shares[1])
@@ -147,7 +145,6 @@ def _format_points(difference: float | None, digits: int) -> str:
 
 
 def _find_share(rate: str, counts: Counts) -> float | None:
-    """A side's rate from the counts, or weights, of the comparison."""
     for noun in (_COUNTED_AS.get(rate, rate), rate):
         for counted, whole in ((f"{noun}_weight", "weight"), (noun, "n")):
             part, total = counts.get(counted), counts.get(whole)

@@ -204,7 +204,6 @@ def _describe_unwatched(figure: JudgedFigure, value: float) -> str:
 
 
 def _describe_turned(figure: JudgedFigure) -> str | None:
-    """Ratio from the side of the reference group, each number on its own side of the limits."""
     other = None if figure.value is None else turned(figure.value, figure.lower, figure.upper)
     if other is None:
         return None
@@ -218,7 +217,6 @@ def _describe_turned(figure: JudgedFigure) -> str | None:
 
 
 def _name_reference(figure: JudgedFigure) -> str:
-    """Reference by name and, where it is the figure's own, by role."""
     name = figure.named("reference")
     return name if figure.scope == "worst_pair" or "reference" in name else f"{name} (reference)"
 
@@ -230,7 +228,7 @@ def _excludes(figure: JudgedFigure, equal: float | None) -> bool:
 
 
 def _describe_end(figure: JudgedFigure, end: float | None, limit: float | None) -> str:
-    """Reach of the interval, with the figure's decimals, and more where only those show the side of the limit."""
+    """With more decimals than the figure where only those show the side of the limit."""
     if end is None:
         return f"has no {'lower' if figure.lower is None else 'upper'} end"
     least = _HUNDREDTHS if figure.value is None else format_figure(figure.value, figure.lower, figure.upper).decimals
@@ -238,14 +236,13 @@ def _describe_end(figure: JudgedFigure, end: float | None, limit: float | None) 
 
 
 def _show_exactly(figure: JudgedFigure, value: float) -> str:
-    """Value with more digits if three would make it look equal to a limit; else ""."""
     marks = (*figure.limits, *mirror_of(figure.row, figure.limits))
     digits = digits_apart(value, marks, _HUNDREDTHS)
     return "" if digits <= _HUNDREDTHS else f" (at {write_minus(f'{value:.{digits}f}')})"
 
 
 def _format_p(p_value: float) -> str:
-    """P-value with two significant digits, at most four after the point, on its own side of significance."""
+    """On its own side of significance, with at most four digits after the point."""
     if p_value < _SMALLEST_P:
         return f"p < {_SMALLEST_P:.4f}"
     counting = min(_MOST_OF_P, 1 - math.floor(math.log10(p_value)))

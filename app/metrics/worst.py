@@ -35,7 +35,6 @@ def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -
         for place, result in enumerate(results)
         if result.scope == "group" and isinstance(result.number, Value)
     ]
-    # Large groups first, then those beyond a limit, then the furthest, then the first of equals.
     marked = min(ranked)[-1] if ranked else places[0]
     return [replace(result, worst_of=len(ranked)) if place == marked else result for place, result in enumerate(results)]
 
@@ -53,7 +52,6 @@ def distance_under(metric: Metric, limits: Limits) -> Callable[[float], float]:
     of_ratio = is_ratio(metric)
 
     def scale_limits(sides: Limits) -> Limits:
-        # A limit of zero limits no ratio.
         lower, upper = (None if one is None or (of_ratio and one <= 0) else _scale(one, is_ratio=of_ratio) for one in sides)
         return lower, upper
 

@@ -87,11 +87,9 @@ def average(key: str, answers: ClassAnswers) -> Value:
     """Average of that key, in [0, 1]; `lacking` must be empty."""
     table = answers.table.astype(np.float64)
     value, variance = _average(key, table)
-    # Without a seen mistake the records' variance would promise too much certainty.
     _, allowing = _average(key, table + UNSEEN / len(table))
     variance, n = max(variance, allowing), float(table.sum())
     whole = value * (1 - value)
-    # A mean of rates of rare classes varies as a share of fewer records.
     size = n * whole / variance if variance > whole > 0 else n
     freedom = max(smallest_class(key, answers) - 1, 1)
     found = likened_limits(*(np.array(number) for number in (value, min(variance, whole), size, freedom)))
@@ -99,13 +97,11 @@ def average(key: str, answers: ClassAnswers) -> Value:
 
 
 def _average(key: str, table: FloatArray) -> tuple[float, float]:
-    """Average, and its variance per record."""
     cells = table / table.sum()
     shares = ClassShares(cells.sum(axis=1), cells.sum(axis=0), np.diagonal(cells).copy())
     of, _, name = key.partition("_")
     each = _OF_CLASS[name](shares)
     weights = shares.labels if of == "weighted" else np.full(len(cells), 1 / len(cells))
-    # By the label's class, by the prediction's class, and on the diagonal.
     by_label = weights * each.by_labels + (each.values if of == "weighted" else 0)
     slope = by_label[:, None] + (weights * each.by_predictions)[None, :] + np.diag(weights * each.by_right)
     variance = float((cells * slope**2).sum() - (cells * slope).sum() ** 2)

@@ -20,7 +20,6 @@ LOSS, RATIO = "log_hall", "log_ratio_hall"
 def _mean_loss(losses: FloatArray) -> Value:
     mean = float(losses.mean())
     if mean == 0:
-        # Without any error there is no scale for how large one could be.
         return Value(0.0, 0.0, None, LOSS, losses.size)
     size = np.array(float(losses.size))
     with np.errstate(over="ignore"):
@@ -77,7 +76,6 @@ def _explained(errors: FloatArray, actual: FloatArray) -> Value:
 
 
 def _skewness(deviations: FloatArray) -> float:
-    """Skewness from distances to the mean; 0 where all are equal."""
     scale = float(np.sqrt((deviations**2).mean()))
     return float(((deviations / scale) ** 3).mean()) if scale > 0 and np.isfinite(scale) else 0.0
 

@@ -70,7 +70,6 @@ def log_loss_of_classes(known: ClassProbabilities) -> Value:
     square = (float((own * own).mean()) * n + unseen_square) / (n + 2 * UNSEEN)
     if mean == 0:
         return Value(0.0, 0.0, LARGEST_LOSS, LOSS_METHOD, len(losses))
-    # Of few records the upper limit is beyond every number.
     with np.errstate(over="ignore"):
         found = loss_limits(np.array(mean), np.array(square), np.array(n))
     lower, upper = min(float(found.lower), point), max(float(found.upper), point)

@@ -8,7 +8,6 @@ _answer = partial(Metric, data=("feedback",), measure=FromAnswers(), scopes=("ov
 
 
 def _averages(name: str, title: str, formula: str, ideal: float, *, plain: str, aliases: tuple[str, str]) -> tuple[Metric, Metric]:
-    """Mean over the classes, and that by number of labels."""
     of_class = "of each class against all others"
     rows = []
     for average, mean, weighing, alias in (

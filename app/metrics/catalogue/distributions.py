@@ -1,4 +1,4 @@
-"""Differences of labels and group sizes: Clarify's pre-training metrics, and the conditional ones."""
+"""Differences of labels and group sizes."""
 
 from ..cautions import caution_of_strata
 from ..comparisons import REVERSED_DIFFERENCE

@@ -22,7 +22,6 @@ def _variation(index: Callable[[FloatArray, float], FloatArray], cells: FloatArr
 
 
 def _compare_two(function: SetFunction, monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Index between groups of one monitored group and the reference."""
     both = np.broadcast_arrays(monitored, reference)
     return function(np.stack(both, axis=-3))
 

@@ -73,7 +73,6 @@ class _Bins:
         self.records = self.share * size[..., None]
         self.promised = divide_or(expected, weight, 0.0)
         self.gap = divide_or(expected - favourable, weight, 0.0)
-        # Another sample fills the bins differently.
         self.among = np.maximum((self.share * self.gap**2).sum(axis=-1) - self.error**2, 0) / size
 
     def deviation(self, factor: FloatArray) -> FloatArray:
@@ -99,7 +98,6 @@ class _Bins:
         return low
 
     def _chance_of_smaller(self, factor: FloatArray) -> FloatArray:
-        """Probability of an error smaller than the observed one."""
         gap, deviation = factor[..., None] * self.gap, self.deviation(factor)
         # Mean and variance of the absolute value of a normal variable (Leone et al. 1961).
         z = divide_or(gap, deviation, 0.0)

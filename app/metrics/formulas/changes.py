@@ -14,7 +14,6 @@ def rate_change(cells: FloatArray) -> FloatArray:
 
 def balanced_accuracy_change(cells: FloatArray) -> FloatArray:
     """½ (TPR + TNR) after - before, of cells [..., actual 2, 2, 2]; within [-1, 1]."""
-    # A lifted outcome is right where the label is favourable.
     change: FloatArray = (rate_change(cells[..., 1, :, :]) - rate_change(cells[..., 0, :, :])) / 2
     return change
 
@@ -27,6 +26,6 @@ def disparate_impact_change(monitored: FloatArray, reference: FloatArray) -> Flo
 
 
 def _favourable(cells: FloatArray, axis: int) -> FloatArray:
-    """Favourable rate [...] of cells [..., 2, 2] summed over a side: -1 after, -2 before."""
+    """One side summed: -1 after, -2 before."""
     rate: FloatArray = cells.sum(axis=axis)[..., 1] / cells.sum(axis=(-2, -1))
     return rate

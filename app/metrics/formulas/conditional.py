@@ -54,7 +54,6 @@ def limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatA
     total = both.sum(axis=(-2, -1))[..., None, None]
     size = both.sum(axis=-1, keepdims=True) / total
 
-    # Records of equal weight as certain as each share, and pseudo-records of either group.
     overall = (monitored.weights.sum(axis=-2, keepdims=True) + PRIOR) / (both.sum(axis=-2, keepdims=True) + 2 * PRIOR)
     alike = both / ((1 - overall) / monitored.density + overall / reference.density)
     prior = PRIOR / np.maximum(alike.sum(axis=-2, keepdims=True), 1.0)

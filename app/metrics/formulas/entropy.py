@@ -42,7 +42,6 @@ def coefficient_of_variation(index: FloatArray) -> FloatArray:
 
 
 def _index(benefits: FloatArray, sizes: FloatArray, alpha: float) -> FloatArray:
-    """Index over the last axis: `sizes` records with that benefit each."""
     total = sizes.sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = (sizes * benefits).sum(axis=-1) / total

@@ -70,7 +70,6 @@ def retrieval(bins: ScoreBins) -> Retrieval:
 
 
 def _retrieve(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Retrieval:
-    # Shares of all records, from the highest score down.
     unfavourable, favourable = np.moveaxis(histogram[..., ::-1], -2, 0) / np.maximum(histogram.sum(axis=(-2, -1)), 1e-300)[..., None]
     false, true = np.cumsum(unfavourable, axis=-1), np.cumsum(favourable, axis=-1)
     total = favourable.sum(axis=-1, keepdims=True)

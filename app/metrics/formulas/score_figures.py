@@ -91,13 +91,11 @@ def count(label: int, *, of_favourable: bool) -> Figure:
         everybody = known.everybody.weights.sum()
         size = everybody * everybody / known.everybody.squares.sum()
         mean = np.maximum(total, 0) / everybody
-        # Only the label's records show the variance of scores; without them the sum is of whole records.
         several = known.sets.sizes[:, label] + 1
         freedom = np.where(known.sets.counts[:, label] > 0, np.fmin(several, size), size)
         limits = likened_limits(mean, np.maximum(square / everybody - mean * mean, 0), np.full_like(mean, size), freedom)
         counted, all_counted = known.sets.counts[:, label], np.full_like(known.sets.counts[:, label], known.everybody.counts.sum())
         points = np.where(everybody > 0, np.maximum(total, 0), np.nan)
-        # A sum rests on all records, and is not more certain for being small.
         return Figures(
             points,
             IntervalEnds(limits.lower * everybody, limits.upper * everybody),
@@ -206,7 +204,6 @@ FIGURES: Mapping[str, Figure] = {
     "calibration_gap": gap,
     "calibration_error": expected_error,
 }
-"""Figures by metric; generalised equalised odds compare two sets and are computed separately."""
 
 
 def odds(sums: ScoreSums) -> FloatArray:
@@ -235,7 +232,6 @@ def equalized_odds(sums: ScoreSums) -> tuple[FloatArray, IntervalEnds]:
 
 
 def _moments(sums: ScoreSums, label: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Weight, scores and squares over the records of one label."""
     return sums.weights[:, label], sums.sums[:, label, SCORE], sums.sums_of_squares[:, label, SCORE]
 
 

@@ -139,7 +139,6 @@ GAPS: Mapping[str, Gap] = {
 
 
 def _spread(everybody: ScoreSums) -> tuple[float, float]:
-    """Mean and standard deviation of everybody's scores; the latter 0 where they cannot be distinguished."""
     weight, bins = float(everybody.weights.sum()), everybody.bins
     if bins.is_wide.any():
         # Middles of bins are not the scores; the sums have these, in steps.

@@ -30,7 +30,6 @@ def measure_scores(table: ScoreTable, groups: Groups, wanted: Mapping[str, str])
     known = Known(table.sums.together([member.columns for member in subjects]), table.sums.together([range(len(table.unscored))]))
     unscored = [int(table.unscored[list(member.columns)].sum()) for member in subjects]
     results: list[Measured] = []
-    # Sets without records are NaN throughout, and get their reason at the end.
     with np.errstate(all="ignore"):
         for key, formula in wanted.items():
             if key == EQUALIZED_ODDS:
@@ -57,7 +56,6 @@ def _measure_sets(key: str, formula: str, figures: Figures, subjects: Sequence[M
 
 
 def _measure_equalized_odds(table: ScoreTable, groups: Groups, formula: str) -> list[Measured]:
-    """Each monitored value, and all pooled, against the reference."""
     subjects, other = monitored(groups), reference(groups)
     if not subjects:
         return []
@@ -88,7 +86,6 @@ def _measure_equalized_odds(table: ScoreTable, groups: Groups, formula: str) -> 
 
 
 def _measure_gap(key: str, table: ScoreTable, groups: Groups, formula: str, gap: Gap) -> list[Measured]:
-    """Each monitored value, and all pooled, against the reference."""
     subjects, other = monitored(groups), reference(groups)
     if not subjects:
         return []
@@ -129,7 +126,7 @@ def _trace_odds(counts: IntArray, rates: FloatArray) -> dict[str, float | None]:
 
 
 def _build_number(point: float, limits: IntervalEnds, place: int, method: str, n: int, lacking: str) -> Value | Undefined:
-    """Value with its limits, which rounding must not push past it; or the reason why there is none."""
+    """Rounding must not push the limits past the value."""
     if not np.isfinite(point):
         return Undefined(lacking, n)
     value, lower, upper = float(point), float(limits.lower[place]), float(limits.upper[place])

@@ -87,7 +87,6 @@ def _fit(monitored: FloatArray, reference: FloatArray, start: FloatArray) -> Flo
         short = favourable - expected_favourable(value[..., None], *margins).sum(axis=-1)
         low, high = np.where(short > 0, weight, low), np.where(short < 0, weight, high)
         tried = weight + short / _information(*_variances(value, monitored, reference))
-        # A step of Newton's that leaves the bracket would not return.
         following = np.where((tried >= low) & (tried <= high), tried, (low + high) / 2)
         is_there = np.abs(following - weight).max(initial=0.0) < _TOLERANCE
         weight = following
@@ -97,12 +96,11 @@ def _fit(monitored: FloatArray, reference: FloatArray, start: FloatArray) -> Flo
 
 
 def _margins(one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """First group's records, favourable ones of both, and all, by stratum."""
     return one.sum(axis=-1), one[..., 1] + other[..., 1], (one + other).sum(axis=-1)
 
 
 def _variances(value: FloatArray, one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Variances n p (1 - p) of either group in each stratum [..., S] as fitted at the odds ratio."""
+    """Variances n p (1 - p) [..., S] as fitted."""
     row, column, size = _margins(one, other)
     first = expected_favourable(value[..., None], row, column, size)
     second = column - first
@@ -115,7 +113,7 @@ def _information(one: FloatArray, other: FloatArray) -> FloatArray:
 
 
 def _products(one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Products of the two diagonals of each stratum [..., S] over its records."""
+    """Diagonals of each stratum [..., S], multiplied, over its records."""
     size = (one + other).sum(axis=-1)
     return divide_or(one[..., 1] * other[..., 0], size, 0.0), divide_or(one[..., 0] * other[..., 1], size, 0.0)
 
@@ -129,7 +127,6 @@ def _level(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[tuple[
 
 
 def _spread(value: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Limits of a ratio with that standard error of its logarithm."""
     factor = np.exp(Z * error)
     is_known = (value > 0) & np.isfinite(factor)
     return np.where(is_known, value / factor, 0.0), np.where(is_known, value * factor, np.inf)

@@ -58,7 +58,6 @@ class Agreement:
         """
         value, records = self.value(of), int(of.sum())
         own = np.where(of, self.agreements - value, 0.0)
-        # A favourable neighbour raises the mean around a record: towards it if it is favourable itself, else away.
         wish = np.where(of, 2.0 * self._favoured - 1.0, 0.0)
         points = self._near.points
         place, count = points.of_record, len(points.counts)

@@ -77,7 +77,7 @@ class RowData:
         )
 
     def _draw_lots(self) -> npt.NDArray[np.uint64]:
-        """Random number for each record from its features, group and prediction (or label)."""
+        """From features, group and prediction (or label)."""
         outcomes = self.actual if self.predicted is None else self.predicted
         lots = _mix(np.zeros(len(self.codes), dtype=np.uint64), self.codes.astype(np.float64))
         for column in (*self.features.T, *(() if outcomes is None else (outcomes.astype(np.float64),))):

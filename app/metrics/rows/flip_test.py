@@ -75,7 +75,6 @@ class Flips:
         # Five votes are shrunk towards the overall rate (by two records); Bessel corrects.
         voters = 1 / (self._shares.multiply(self._shares) @ (1 / records))
         chances = (voters * self._votes + 2 * self._reference[:, 1].sum() / records.sum()) / (voters + 2)
-        # Derivative, by the favourable rate, of the probability that most of five are favourable.
         pull = asked * 30 * chances**2 * (1 - chances) ** 2 * np.sqrt(voters / (voters - 1))
         pulled, expected = self._shares.T @ pull / records, self._shares.T @ (pull * self._votes) / records
         squares: FloatArray = self._reference[:, 0] * expected**2 + self._reference[:, 1] * (pulled - expected) ** 2
@@ -99,7 +98,7 @@ def flips(monitored: FloatArray, favoured: IntArray, reference: FloatArray, refe
 
 
 def _favourable_majority(shares: csr_array, outcomes: FloatArray, k: int) -> FloatArray:
-    """Probability [asked] that most of the `k` neighbours are favourable; ties are drawn without replacement."""
+    """Ties are drawn without replacement."""
     counts = outcomes.sum(axis=1)
     entries = shares.tocoo()
     by_lot = entries.data * k < counts[entries.col] * (1 - TIE)

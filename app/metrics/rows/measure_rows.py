@@ -116,7 +116,6 @@ class _Rows:
 
 
 def _measure_flip_test(searched: _Rows, limits: AllLimits) -> list[Measured]:
-    """Each monitored value, and all pooled, against the reference; the one furthest out is marked."""
     groups, predicted = searched.rows.groups, searched.outcomes("prediction")
     subjects, other = monitored(groups), reference(groups)
     classified = predicted != UNCLASSIFIED
@@ -155,7 +154,6 @@ def _count_favourable(outcomes: IntArray) -> dict[str, float]:
 
 
 def _measure_consistency(searched: _Rows, key: str) -> list[Measured]:
-    """All records, and each group, with neighbours among all."""
     which = _CONSISTENCY[key]
     outcomes = searched.outcomes(which)
     classified = outcomes != UNCLASSIFIED

@@ -63,7 +63,7 @@ def neighbour_shares(asked: FloatArray, among: Points, k: int) -> csr_array:
 
 
 def _find_neighbours(asked: FloatArray, among: Points, k: int) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
-    """Yields rows, points and shares in parts. Rows whose ties may extend past the searched neighbours are searched further."""
+    """Rows whose ties may extend past the searched neighbours are searched further."""
     from scipy.spatial import cKDTree  # noqa: PLC0415 - a tenth of a second to load, and few metrics look at neighbours
 
     tree, width, pending = cKDTree(among.places), k + 1, np.arange(len(asked))
@@ -77,7 +77,6 @@ def _find_neighbours(asked: FloatArray, among: Points, k: int) -> Iterator[tuple
             held = among.counts[points]
             kth = np.take_along_axis(distances, (held.cumsum(axis=1) >= k).argmax(axis=1)[:, None], axis=1)
             settled = (distances[:, -1] > kth[:, 0] * (1 + TIE)) | (width == len(among.places))
-            # Records nearer than the last neighbour count whole; those as far away share the places left.
             nearer = np.where(distances < kth * (1 - TIE), held, 0)
             tied = np.where((distances <= kth * (1 + TIE)) & (nearer == 0), held, 0)
             left = k - nearer.sum(axis=1, keepdims=True)

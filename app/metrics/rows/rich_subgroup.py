@@ -79,7 +79,6 @@ class _Search:
     def __init__(self, points: Points) -> None:
         self._places, self._counts = standardise(points.places), points.counts
         centred = self._places - np.average(self._places, axis=0, weights=self._counts)
-        # Least squares weighted by the number of records, from the sums of the deviations.
         self._fit = np.linalg.pinv(centred * np.sqrt(self._counts)[:, None]) / np.sqrt(self._counts)
 
     def found(self, deviations: FloatArray) -> tuple[float, npt.NDArray[np.bool_]]:
@@ -131,7 +130,6 @@ def _interval(value: float, errors: IntArray, members: npt.NDArray[np.bool_], re
     numeric attribute of many values, where the value is too high because of the search.
     """
     parts = (members - members.mean()) * (errors - errors.mean())
-    # Records that cannot have the error have no part.
     half = Z * math.sqrt(max(0.0, float(np.square(parts).sum()) / records - value**2) / records)
     if value <= by_chance:
         return Interval(0.0, min(1.0, max(value + half, by_chance)), METHOD)

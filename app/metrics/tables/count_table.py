@@ -123,19 +123,17 @@ class CountTable:
 
     @classmethod
     def _sum_divided(cls, part: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Sums cells to [groups + 1, 2, …] by the axes that strata divide, without the unclassified."""
+        """Without the unclassified [groups + 1, 2, …]."""
         chosen = part[(slice(None), *[slice(2)] * cls.DIVIDED)]
         total: npt.NDArray[Any] = chosen.sum(axis=tuple(range(cls.DIVIDED + 1, part.ndim)))
         return total
 
     @classmethod
     def _place(cls, tables: Sequence["CountTable"], rows_of: Sequence[IntArray], groups: Groups) -> Self:
-        """Sum of the tables; `rows_of` hold the new position of each row, including the ungrouped one."""
         parts = [PlacedCells(table.cells, table.weighting, (rows,)) for table, rows in zip(tables, rows_of, strict=True)]
         cells, weighting = sum_cells(parts, (len(groups) + 1, *cls.AXES.values()))
         strata, scores = merge_strata([table.strata for table in tables], rows_of, len(groups)), None
         if any(table.scores is not None for table in tables):
-            # The records of an hour without scores count as unscored.
             scores = ScoreTable.placed([table.scores or table.unscored() for table in tables], rows_of, groups)
         return cls(groups, cells, weighting, strata, scores)
 
@@ -209,7 +207,6 @@ class GroupCounts(CountTable):
         scores: npt.ArrayLike | None = None,
     ) -> Self:
         """Counts the records by their outcome (0, 1, 2); see `_count`."""
-        # Scores are compared whatever the outcome is.
         labels = (np.asarray(outcomes) == 1).astype(np.int64)
         return cls._count(groups, codes, [outcomes], weights=weights, strata=strata, repeats=repeats, labels=labels, scores=scores)
 

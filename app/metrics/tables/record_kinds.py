@@ -94,7 +94,6 @@ class RecordKinds:
             for name in (*cls.OWN, "count"):
                 columns[name].append(getattr(table, name))
             for name in cls.COPIES:
-                # Each column moves to its group's place.
                 columns[name].append(np.zeros((len(table.count), len(groups)), np.int64))
                 columns[name][-1][:, rows[:-1]] = getattr(table, name)
         weight = None
@@ -185,7 +184,6 @@ class DebiasedCells(RecordKinds):
             unclassified=self.unclassified,
             other=self.other,
         )
-        # Kinds that differ only on the other side of mitigation merge here.
         return BalancedCells.merged([kinds])
 
 

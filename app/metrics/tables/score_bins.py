@@ -56,7 +56,6 @@ class ScoreBins:
         firsts = _find_starts(apart >= 1 << shift)
         lows, highs = ordered[firsts], ordered[np.append(firsts[1:], len(ordered)) - 1]
         if weights is None and shift >= size.bit_length():
-            # Sorting cell and bin as one number is faster than looking up each record's bin.
             packed = np.sort((cells << (KEY_BITS - shift)) | (keys >> shift))
             firsts = _find_starts(packed[1:] != packed[:-1])
             counts = np.diff(firsts, append=len(packed)).astype(np.float64)
@@ -205,13 +204,12 @@ class ScoreBins:
         return cls(size, 0, lows[filled], highs[filled], *_sum_places(cell * len(filled) + at, weights, size * len(filled)))
 
     def _filled_bins(self, column: int) -> tuple[IntArray, FloatArray]:
-        """Filled bins of one column: label × bins + bin, and the weights."""
+        """Places are label × bins + bin."""
         start, end = self._starts[[2 * column, 2 * column + 2]]
         return self.places[start:end] - 2 * column * len(self.lows), self.weights[start:end]
 
     @cached_property
     def _starts(self) -> IntArray:
-        """Start of each cell's places, and the end of the last."""
         return np.searchsorted(self.places, np.arange(self.size + 1) * len(self.lows)).astype(np.int64)
 
 

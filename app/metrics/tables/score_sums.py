@@ -147,7 +147,7 @@ def losses_of(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _round(part: FloatArray, grain: float) -> FloatArray:
-    """Rounds to fractions of one over the grain, a power of two."""
+    """Fractions of one over the grain, a power of two."""
     rounded = part * grain
     np.rint(rounded, out=rounded)
     rounded *= 1 / grain

@@ -160,7 +160,6 @@ def merge_strata(parts: Sequence[Strata | None], rows_of: Sequence[IntArray], gr
 
 
 def _explain_too_many(strata: int, groups: int) -> str:
-    """Reason why so many strata of so many groups are not compared, or ""."""
     if strata > MOST_STRATA:
         return f"the records lie in {strata:,} different strata, where at most {MOST_STRATA:,} are compared"
     if strata * groups > MOST_PLACES:
