@@ -49,7 +49,6 @@ def measure_labels(subject: Subject, labels: Labelled | None) -> list[MeasuredRo
 def read_classes(actual: pa.ChunkedArray, predicted: pa.ChunkedArray) -> ClassAnswers | Unanswered:
     """Classes of JSON texts [records]; records without one of the two are left out."""
     known = pc.and_(actual.is_valid(), predicted.is_valid())
-    # Together, so that a class has one code as a label and as a prediction.
     texts = [chunk for one in (actual, predicted) for chunk in canonical_texts(one.filter(known)).chunks]
     both = pa.chunked_array(texts, pa.string()).combine_chunks().dictionary_encode()
     codes, classes = both.indices.to_numpy(zero_copy_only=False), len(both.dictionary)

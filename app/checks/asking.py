@@ -124,7 +124,7 @@ class ModelOfCheck:
         return self._calls
 
     def _require_closed(self) -> None:
-        """Raises for a scheduled check while the breaker is open; a person may know that the endpoint is back."""
+        """A person may know that the endpoint is back."""
         if self._health.state is BreakerState.OPEN and self._trigger is Trigger.SCHEDULE and not self._has_answered:
             health = self._health
             at = "" if health.failed_at is None else f", the last time at {health.failed_at:%Y-%m-%d %H:%M} UTC"

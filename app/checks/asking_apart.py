@@ -74,7 +74,7 @@ class AskTask:
     turn: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def __call__(self, piece: bytes) -> bytes:
-        """Answer to each copy, in order."""
+        """Answers, in order."""
         copies = msgspec.json.decode(piece, type=list[CopyToAsk])
         answers = self._find_kept(copies)
         features = self.deployment.schema.features
@@ -91,7 +91,6 @@ class AskTask:
         return msgspec.json.encode([answers[place] for place in range(len(copies))])
 
     def _find_kept(self, copies: Sequence[CopyToAsk]) -> dict[int, AnswerToCopy]:
-        # Looked for again: an executor may have died.
         found: dict[int, AnswerToCopy] = {}
         for key in {copy.key for copy in copies}:
             places = {(copy.record_id, copy.draw): place for place, copy in enumerate(copies) if copy.key == key}
@@ -134,7 +133,6 @@ def ask_apart(engine: Engine, task: AskTask, copies: Sequence[CopyToAsk], report
         def done(ended: int, wave: Mapping[int, Sequence[CopyToAsk]] = wave, before: int = before) -> None:
             report(replace(progress, done=progress.done + before + sum(len(part) for part in list(wave.values())[:ended])))
 
-        # A part begins with its place, because answers come in any order.
         pieces = [place.to_bytes(4) + msgspec.json.encode(part) for place, part in wave.items()]
         for answer in engine.run(PlacedTask(shared), pieces, done):
             found[int.from_bytes(answer[:4])] = msgspec.json.decode(answer[4:], type=list[AnswerToCopy])

@@ -57,7 +57,6 @@ def still_holds(reader: ArrowReader, subject: Subject, earlier: EarlierCheck) ->
     if is_logged_between(reader, subject.deployment.no, since):
         return False
     if _begin_together(earlier, subject) and earlier.window["records"] == subject.monitor.max_records:
-        # No figure reads records beyond the newest `max_records`, but they are counted.
         query = WindowQuery(subject.deployment.no, subject.deployment.schema, ())
         if count_payload(reader, query, earlier.span) != int(earlier.window["logged_in_span"]):
             return False
@@ -81,7 +80,6 @@ def carry_forward(session: Session, subject: Subject, earlier: EarlierCheck) -> 
 
 
 def _begin_together(earlier: EarlierCheck, subject: Subject) -> bool:
-    """Whether the spans begin together, as those of a check for now and of its hour do."""
     return earlier.span.start == subject.check.span.start
 
 

@@ -95,7 +95,6 @@ def perform_check(
 
 
 def _find_logged(subject: Subject, database: Database, calls: Calls, further: Step) -> Findings:
-    """Findings of logged records, carried forward if nothing has changed."""
     with database.transaction() as session:
         match_pending_feedback(session, subject.deployment.no)  # labels that were sent before their records
         earlier = find_earlier_check(session, subject)
@@ -127,7 +126,6 @@ class _ReadWindow:
 
 
 def _read_files(subject: Subject, payload: PayloadTable, places: TablePlaces, report: Report) -> _ReadWindow:
-    """Window of records in files, whose figures are never carried forward."""
     source = FiledRecords(subject.deployment, payload, subject.deployment.feedback, places, subject.check.batch)
     evidence = read_evidence(source, subject)
     counted = count_span(source.counted, subject, report, places.engine) if evidence.window.logged_in_span > evidence.window.own else None
@@ -138,7 +136,6 @@ def _read_files(subject: Subject, payload: PayloadTable, places: TablePlaces, re
 
 
 def _measure_window(subject: Subject, window: _ReadWindow, database: Database, calls: Calls, step: Step | None) -> Findings:
-    """Asks for the missing outcomes; findings of the window with those of `step`."""
     deployment, report = subject.deployment, calls.report
     evidence, details, counted = window.evidence, window.details, window.counted
     if len(evidence.window) < subject.monitor.min_records:
@@ -174,7 +171,6 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
         report(Progress(step="flagging records" if in_files else "computing what mitigation would change"))
         further = step(subject, evidence, labels, database)
         if has_unequal_weights:
-            # The tables of mitigation have no weights.
             further = replace(further, tables=(), measurements=without_values(further.measurements))
     flag_file = None if further.flagged is None else window.flag_file
     return Findings(
@@ -190,7 +186,6 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
 
 
 def _describe_shortage(subject: Subject, count: int) -> str:
-    """Reason why the records do not suffice, with a later schema version, as earlier ones' are not read."""
     version = subject.deployment.schema.version
     of_version = f" of schema version {version}, the present one," if version > 1 else ""
     return f"There are {count:,} records{of_version} up to the end of the span; {subject.monitor.min_records:,} are needed."
@@ -214,7 +209,6 @@ def _require_outcomes(evidence: CheckEvidence, answers: Answers) -> None:
 
 
 def _store(subject: Subject, findings: Findings, database: Database) -> None:
-    """Stores everything in one transaction, which fails as a whole when the lease is gone."""
     check, deployment = subject.check, subject.deployment
     with database.transaction() as session:
         # First, because it raises if the lease is gone.

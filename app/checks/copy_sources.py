@@ -112,7 +112,6 @@ class FiledCopies:
         """Features read from the files."""
         reach, ids = window.reach(), window.rows["record_id"]
         of_position = {position: str(ids[position]) for position in positions}
-        # A span does not hold its end, the time of the newest record.
         span = Span(start=reach.start, end=reach.end + RESOLUTION)
         found = self._files.features(list(of_position.values()), span)
         missing = next((one for one in of_position.values() if one not in found), None)

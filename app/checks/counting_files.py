@@ -1,8 +1,4 @@
-"""Counts the payload of a span in files where it exceeds a check's memory.
-
-Batches are counted as windows are, and their tables added up. The work on a piece is a task of bytes in and bytes out, for engines on other
-machines.
-"""
+"""Counts the payload of a span in files where it exceeds a check's memory, by tasks of bytes in and bytes out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -162,7 +158,7 @@ class CountTask:
     revision: str
 
     def __call__(self, piece: bytes) -> bytes:
-        """Counts as `CountedSpan`."""
+        """Stored `CountedSpan`."""
         read, counted = FilePiece.from_bytes(piece), CountedSpan()
         names = self.records.query.columns
         for rows in self.records.batches(read, with_times=not read.is_within):
@@ -185,7 +181,7 @@ class ValuesTask:
     records: SpanOfFiles
 
     def __call__(self, piece: bytes) -> bytes:
-        """Distinct values of each column: an Arrow table of one row of lists."""
+        """Arrow table of one row: a list of distinct values for each column."""
         names = [f"{VALUE_PREFIX}{no}" for no in range(len(self.records.query.columns))]
         seen: dict[str, pa.Array] = {}
         for rows in self.records.batches(FilePiece.from_bytes(piece), with_times=False):

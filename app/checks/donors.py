@@ -1,7 +1,4 @@
-"""Values of a copy's correlated features, taken from the target group's training records.
-
-A donor's features are used as a whole: drawn one by one they would describe impossible people, such as a husband who never married.
-"""
+"""Values of a copy's correlated features, from whole training records: drawn one by one they would describe impossible people."""
 
 import json
 from bisect import bisect_right

@@ -1,4 +1,4 @@
-"""Doubts about correlated features that a monitor picks: chance may be all that connects them with the meta field."""
+"""Doubts about correlated features that a monitor picks: chance may explain them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -50,15 +50,12 @@ class CheckEvidence:
 def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     """Reads the window, groups it, and looks up copies scored before."""
     deployment, monitor, span = subject.deployment, subject.monitor, subject.check.span
-    # Required here: a name that the schema lacks could not be read.
     names = require_attributes(deployment, monitor)
     names += [] if monitor.strata is None else [subject.column(monitor.strata, "strata").name]
     names += subject.numeric_features() if is_needed(monitor, "rows") else []  # similarity metrics compare records by them
     query = WindowQuery(deployment.no, deployment.schema, tuple(dict.fromkeys(names)))
-    # Scores take as long to read as the values.
     compares_scores = is_needed(monitor, "scores", on=[DataSet.PAYLOAD])
     is_copied = deployment.endpoint is not None and any(picked_on(monitor, data) for data in COPIED)
-    # Mitigation reads flagged logged records later; files would have to be read again.
     reads_scores = compares_scores or (is_copied and deployment.payload is not None)
     window = read_payload_window(source, replace(query, with_probabilities=reads_scores), span, monitor)
     probabilities = window.rows[PROBABILITY] if compares_scores else None

@@ -1,4 +1,4 @@
-"""Observed labels of a check's window, with the model's predictions. Source: spec of the fairness check, section 9."""
+"""Observed labels with the model's predictions. Source: spec of the fairness check, section 9."""
 
 from dataclasses import dataclass, field, replace
 from typing import cast

@@ -21,7 +21,6 @@ FINGERPRINT = "fingerprint"
 
 def fingerprint_of(subject: Subject, records: Window, labels: Window) -> dict[str, object]:
     """Fingerprint of a window of records and one of labels; JSON-safe."""
-    # With an endpoint, the check itself requests missing predictions.
     is_predicted = labels.rows["predicted"].is_valid().to_numpy() | (subject.deployment.endpoint is not None)
     return {
         "records": _digest(records.rows["record_no"].to_numpy()),

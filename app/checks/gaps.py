@@ -82,7 +82,6 @@ def find_gaps(subject: Subject, evidence: CheckEvidence, labels: Labelled | None
     reason = no_labels or no_copies
     picked = stored_on(monitor, DataSet.DEBIASED_FEEDBACK)
     if reason is not None and picked and not in_files:
-        # Figures of everybody, too: mitigation changes them by attribute.
         found += [NotMeasured(DataSet.DEBIASED_FEEDBACK, one, picked, reason) for one in mitigated]
     return found
 

@@ -53,9 +53,7 @@ def measure_table(
     `at` is the end of its time, `lacking` the reasons why it has no strata or scores.
     """
     members = _members(monitor, comparison)
-    # Figures of everybody are shown once, by their own table.
     everybody = comparison == EVERYBODY
-    # Mitigation's change for everybody differs by attribute.
     is_own = data is DataSet.DEBIASED_FEEDBACK
     found = []
     for measured in _compute(data, table, members, monitor, scopes, picked_on(monitor, data) if picked is None else picked):

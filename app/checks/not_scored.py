@@ -47,7 +47,6 @@ def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) ->
     examples: dict[tuple[str, ...], Refusal] = {}
     about_of: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
     for one in refused:
-        # Most refusals share one long answer, whose words are searched once.
         kind = (id(one.refusal.error), one.refusal.nulls)
         about = about_of.get(kind)
         if about is None:

@@ -55,7 +55,6 @@ class CopyTarget:
         share = uniform(json.dumps([self.seed, record_id, name, value.lo, value.hi, draw]))
         if self.column.type is FieldType.INTEGER:
             lo, hi = math.ceil(value.lo), math.floor(value.hi)
-            # Both ends are in a range; the share is below 1.
             return {name: lo + int(share * (hi - lo + 1))}
         if math.isinf(value.hi - value.lo):
             # The width overflows. This form does not, but loses digits.

@@ -83,7 +83,6 @@ class Rescorer:
             for record in records.tolist()
             for draw in range(attribute.targets[target].draws)
         ]
-        # A record's features are read once for all its copies in a chunk.
         copies.sort(key=lambda copy: copy.record)
         keys, numbers, new_targets = self._number_targets(attributes, copies, known_targets)
         refused: list[RefusedRecord] = []
@@ -139,7 +138,6 @@ class Rescorer:
     def _number_targets(
         self, attributes: Sequence[CopyOutcomes], copies: Sequence[_Copy], known: dict[TargetKey, int]
     ) -> tuple[dict[tuple[int, int], TargetKey], dict[TargetKey, int], dict[TargetKey, int]]:
-        """Key of each target among the copies, number of each key, and new ones among these."""
         places = {(copy.attribute, copy.target) for copy in copies}
         revision, version = self._deployment.model_revision, self._deployment.schema.version
         used = {

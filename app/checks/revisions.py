@@ -26,7 +26,7 @@ _LABELLED = frozenset({DataSet.DEBIASED_FEEDBACK})
 
 @dataclass(frozen=True, slots=True)
 class OtherRevisions:
-    """By group label, records that the `present` revision answered, and each other one."""
+    """Records that the `present` revision answered, and each other one, by group label."""
 
     present: str
     comparable: Mapping[str, int]
@@ -87,7 +87,6 @@ def explain_nulls(measurements: Iterable[Measurement], groups: Groups, found: Ot
 
 
 def _find_reason(null: Measurement, groups: Groups, found: OtherRevisions) -> str | None:
-    """First side with records of other revisions only, or the known reason and how many more; else None."""
     noun = "labelled record" if null.data in _LABELLED else "record"
     how = CATALOGUE[null.metric].measure
     own = [member for member in members(get_args(metrics.Scope), groups) if (member.scope, member.label) == (null.scope.value, null.group)]
@@ -114,7 +113,6 @@ def _find_reason(null: Measurement, groups: Groups, found: OtherRevisions) -> st
 
 
 def _list_revisions(others: Counter[str]) -> str:
-    """Revisions, those of most records first."""
     names = [repr(revision) for revision in sorted(others, key=lambda revision: (-others[revision], revision))[:NAMED]]
     names += ["…"] if len(others) > NAMED else []
     return f"model revision {names[0]}" if len(names) == 1 else f"model revisions {', '.join(names[:-1])} and {names[-1]}"

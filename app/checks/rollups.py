@@ -54,7 +54,6 @@ def roll_up(
     found = []
     for (start, source, features), members in groupby(sorted(present, key=of_point), key=of_point):
         sums = list(members)
-        # Strata by another column than the present one are left out.
         parts = [_read_table(one, has_strata=monitor.strata is not None and one.cells.get(STRATA_OF) == monitor.strata) for one in sums]
         whole = merged(source, parts)
 
@@ -101,7 +100,6 @@ def _read_table(table: HourTable, *, has_strata: bool) -> Table:
 
 def period_start(hour: datetime, period: Period) -> datetime:
     """Start of the period of an hour (aware, UTC)."""
-    # Hours are in UTC, where every day has 24 of them.
     day = hour.replace(hour=0)
     match period:
         case Period.DAY:
@@ -113,11 +111,7 @@ def period_start(hour: datetime, period: Period) -> datetime:
 
 
 def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
-    """Whether the groups are those that the monitor has now.
-
-    Without a listed reference every other seen value is one: every monitored value must then be among the groups, and a combination be
-    reference exactly if none of its values is monitored.
-    """
+    """Without a listed reference a combination is one exactly if none of its values is monitored."""
     if table.comparison == EVERYBODY:
         return True
     if table.comparison not in comparisons_of(monitor):

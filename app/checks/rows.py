@@ -108,5 +108,4 @@ def _measure_by(features: Sequence[str], records: _Records, comparison: Comparis
 
 
 def _stack(columns: Sequence[npt.NDArray[Any]], records: int) -> FloatArray:
-    """Columns as [records, columns], of which there may be none."""
     return np.stack(columns, axis=1).astype(np.float64, copy=False) if columns else np.empty((records, 0))

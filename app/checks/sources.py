@@ -152,5 +152,4 @@ class FiledRecords:
 
 
 def _is_all_before(span: Span) -> bool:
-    """Whether the span has no beginning of its own."""
     return span.start.timestamp() == 0

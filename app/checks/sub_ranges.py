@@ -83,7 +83,6 @@ def count_inside(
             continue
         chosen = codes == place
         places = np.searchsorted(np.asarray(edges[1:-1], dtype=np.float64), numbers[chosen], side="right")
-        # A record in a range has a number, so that none is NaN here.
         repeated = None if repeats is None else repeats[part][chosen]
         counts, _ = count_keys(places * OUTCOMES + outcomes[chosen], (intervals, OUTCOMES), None, repeated)
         found.append(SubRanges(group.label, is_whole, edges, counts).to_json())
@@ -116,7 +115,6 @@ def edges_of(bounds: Range, *, is_whole: bool) -> tuple[float, ...]:
     first = (Decimal(low) / step).to_integral_value() * step
     multiples = (first + no * step for no in range(-1, FULL_STEPS + 3))
     cuts = sorted({int(exact) if is_whole else float(exact) for exact in multiples})
-    # Where each whole number is an interval, the last one ends where it begins.
     by_one = is_whole and step == 1
     return (low, *(cut for cut in cuts if low < cut < high or (by_one and low < cut == high)), high)
 

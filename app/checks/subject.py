@@ -117,7 +117,6 @@ def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject
         if monitor is None:
             raise NotFound("fairness monitor of deployment", check.deployment_id)
         through = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
-        # Both read nothing unless the monitor names correlated features.
         donors = donors_of(session, check.deployment_no, through) if through else {}
         associations = associations_of(session, check.deployment_no, through) if through else {}
         settings, profile = settings_of(session, check.deployment_no), newest_profile(session, check.deployment_no)

@@ -224,7 +224,6 @@ def _select_strata(strata: Divided | None, part: Part) -> RecordStrata | None:
 
 
 def _describe_lacking(read: RecordTable) -> tuple[str | None, dict[str, str]]:
-    """Column of the strata, and why there are no strata or scores."""
     lacking = {}
     if read.strata is not None and read.strata.reason:
         lacking["strata"] = read.strata.reason

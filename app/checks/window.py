@@ -92,12 +92,10 @@ def read_numbers(read: Callable[[Span, int], pa.Table], span: Span, monitor: Mon
 
 
 def _read_and_top_up(read: Callable[[Span, int], pa.Table], span: Span, monitor: Monitor) -> tuple[pa.Table, int]:
-    """Rows of a window, newest first, and how many lie in the span."""
     own = read(span, monitor.max_records)
     missing = monitor.min_records - own.num_rows
     if missing <= 0:
         return own, own.num_rows
-    # After the own ones, so that the whole stays newest first.
     earlier = read(Span(start=BEGINNING, end=span.start), missing)
     return pa.concat_tables([own, earlier]), own.num_rows
 

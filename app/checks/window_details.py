@@ -1,4 +1,4 @@
-"""Description of a window, stored and shown with every check. Source: spec of the fairness check, section 2."""
+"""Description of a window, stored with every check. Source: spec of the fairness check, section 2."""
 
 from collections.abc import Sequence
 

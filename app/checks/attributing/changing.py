@@ -107,7 +107,7 @@ def _explain(records: WindowRecords, features: DividedFeatures, alerted: Alerted
 
 
 def _select_counted_before(records: WindowRecords, first_hour: datetime) -> npt.NDArray[np.bool_]:
-    """Records that an alert as old as the first counted hour can be compared with: those of a revision that ended in the hour before."""
+    """Those of a revision that ended in the hour before."""
     is_before = ~records.window.is_own()
     is_present = np.asarray(records.revisions == records.deployment.model_revision)
     own = np.flatnonzero(is_before & is_present)
@@ -124,7 +124,6 @@ def _count_period(records: WindowRecords, labels: Sequence[str | None], sides: S
     return PeriodCounts(
         monitored=monitored,
         reference=reference,
-        # The newest come first in a window.
         first=times[-1] if times else None,
         last=times[0] if times else None,
         revisions=dict(Counter(records.revisions[everyone].tolist())),
@@ -133,7 +132,6 @@ def _count_period(records: WindowRecords, labels: Sequence[str | None], sides: S
 
 
 def _find_boundary(records: WindowRecords) -> RevisionBoundary | None:
-    """Last time at which another revision came before the present one, if any."""
     is_present: npt.NDArray[np.bool_] = records.revisions == records.deployment.model_revision
     earlier = np.flatnonzero(~is_present)
     if not len(earlier) or earlier[0] == 0:

@@ -109,7 +109,6 @@ class HybridScorer:
         return np.where(outcomes == Outcome.UNCLASSIFIED, np.nan, outcomes).astype(np.float64)
 
     def _identify(self, rows: Sequence[Row]) -> bytes:
-        """Hash of the rows and of everything else that the answers depend on."""
         deployment = self._records.deployment
         url = None if deployment.endpoint is None else deployment.endpoint.url
         asked = [deployment.model_revision, url, self._records.read.monitor.version, rows]
@@ -143,7 +142,6 @@ def as_part(value: float, low: float, high: float) -> PartOfGap:
 
 
 def _mix(reference: Row, monitored: Row, players: Sequence[Sequence[int]], mask: int) -> Row:
-    # A copy, because a record's features serve many hybrids.
     row = list(reference)
     for number, player in enumerate(players):
         if mask >> number & 1:

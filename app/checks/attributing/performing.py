@@ -83,7 +83,6 @@ def perform_attribution(run: AttributionRun, *, database: Database, sealer: Seal
             said |= {} if named == plain else {"display_sentence": say_change(named)}
             change = encode_result(found.result)["change"]
             changed = note_change(session, subject.alert, {**said, **change})
-            # The notification of the opening did not wait for this.
             if changed is not None and changed.resolved_at is None and plain.is_known:
                 queue_notifications(session, changed, Event.EXPLAINED)
 
@@ -138,7 +137,6 @@ def _explain_alert(subject: _Subject, alert: Alert, database: Database) -> _Foun
         raise InvalidInput.of(
             "attributes", f"no longer include {about.attribute}, which the alert is about; its change cannot be explained any more"
         )
-    # The revision that the alarm was about.
     revision = str(alert.facts.get("model_revision", subject.deployment.model_revision))
     subject = replace(subject, deployment=replace(subject.deployment, model_revision=revision))
     first_hour = alert.facts.get("counted_from")

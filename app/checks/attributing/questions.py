@@ -47,7 +47,6 @@ class GapQuestions:
         """Questions about a gap, of at most that many pairs."""
         pairs = draw_pairs(len(gap.monitored), len(gap.reference), most, rng)
         monitored, reference = gap.monitored[pairs.monitored], gap.reference[pairs.reference]
-        # From both ends alike; a record in several pairs is asked about once.
         own = np.unique(np.concatenate([side[: MAX_COMPARED // 2] for side in (monitored, reference)]))
         return cls(gap, monitored, reference, pairs, plan_hybrids(len(pairs), players, rng), own)
 
@@ -112,7 +111,6 @@ def plan_attribution(
 
 
 def _fit_pairs(gaps: Sequence[GapRecords], players: int, most: int, max_rows: int) -> int:
-    """Number of pairs, at most `most` of each gap, that cost at most that many rows."""
 
     def max_cost(pairs: int) -> int:
         counts = [count_pairs(len(gap.monitored), len(gap.reference), pairs) for gap in gaps]
@@ -125,7 +123,6 @@ def _fit_pairs(gaps: Sequence[GapRecords], players: int, most: int, max_rows: in
             f"must be at least {max_cost(fewest):,} for this window, found {max_rows:,}: {fewest} pairs of each gap (here {len(gaps)}) are"
             " the fewest that say something. Raise it, or watch fewer values",
         )
-    # By halves: costs grow with the pairs.
     fits, too_many = fewest, most + 1
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
@@ -134,7 +131,6 @@ def _fit_pairs(gaps: Sequence[GapRecords], players: int, most: int, max_rows: in
 
 
 def _read_column(column: Column, values: Sequence[Scalar | None]) -> IntArray | FloatArray:
-    """Feature as `measure_strengths` takes it."""
     if column.kind is FieldKind.NUMERIC:
         numbers = [None if value is None else number_of(value) for value in values]
         return np.array([np.nan if number is None else number for number in numbers], dtype=np.float64)

@@ -37,7 +37,7 @@ def say_gap(gap: AttributedGap) -> Iterator[str]:
 
 
 def sum_up_gap(gap: AttributedGap) -> str:
-    """What carries the gap, in one sentence."""
+    """Sum of the gap's carriers in one sentence."""
     if gap.hybrids is not None:
         return next(_say_shares(gap.hybrids))
     return next(_say_cells(gap.cells)) if gap.cells else NOT_ANSWERED
@@ -97,7 +97,6 @@ def say_interval(part: PartOfGap) -> str | None:
 
 def _say_shares(found: HybridShares) -> Iterator[str]:
     carrying = [one for one in found.shares if _shows(one.share.value)]
-    # One more is as short as a sentence on the rest of one.
     shown = carrying if len(carrying) == MAX_NAMED + 1 else carrying[:MAX_NAMED]
     named = [
         f"{say_points(one.share.value)}{_in_brackets(one.share)} {'by' if number else 'are carried by'} {' with '.join(one.features)}"
