@@ -1,4 +1,4 @@
-"""The library's face for pandas: a DataFrame in, measurements out. No service, no database, no files."""
+"""Measurements of pandas DataFrames."""
 
 from .measuring import DEFAULT, measure_attributes, measure_frame
 from .report import GroupSize, Report, judged, sentence_of

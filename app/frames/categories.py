@@ -62,7 +62,6 @@ def count_scored(frame: pd.DataFrame, *, attributes: Sequence[str], score: str) 
     if not are_assessed.any():
         raise InvalidInput.of("score", f"{score!r} has no number")
     median = float(np.median(scores[are_assessed]))
-    # NaN is above no number.
     return _count(frame, attributes, PersonAnswers(are_assessed, scores > median, median))
 
 

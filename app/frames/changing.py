@@ -117,7 +117,6 @@ def _explain_group(records: ComparedRecords, place: int, is_after: npt.NDArray[n
 
 
 def _read_moment(at: datetime | str) -> datetime:
-    """Moment in UTC, which a time without an offset is read as."""
     try:
         moment = pd.Timestamp(at)
     except (TypeError, ValueError) as error:

@@ -130,10 +130,6 @@ class _Spelled(NamedTuple):
 
 
 def _factorize(column: Column, option: str) -> tuple[Codes, list[Any]]:
-    """Each record's position among the distinct values, in order of appearance.
-
-    Piece by piece, for memory.
-    """
     places: dict[tuple[bool, Any], int] = {}
     codes = np.empty(len(column), dtype=np.int8)
     for part in slices(len(column)):

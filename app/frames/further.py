@@ -57,10 +57,8 @@ def scores_of(column: Column, predicted: FrameOutcomes) -> FloatArray:
         raise InvalidInput.of(
             "score", f"{column.name!r} must hold probabilities between 0 and 1, found {scores[outside][0]:g} in {where(outside)}"
         )
-    # If every unfavourable prediction has a higher score than any favourable one, the scores are those of the other outcome.
     highest, lowest = -np.inf, np.inf
     for part in slices(scores.size):
-        # These skip NaN.
         highest = np.fmax.reduce(scores[part][predicted.codes[part] == FAVOURABLE], initial=highest)
         lowest = np.fmin.reduce(scores[part][predicted.codes[part] == UNFAVOURABLE], initial=lowest)
         if highest >= lowest:

@@ -132,9 +132,7 @@ def cross_records(frame: pd.DataFrame, attributes: Sequence[str], monitored: obj
 
 
 def _build_grouping(parts: Sequence[_Part], codes: Codes, counted: IntArray) -> FrameGrouping:
-    """Groups that combine the parts' values; `sizes` end with the records of none."""
     sizes = counted[:-1]
-    # Of one attribute empty groups are shown; of several most combinations may be empty.
     places = range(sizes.size) if len(parts) == 1 else np.flatnonzero(sizes).tolist()
     _refuse_many(parts, len(places))
     cells = [_cell(parts, place) for place in places]
@@ -262,7 +260,6 @@ def _divide_by_values(encoded: Encoded, monitored: Listing, reference: Listing) 
             raise InvalidInput.of("reference", f"{texts[place]!r} is listed as monitored, too")
     others = []
     if not (watched and compared):
-        # In the order of the numbers that the texts spell, then of the other texts.
         numbers = [number_of(text) for text in encoded.texts]
         keys = [(float("inf") if number is None else number, text) for number, text in zip(numbers, encoded.texts, strict=True)]
         others = [place for place in sorted(range(len(keys)), key=keys.__getitem__) if place not in {*watched, *compared}]

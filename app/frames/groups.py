@@ -72,7 +72,6 @@ def find_groups(
 
 
 def _number_strata(column: Column) -> npt.NDArray[np.int64]:
-    """Each record's stratum; those without one share their own."""
     strata = strata_of(column)
     if len(strata.labels) > MAX_STRATA:
         raise InvalidInput.of(

@@ -57,7 +57,6 @@ def draw_questions(records: ComparedRecords, place: int, players: Players, most:
     monitored, reference = records.records_of(place), records.reference_records()
     pairs = draw_pairs(len(monitored), len(reference), most, rng)
     positions = monitored[pairs.monitored], reference[pairs.reference]
-    # From both ends alike; a record in several pairs is asked about once.
     own = np.unique(np.concatenate([side[: MAX_COMPARED // 2] for side in positions]))
     return Questions(*positions, pairs, plan_hybrids(len(pairs), len(players), rng), own)
 
@@ -80,7 +79,6 @@ def ask_model(records: ComparedRecords, asked: Questions, players: Players, mode
 
 
 def _build_rows(records: ComparedRecords, asked: Questions, players: Players) -> Iterator[pd.DataFrame]:
-    """Yields the features of records asked about as they are, then of the hybrids, pair by pair."""
     player_of = {feature: number for number, player in enumerate(players) for feature in player}
     hybrids = asked.plan.masks.shape[1]
     masks = np.concatenate([np.zeros(len(asked.own), np.int64), asked.plan.masks.ravel()])

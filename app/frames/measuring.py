@@ -208,7 +208,6 @@ class _Known:
 
 def _pick_metrics(given: _Given, metrics: Collection[str] | str | None, *, has_ranges: bool) -> list[str]:
     here = {row.key for row in metrics_on(given.data)}
-    # Ranges are of numbers, listed values are classes.
     unfit = set(WITHOUT_WEIGHTS) if given.weight is not None else {"classes"} if has_ranges else {"numbers"}
     fitting = [row for row in metrics_on(given.data) if not given.lacking(row) and not unfit & set(row.needs)]
     if metrics == DEFAULT:
@@ -254,7 +253,6 @@ def _count(given: _Given, known: _Known, groups: Groups, codes: Codes) -> Table:
         scores = scores_of(column_of(given.frame, given.score, "score"), known.predicted)
     if known.actual is None or known.predicted is None:
         outcomes = known.actual or known.predicted
-        # Without such a column all records are unclassified.
         of_records = np.full(codes.size, UNCLASSIFIED, dtype=np.int8) if outcomes is None else outcomes.codes
         return GroupCounts.from_records(groups, codes, of_records, weights=weights, strata=strata, scores=scores)
     return FeedbackCells.from_records(

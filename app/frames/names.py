@@ -23,7 +23,6 @@ def unknown_metrics(keys: Sequence[object]) -> list[FieldProblem]:
         tools: dict[str, list[str]] = {}
         for key, row in CATALOGUE.items():
             for alias in row.aliases:
-                # A name may be given with its tool: `Clarify DPPL`.
                 tool, _, called = alias.partition(" ")
                 if asked in (_normalize(alias), _normalize(called)):
                     tools.setdefault(key, []).append(f"{tool}'s")

@@ -92,7 +92,6 @@ def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> FrameOutcome
     encoded = encode(column, option, keeps_types=True)
     tests = OutcomeTests(_test(encoded, rule, rule.favourable), _test(encoded, rule, rule.unfavourable or ()))
     for text in tests.unfavourable.texts:
-        # As text they may differ, as 1 and 1.0 do.
         if text in tests.favourable.texts:
             raise InvalidInput.of("unfavourable", f"{text!r} is listed as favourable, too")
     of_text = [int(tests.classify(value)) for value in encoded.values]
