@@ -178,11 +178,7 @@ def _find_logits(line: _Line, bets: _Bets) -> FloatArray:
 
 
 def _guess_logits(line: _Line, bets: _Bets) -> FloatArray:
-    """Logits close to the derivative's zero; NaN where a rate is NaN.
-
-    Times its denominators, the derivative is a cubic polynomial of b, whose middle real root lies between the ends. Near these it has few
-    exact digits.
-    """
+    """Logits close to the derivative's zero: the middle real root of a cubic polynomial of b, with few exact digits near the ends."""
     slope, slack = line.slope, line.slack
     share_a, share_b = bets.n_a / (bets.n_a + bets.n_b), bets.n_b / (bets.n_a + bets.n_b)
     # b³ - 3 · square · b² + linear · b - constant
@@ -205,12 +201,10 @@ def _derive(line: _Line, bets: _Bets, at_a: PreciseRate, at_b: PreciseRate) -> t
 
 
 def _curve_of_entropy(rate: FloatArray, at: PreciseRate) -> FloatArray:
-    """Second derivative of KL(rate, at) by `at`."""
     return np.asarray(rate / at.rate**2 + (1 - rate) / at.rest**2)
 
 
 def _slope_of_entropy(rate: FloatArray, at: PreciseRate) -> FloatArray:
-    """Derivative of KL(rate, at) by `at`."""
     difference = np.where(rate < 0.5, at.rate - rate, (1 - rate) - at.rest)  # noqa: PLR2004 - of both forms the one with more digits
     return np.asarray(difference / (at.rate * at.rest))
 
@@ -222,7 +216,6 @@ def _project_on_ratio(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: Floa
         return _project_below(slope, a, b, n_a, n_b)
     if is_steep.all():
         return _project_below(1 / slope, b, a, n_b, n_a)[::-1]
-    # Several lines [G] have rates [H, 1]; separate arrays by kind keep that size.
     flat, steep = _project_below(slope[~is_steep], a, b, n_a, n_b), _project_below(1 / slope[is_steep], b, a, n_b, n_a)[::-1]
     found = []
     for of_flat, of_steep in zip(flat, steep, strict=True):

@@ -64,7 +64,6 @@ def add_hours(intervals: Sequence[RunningInterval], hours: Sequence[Hours]) -> N
 
 
 def _add_rows(start: FloatArray, rows: FloatArray) -> FloatArray:
-    """`start` [G] plus each of the rows [H, G], in their order."""
     return start + rows[0] if len(rows) == 1 else np.asarray(np.add.reduce(np.vstack([start, rows]), axis=0))
 
 
@@ -101,10 +100,8 @@ def _weigh(
     """
     grid, sizes = GRIDS[scale], [len(hours) for hours in series]
     together = join_hours(series)
-    # Earlier hours only, so that the rates are chosen before the hour.
     earlier = np.concatenate(
         [
-            # A series may have no hours: of a figure whose alarm is in the last hour of the others.
             start[None] if len(own) == 1 else np.add.accumulate(np.vstack([start, own[:-1]]), axis=0)[: len(own)]
             for start, own in zip(before, counts, strict=True)
         ]

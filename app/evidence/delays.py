@@ -30,7 +30,6 @@ def simulate_delay(limit: Limit, traffic: Traffic, monitored_rate: float, thresh
 
     Records are Poisson numbers; the reference rate does not change.
     """
-    # The best start needs half of ln A: with less growth the simulation would only run to its end.
     if expect_growth(limit.inside, traffic, monitored_rate) * MAX_HOURS < math.log(threshold) / 2:
         return None
     rng = np.random.default_rng(0)

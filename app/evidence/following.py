@@ -195,7 +195,6 @@ def record_life(follower: Follower, weighed: Sequence[WeighedHour], find: FindOn
     for place, hour in enumerate(weighed):
         is_open = follower.open_episode is not None and not hour.is_closed
         follower.add(hour, find)
-        # An episode that ends in this hour still has the evidence of its alarm.
         log_evidence[place] = follower.episodes[-1].log_evidence if is_open else follower.log_evidence
         log_fairness[place] = follower.log_fairness
         shown.append(follower.proof.since is not None)

@@ -33,7 +33,6 @@ def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool
     grid = RATIOS if limit.scale is Scale.RATIO else DIFFERENCES
     outside = grid < limit.value if limit.direction is UnfairSide.BELOW else grid > limit.value
     before, after = (likelihoods[:, side] for side in ((~outside, outside) if leaves else (outside, ~outside)))
-    # Position k: hours before k are on one side of the limit, those from k on the other.
     up_to = np.vstack([np.zeros(before.shape[1]), np.cumsum(before, axis=0)])[:-1].max(axis=1)
     from_on = np.cumsum(after[::-1], axis=0)[::-1].max(axis=1)
     scores = up_to + from_on
@@ -42,7 +41,6 @@ def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool
 
 
 def _log_likelihoods(hours: Hours, scale: Scale) -> FloatArray:
-    """Log-likelihood [H, R] of each value of the grid, relative to the best rates."""
     lines = Lines.of(RATIOS if scale is Scale.RATIO else DIFFERENCES, scale)
     sides = (hours.monitored, hours.reference)
     seen = (hours.monitored.records > 0) & (hours.reference.records > 0)

@@ -111,6 +111,5 @@ def _sum_bets(hours: PairedHours, gains: FloatArray) -> FloatArray:
 
 
 def _bet(records: FloatArray, gains: FloatArray) -> FloatArray:
-    """Ln of the product of 1 + stake · gain over each hour's records; NaN without records."""
     logs = records @ np.log1p(gains[:, None] * STAKES)
     return np.where(records.sum(axis=1, keepdims=True) > 0, logs, np.nan)

@@ -87,7 +87,6 @@ def expect_more_paired_hours(limit: float, direction: UnfairSide, recent: Paired
 
 
 def _hours_until(unfair: float, fair: float, progress: EvidenceProgress) -> int | None:
-    """Hours at this growth an hour; None where none grows, or too slowly."""
     if unfair > 0:
         missing, growth = progress.log_threshold + math.log(min(unfair, 1.0)) - progress.log_evidence, unfair
     elif fair > 0:
@@ -95,7 +94,6 @@ def _hours_until(unfair: float, fair: float, progress: EvidenceProgress) -> int 
     else:
         return None
     hours = max(missing, 0.0) / growth
-    # At least one: a counted hour would have decided it.
     return max(1, math.ceil(hours)) if hours < FURTHEST_HOURS else None
 
 
