@@ -1,1 +1,1 @@
-"""Evidence of deployments over time: each hour's own records are counted once, and every comparison is followed."""
+"""Evidence of deployments over time."""

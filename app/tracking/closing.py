@@ -1,7 +1,4 @@
-"""Closes an alarm because a person says so.
-
-The closing is an event at its hour, which states that are computed again go through again.
-"""
+"""Closes an alarm because a person says so; computing states again goes through it again."""
 
 from collections.abc import Sequence
 
@@ -28,7 +25,6 @@ def close_alarms(session: Session, alert: Alert) -> None:
     if monitor is None:
         return
     era = find_era(session, alert.deployment_no, deployment.model_revision)
-    # Figures of an earlier era are not followed any more.
     if era is None or alert.facts.get("model_revision") != era.model_revision:
         return
     followed = FollowedEra(deployment, monitor, era)

@@ -145,7 +145,7 @@ def count_pairs(table: BalancedCells) -> Cells:
 
 
 def _read(followed: FollowedEra, fetch: _Fetch, span: Span, people: ChoosesRecords | None) -> list[ReadRecords]:
-    """Records of each schema version; one without a column of the monitor is left out: its records have no group."""
+    """A version without a column of the monitor is left out: its records have no group."""
     monitor, person = followed.monitor, followed.monitor.evidence.person
     names = [name for attribute in monitor.attributes for name in attribute.columns] + ([] if person is None else [person])
     found: list[ReadRecords] = []
@@ -179,7 +179,6 @@ def _hours_of_several_rates(parts: Sequence[ReadRecords]) -> npt.NDArray[np.int6
         return np.zeros(0, dtype=np.int64)
     hours = np.concatenate([part.hours for part in parts])
     rates = np.concatenate([pc.fill_null(part.rows["sample_rate"], 1.0).to_numpy() for part in parts])
-    # An hour in several distinct pairs has several rates.
     pairs = np.unique(np.column_stack([hours.astype(np.float64), rates]), axis=0)
     numbers, several = np.unique(pairs[:, 0], return_counts=True)
     mixed: npt.NDArray[np.int64] = numbers[several > 1].astype(np.int64)
@@ -195,7 +194,6 @@ def number_hours(times: pa.ChunkedArray, span: Span) -> npt.NDArray[np.int64]:
 
 
 def _tabulate(part: ReadRecords, data: DataSet, span: Span, columns: Sequence[Mask]) -> Iterator[CountedHour]:
-    """Yields, per comparison and hour with records, how many of each group have each of the `columns` true."""
     size = int((span.end - span.start) / HOUR)
     for comparison in comparisons_of(part.read.monitor):
         named, codes = part.read.compare(comparison)

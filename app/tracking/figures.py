@@ -80,7 +80,6 @@ def watched_metrics(monitor: Monitor) -> Iterator[WatchedMetric]:
     for comparison in comparisons_of(monitor):
         members = comparison.members(monitor)
         for definition in DEFINITIONS:
-            # Copies are made of one attribute at a time, and of none that is a rule.
             if definition.is_paired and (comparison.is_together or members[0].rule is not None):
                 continue
             if definition.metric not in picked[definition.data]:

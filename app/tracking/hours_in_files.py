@@ -1,7 +1,4 @@
-"""Counts the hours of records in files.
-
-Pieces of the payload are counted where the engine works. Labels are joined in this process, a part of an hour at a time.
-"""
+"""Counts the hours of records in files: pieces of payload where the engine works, labels in this process."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -133,7 +130,6 @@ class HoursInFiles:
         return merge_hours(parts)
 
     def _parts(self, span: Span) -> Iterator[pa.Table]:
-        """Yields the era's records of the span, about `MOST_JOINED` at a time."""
         parts: list[pa.Table] = []
         for rows in self._open(span).batches(self._query(), span):
             self._keep_alive(0)

@@ -120,7 +120,6 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
     deployment = followed_deployment(session, deployment_no)
     era = find_era(session, deployment_no, deployment.model_revision)
     followed = None if era is None else FollowedEra(deployment, monitor, era)
-    # Between a change of the monitor and the next step there may be figures that it does not compare.
     figures = [] if followed is None else [one for one in figures_of(session, followed.era.no) if followed.compares(one)]
     ended = [] if era is None else ended_figures(session, era.no)
     found: list[ComparisonState] = []
@@ -179,7 +178,6 @@ def _look_at(
     recent = load_series(session, followed.era.no, watched, Span(start=end - RECENT_HOURS * HOUR, end=end), groups)
     lag = lag_of(watched.definition.data, followed.monitor)
     for figure, series in zip(figures, recent, strict=True):
-        # A new figure has no state yet.
         is_new = not figure.state
         state = FigureState.starting(watched, number_hour(figure.first_hour)) if is_new else FigureState.decode(figure.state, watched)
         for limit, follower in zip(watched.limits, state.followers, strict=True):
@@ -192,7 +190,6 @@ def _look_at(
 
 
 def _is_quiet(session: Session, followed: FollowedEra, watched: WatchedMetric, figure: StoredFigure, limit: Limit) -> bool:
-    """Whether the last hours alone say nothing; bets need the hours before them."""
     end = number_hour(figure.until)
     span = Span(start=start_of(end - QUIET_HOURS - UNSTEADINESS_HOURS), end=figure.until)
     series = load_series(session, followed.era.no, watched, span, [figure.key.group])

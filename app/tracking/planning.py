@@ -125,7 +125,6 @@ def plan_from_records(
     if records > MOST_RECORDS:
         hours = max(1, (span.end - span.start) // HOUR * MOST_RECORDS // records)
         span = Span(start=until - hours * HOUR, end=until)
-    # Every hour of the present model revision counts.
     era = Era(
         no=0,
         monitor_version=0,
@@ -148,7 +147,6 @@ def _planned(monitor: Monitor) -> list[WatchedMetric]:
 
 
 def _sum(counted: Mapping[str, Mapping[datetime, Cells]], span: Span) -> _Traffic:
-    """Sums over the span, which begins with its first hour that has counts."""
     first = min((hour for hours in counted.values() for hour in hours), default=None)
     if first is None:
         return _Traffic(None, {})
@@ -175,7 +173,6 @@ def _plan(monitor: Monitor, traffic: _Traffic, wanted: WantedDetection) -> Evide
             one for one in watched.limits if (wanted.ratio < one.value if one.direction is UnfairSide.BELOW else wanted.ratio > one.value)
         )
         limit = next(beyond, None)
-        # A comparison without records is listed all the same.
         for key in monitored.get(label) or [("", "")]:
             one = PlannedComparison(
                 attribute=label,

@@ -87,7 +87,6 @@ def read_series(definition: RateDefinition, counted: Mapping[datetime, Cells], s
                 if label in places:
                     kinds[places[label]][number_hour(hour) - first] = [(one[0], one[1], one[2]) for one in own]
         return [PairSeries(first, each) for each in kinds]
-    # Column by column: a year of hours has hundreds of thousands of cells.
     columns = list(zip(*chain.from_iterable(counted.values()), strict=True))
     labels, roles, *numbers = columns or [()] * (2 + max(definition.part, definition.whole) + 1)
     # The last place but one is that of all reference groups together, the last one that of all others.
@@ -112,7 +111,6 @@ def weigh_series(several: Sequence[Series], limit: Limit, start: int, end: int) 
         return [_weigh_pairs(one, limit, start, end) for one in several if isinstance(one, PairSeries)]
     hours = [one.between(start, end) for one in rates]
     pasts = [one.past.since(start - one.first) for one in rates]
-    # All groups together: a single hour's arrays are too small to be worth a call each.
     together = join_hours(hours)
     size = end - start
     past = Past(

@@ -68,7 +68,6 @@ def settle_figures(
         if key not in known and (hour := seen.first_hour(place, group, since=followed.starts_at)) is not None
     ]
     add_figures(session, followed.era.no, new, starts_at=followed.starts_at)
-    # Hours of the clock from which there is another number of comparisons.
     births = [number_hour(figure.first_hour) + lag for figure in new]
     for figure in stored:
         if figure.key.place.data is not data:
@@ -83,7 +82,6 @@ def settle_figures(
             move_first_hour(session, figure, first)
     # A state that ends after the start of the span contains hours whose counts have changed.
     stale = {one.no for one in stored if one.key.place.data is data and one.until > span.start}
-    # Another number of comparisons in a past hour changes every figure's threshold there.
     if births:
         stale |= {one.no for one in stored if number_hour(one.until) + lag_of(one.key.place.data, followed.monitor) > min(births)}
     mark_stale(session, stale)
@@ -111,7 +109,6 @@ class _Seen:
 
 
 def _find_first_hour(session: Session, followed: FollowedEra, figure: KnownFigure, span: Span, seen: _Seen) -> datetime | None:
-    """Figure's first hour with records after the span was counted; None if none is left."""
     key = figure.key
     found = seen.first_hour(key.place, key.group, since=figure.starts_at)
     if found is not None and found < figure.first_hour:
@@ -180,7 +177,6 @@ def take_forward(session: Session, followed: FollowedEra, known: Sequence[KnownF
     late = list(_find_late(session, followed, figures))
     if not late:
         return Forward(0, is_complete=True)
-    # Figures that start at the same hour share their arrays.
     together: dict[object, list[_Late]] = defaultdict(list)
     # Postgres ends a transaction that sends nothing for a minute, and many years take longer.
     few = max(1, MOST_FIGURE_HOURS // max(late[0].hours, 1))
@@ -291,7 +287,6 @@ class _Stored:
 
 
 def _take_together(followed: FollowedEra, late: Sequence[_Late], stored: _Stored, budget: Budget) -> list[ReachedState]:
-    """Adds the same hours to figures of one metric; their new states."""
     watched, end = late[0].metric, late[0].end
     courses = [stored.course(one) for one in late]
     # An hour's counts are known `lag` hours after its own time.

@@ -129,7 +129,6 @@ def weigh_hours(courses: Sequence[Course], limit: Limit, start: int, end: int, l
     for course, (unfair, fair) in zip(courses, weighed, strict=True):
         closed = course.closed.get(limit.direction, ())
         is_closed = [hour in closed for hour in numbers] if closed else [False] * len(numbers)
-        # `WeighedHour`'s members in their order.
         found.append(list(map(WeighedHour, numbers, months, unfair.tolist(), fair.tolist(), levels, is_closed)))
     return found
 
@@ -147,12 +146,10 @@ def advance(courses: Sequence[Course], watched: WatchedMetric, start: int, end: 
                 follower.close(end)
     for course in courses:
         course.state.begin_chapter(watched)
-    # The hour of the alarm itself belongs to the chapter before.
     _extend_intervals(courses, [max(course.state.chapter, start) for course in courses], end)
 
 
 def _extend_intervals(courses: Sequence[Course], begins: Sequence[int], end: int) -> None:
-    """Adds to each interval the hours from its place in `begins` to `end`, exclusive."""
     together: list[tuple[RunningInterval, int, Course]] = []
     for course, begin in zip(courses, begins, strict=True):
         interval, series = course.state.interval, course.series

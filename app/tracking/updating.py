@@ -246,7 +246,6 @@ class _Step:
         if start >= latest:
             return _Counted(era.counted_until)
         found = self._next_hour(Span(start=start, end=latest))
-        # A gap of years is passed in one step.
         until = latest
         if found is not None:
             span = self._bound(Span(start=found, end=min(found + MOST_HOURS * HOUR, latest)))
@@ -280,7 +279,6 @@ class _Step:
         return next_record_hour(self._session, self._followed.deployment.no, span)
 
     def _bound(self, span: Span) -> Span:
-        """Cuts the span at `MOST_HOURS` hours and about `MOST_RECORDS` records, one hour at least."""
         hours = min((span.end - span.start) // HOUR, MOST_HOURS)
         within = Span(start=span.start, end=span.start + hours * HOUR)
         no = self._followed.deployment.no
@@ -307,7 +305,6 @@ class _Step:
         self._store(data, span, counted, is_again=is_again)
 
     def _count_balanced(self, span: Span) -> None:
-        """Counts pairs of outcomes, as record and as copy, from the tables of checks."""
         # Checks count every record of a person.
         if self._followed.monitor.evidence.person is not None:
             return

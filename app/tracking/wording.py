@@ -110,7 +110,6 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
 
 
 def _list_later_beginnings(evidence: DeploymentEvidence) -> dict[datetime, list[str]]:
-    """Attributes of figures that count from a later hour than the era, by that hour."""
     earliest = None if evidence.era is None else evidence.era.starts_at
     labels: dict[datetime, list[str]] = {}
     for one in evidence.comparisons:

@@ -59,7 +59,6 @@ def run_next_scan(database: Database, *, token: str) -> bool:
 
 
 def _default_features(followed: FollowedEra) -> list[str]:
-    """The monitored attributes, then the features of the model in their order."""
     schema, person = followed.deployment.schemas[-1], followed.monitor.evidence.person
     monitored = [one.feature for one in followed.monitor.attributes if schema.column(one.feature) is not None]
     names = dict.fromkeys([*monitored, *(column.name for column in schema.features)])
