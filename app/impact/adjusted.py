@@ -93,13 +93,12 @@ def design_terms(used: Sequence[ControlledCount]) -> FloatArray:
 
 
 def _fit(design: FloatArray, selected: npt.NDArray[np.float64], people: npt.NDArray[np.float64]) -> tuple[float, float]:
-    """First coefficient of the fit of largest likelihood, by Newton's method, and half the width of its interval."""
+    """First coefficient, by Newton's method, and half the width of its interval."""
     weights = np.zeros(design.shape[1])
     for _ in range(_MOST_ROUNDS):
         rates = expit(design @ weights)
         information = design.T @ (design * (people * rates * (1 - rates))[:, None])
         step = np.linalg.solve(information, design.T @ (selected - people * rates))
-        # A long step can jump over the maximum and never return.
         weights += step * min(1.0, _LONGEST_STEP / float(np.abs(step).max(initial=_LONGEST_STEP)))
         if float(np.abs(step).max()) < _TOLERANCE:
             break
@@ -110,8 +109,7 @@ def _fit(design: FloatArray, selected: npt.NDArray[np.float64], people: npt.NDAr
 
 def is_separated(design: FloatArray, selected: npt.NDArray[np.float64], rejected: npt.NDArray[np.float64]) -> bool:
     """Whether some weights of the terms divide the selected from the others: the likelihood has no maximum (Albert and Anderson 1984)."""
-    # Weights that divide are zero on counts with both outcomes. Where these have every term, the programme (fifty times as long) is not
-    # needed.
+    # Where counts with both outcomes have every term, no weights divide, and the programme (fifty times as long) is not needed.
     both = design[(selected > 0) & (rejected > 0)]
     if np.linalg.matrix_rank(both) == design.shape[1]:
         return False

@@ -19,7 +19,7 @@ NO_OTHER = "everybody of known category is of the reference, {name}, so there is
 
 
 def lending_sheet(people: CountedPeople) -> Json:
-    """By attribute, each category next to the reference: the ratio of rates, and gaps in scores."""
+    """Categories next to the reference, by attribute: ratios of rates, and gaps in scores."""
     tables = []
     for attribute in people.attributes:
         reference, rows = reference_rows(attribute), []
@@ -60,7 +60,6 @@ def _score_part(people: CountedPeople, attribute: AttributeCategories, place: in
         return None
     scored = ~np.isnan(scores)
     mine, others = scored & (attribute.codes == place), scored & reference
-    # One entry a record.
     mine_scores, others_scores, all_scores = (
         np.asarray(np.repeat(scores[rows], times[rows]), dtype=np.float64) for rows in (mine, others, scored)
     )

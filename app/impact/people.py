@@ -58,7 +58,6 @@ class CountedPeople:
 
     def count(self, chosen: npt.NDArray[np.bool_]) -> int:
         """Records in these rows."""
-        # Choosing the rows first takes five times as long.
         return int(np.dot(self.records, chosen))
 
     @cached_property
@@ -76,7 +75,6 @@ def divide_numbers(name: str, numbers: FloatArray, records: IntArray) -> Control
     """Numeric control by the fifths of its numbers [rows], NaN where missing; row i counts `records[i]`."""
     known = ~np.isnan(numbers)
     each = np.repeat(numbers[known], records[known])
-    # Equal numbers stay together, so that parts may differ in size.
     cuts = np.unique(np.quantile(each, np.arange(1, FIFTHS) / FIFTHS))
     codes = np.where(known, np.searchsorted(cuts, np.nan_to_num(numbers), side="left"), MISSING).astype(np.int64)
     ends = [f"{cut:.6g}" for cut in cuts]

@@ -120,7 +120,6 @@ def quantile_ratios(
 ) -> tuple[QuantileRatio, ...]:
     """Ratios at each quantile of everybody's scores; a score equal to the cut is not above it. Neither side is empty."""
     found = []
-    # All cuts at once: each call sorts a part of everybody.
     for quantile, cut in zip(quantiles, np.quantile(everybody, quantiles, method="inverted_cdf").tolist(), strict=True):
         above, reference_above = int((scores > cut).sum()), int((reference > cut).sum())
         rate, reference_rate = above / scores.size, reference_above / reference.size

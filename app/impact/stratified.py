@@ -97,7 +97,6 @@ def association_test(cells: FloatArray) -> StratumTest:
     """Test of Cochran, Mantel and Haenszel of an odds ratio of 1 in every stratum."""
     a, b, c, d = cells
     n = cells.sum(axis=0)
-    # Informative strata have n of at least 2.
     spread = float(((a + b) * (c + d) * (a + c) * (b + d) / (n**2 * (n - 1))).sum())
     statistic = float((a - (a + b) * (a + c) / n).sum()) ** 2 / spread
     return StratumTest(statistic, 1, float(chdtrc(1, statistic)))

@@ -117,8 +117,7 @@ def weighted_json(tables: Sequence[WeightedTable]) -> dict[str, Any]:
 
 
 def _half_width(weights: FloatArray, records: IntArray, selected: npt.NDArray[np.bool_], rates: FloatArray) -> float:
-    """Half the width of the 95 % interval of the ratio's logarithm; `weights` is [2, entries]."""
+    """Half the 95 % width of the ratio's logarithm; `weights` is [2, entries]."""
     sizes = weights @ records
-    # The delta method, person by person.
     moved = weights * (selected - rates[:, None]) / (sizes * rates)[:, None]
     return Z * math.sqrt(float((moved[0] - moved[1]) ** 2 @ records))
