@@ -31,8 +31,8 @@ class Traffic:
 def expect_delay_within(limit: Limit, traffic: Traffic, monitored_rate: float, threshold: float, *, probability: float) -> int | None:
     """Hours from the change to the alarm with that probability, at least one.
 
-    Evidence is taken as normal, records as Poisson: within about 25 % of `delays.simulate_delay`, which takes seconds. None where the rate
-    is inside the limit, or growth is too slow for the formula or FURTHEST_HOURS.
+    Within about 25 % of `delays.simulate_delay`. None where the rate is inside the limit, or growth too slow for the formula or
+    FURTHEST_HOURS.
     """
     growth = expect_growth(limit.inside, traffic, monitored_rate)
     if threshold * growth < MIN_STRENGTH:

@@ -17,8 +17,8 @@ _LOG_SHOWN_FAIR = math.log(SHOWN_FAIR)
 class FairnessProof:
     """Product of the e-values against unfairness since the start of the month or chapter.
 
-    It starts again only then: starting again at each doubt would call twice as many months fair at the limit itself. `start` is its first
-    hour, `shown` the first hour of the evidence and the month of the last proof.
+    Starting again at each doubt would call twice as many months fair at the limit itself. `start` is its first hour, `shown` the first hour
+    of the evidence and the month of the last proof.
     """
 
     alternatives: int

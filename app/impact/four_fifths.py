@@ -1,7 +1,5 @@
-"""Adverse impact of a selection: the four-fifths rule of the Uniform Guidelines (29 CFR 1607.4 D), its tests, and odds ratios.
-
-Each category is compared with the one of the highest selection rate among those with at least 2 % of the people, or with a chosen one. Odds
-ratios have Woolf's interval.
+"""Adverse impact of a selection: the four-fifths rule of the Uniform Guidelines (29 CFR 1607.4 D), its tests, and odds ratios with Woolf's
+interval.
 """
 
 import math

@@ -41,8 +41,8 @@ def measure_debiased(
 ) -> list[Measured]:
     """Selection rates and disparate impact before and after, on payload and balanced data, and the changes.
 
-    `metrics` picks by key (None: all). The worst value is chosen by `limits` (default: the catalogue's). The same table and `seed` (not
-    negative) give the same intervals; those before mitigation equal those of payload and balanced data.
+    Keys and limits are as in `measure_payload`. The same table and `seed` (not negative) give the same intervals; those before mitigation
+    equal those of payload and balanced data.
     """
     outcomes, reference = table.outcomes, list(of_role(table.groups, "reference"))
     total, lifted, lowered, kept = outcomes.sum(axis=(1, 2)), outcomes[:, 0, 1], outcomes[:, 1, 0], outcomes[:, 1, 1]

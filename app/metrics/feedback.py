@@ -28,8 +28,7 @@ def measure_feedback(
 ) -> list[Measured]:
     """Every metric of labels and predictions, overall and per group.
 
-    `metrics` picks by key (None: all that the table supports). Overall includes ungrouped records: it is the same for every attribute. The
-    worst value is chosen by `limits` (default: the catalogue's). The same `seed` (not negative) gives the same intervals.
+    Arguments are as in `measure_payload`. Overall includes ungrouped records: it is the same for every attribute.
     """
     counts, weighting, strata, scores = table.confusion, table.confusion_weighting, table.strata, table.scores
     if scores is None and metrics is not None:

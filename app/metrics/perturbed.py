@@ -18,10 +18,9 @@ from .values import Measured, Undefined
 from .worst import NO_LIMITS, AllLimits
 
 UNSEEN = 1.0
-"""Weight of a kind not seen in a group in a second resampling, which may only widen the first.
+"""Weight of a kind not seen in a group in a second resampling, which may only widen the first: the rule of three.
 
-With it 97.5 % of the draws hold at most three such records: the rule of three. Without it a window without flips would give no width; with
-it alone, small windows would lean towards unseen kinds.
+Without it a window without flips would give no width; with it alone, small windows would lean towards unseen kinds.
 """
 
 UNEQUALLY_SAMPLED = "the records were sampled at different rates, for which this figure cannot allow"

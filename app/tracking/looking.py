@@ -35,11 +35,11 @@ RECENT_HOURS = 168
 class ComparisonState:
     """Evidence on one metric, group and direction after its last hour.
 
-    `figure_id` names its counts. `since` lies between `earliest` and `latest`; `alarm_at` is the end of the hour of the alarm. `log_*` are
-    natural logarithms of factors. With a `reason` there is no figure. Hours before `starts_at` (if any) do not count. `is_quiet`: unfair
-    without new evidence for 7 days. `resolved_at` and `fair_since` are of the last alarm, if evidence has ended it: the end of the hour in
-    which it was enough, and the most likely first hour back inside. `interval` is of the hours from `interval_from` to `until`, those since
-    the last alarm or its end, and of `interval_records`, monitored and reference; None where records are compared with their own copies.
+    `figure_id` names its counts. `since` lies between `earliest` and `latest`; `alarm_at` ends the hour of the alarm. `log_*` are natural
+    logarithms of factors. With a `reason` there is no figure. Hours before `starts_at` do not count. `is_quiet`: unfair without new
+    evidence for 7 days. `resolved_at` and `fair_since` are of the last alarm, if evidence has ended it: the end of the hour in which it was
+    enough, and the most likely first hour back inside. `interval` is of the hours from `interval_from` to `until`, since the last alarm or
+    its end, and of `interval_records`, if records are not compared with their own copies.
     """
 
     figure_id: str | None
@@ -78,7 +78,7 @@ class ComparisonState:
 
     @property
     def is_from_first_hour(self) -> bool:
-        """Whether its state began before the first hour that counts or with it: what was before is not known."""
+        """Whether it is in its state since the first hour that counts: what was before is not known."""
         return self.since is not None and self.since == self.counted_from
 
     @property

@@ -52,8 +52,8 @@ def settle_figures(
 ) -> list[KnownFigure] | None:
     """Adds figures that appear in these counts, and marks those stale whose state was computed from others.
 
-    All figures share one budget: another number of comparisons in an hour that states already contain makes these stale as well. Returns
-    the stored figures; None if any was changed here.
+    Another number of comparisons in an hour that states contain makes these stale, too: all share one budget. None if any figure was
+    changed here, else the stored ones.
     """
     stored, lag = known_figures(session, followed.era.no), lag_of(data, followed.monitor)
     seen = _Seen.of(counted)

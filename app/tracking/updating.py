@@ -1,7 +1,7 @@
-"""Updates the evidence of deployments: counts new or changed hours, then updates every figure.
+"""Counts new or changed hours of deployments, then updates every figure.
 
-Each transaction counts at most a day, or updates figures, and stores how far it got: a process may die at any point. Processes may run in
-parallel; a lock makes them take turns per deployment. No check waits for it.
+Each transaction stores how far it got: a process may die at any point. Processes may run in parallel; a lock makes them take turns per
+deployment.
 """
 
 from collections.abc import Mapping

@@ -47,9 +47,8 @@ class ExplainedAlert:
 def explain_alert(reader: ArrowReader, deployment: Deployment, monitor: Monitor, alerted: AlertedGroup, span: Span) -> ExplainedAlert:
     """Reasons for the change; `span` goes from the onset to the alarm.
 
-    At most `max_records` of either side are read, the newest. Those after the onset are of the present model revision, and so are those
-    before if both groups have enough; otherwise those of earlier revisions count. Where the alert may be as old as the first counted hour,
-    only earlier revisions count.
+    At most `max_records` of either side, the newest. Those before the onset are of earlier revisions if the present one lacks records of a
+    group there, or if the alert may be as old as the first counted hour.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.

@@ -70,9 +70,8 @@ def student(freedom: FloatArray, beyond: float = BEYOND) -> FloatArray:
 def skewed_student(freedom: FloatArray, skewness: FloatArray, size: FloatArray) -> FloatArray:
     """Standard errors that the mean may be above that of a sample with this skewness: Student's quantile or more.
 
-    Without rare large numbers a sample's mean and scatter are too small. The quantile is taken through the transformation that makes the
-    studentised mean symmetric (Hall 1992). Its inverse falls again among the most skewed samples, which have the limit of the skewness at
-    which it is still rising.
+    Through the transformation that makes the studentised mean symmetric (Hall 1992). Its inverse falls again among the most skewed samples,
+    which have the limit of the skewness at which it is still rising.
     """
     quantile = student(freedom)
     # Where the cube root below is -1/2; it rises up to there, and falls a little later.

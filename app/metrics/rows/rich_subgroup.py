@@ -3,9 +3,8 @@
 Source: Kearns, Neel, Roth and Wu 2018, "Preventing Fairness Gerrymandering". Of all subgroups that a hyperplane through the protected
 attributes separates, the one with the largest |rate(subgroup) - rate| times its share of all records.
 
-The search covers lines across each attribute, across sum and difference of each two (of few), and across the direction of the least-squares
-regression of the rate: at least what the authors' auditor finds. AIF360 takes the rate of one of its two subgroups from the records outside
-the other, which is wrong for records on the line and not followed.
+Searched are lines across each attribute, across sum and difference of each two (of few), and across the direction of the least-squares
+regression of the rate. AIF360's rate of the complement is wrong for records on the line and not followed.
 """
 
 import math
