@@ -1,5 +1,6 @@
-"""Adverse impact of a selection: the four-fifths rule of the Uniform Guidelines (29 CFR 1607.4 D), its tests, and odds ratios with Woolf's
-interval.
+"""Adverse impact of a selection: the four-fifths rule of the Uniform Guidelines (29 CFR 1607.4 D), its tests, and odds ratios.
+
+Odds ratios have Woolf's interval.
 """
 
 import math
