@@ -7,7 +7,7 @@ orders; the values sum to the difference of the two records' outcomes.
 
 from dataclasses import dataclass
 from math import factorial
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
@@ -38,15 +38,8 @@ class Answered:
     hybrids: FloatArray
 
 
-class HybridPlan(Protocol):
-    """Hybrids to ask a model about, and the arithmetic on its answers."""
-
-    @property
-    def masks(self) -> IntArray:
-        """Masks of each pair's hybrids [pairs, hybrids], without the two records themselves."""
-
-    def attribute(self, answered: Answered) -> FloatArray:
-        """Each player's contribution in each pair [pairs, players]; they sum to monitored - reference."""
+HybridPlan: TypeAlias = "AllHybrids | OrderedHybrids"
+"""Hybrids to ask a model about, without the two records themselves, and the arithmetic on its answers."""
 
 
 def count_hybrids(players: int) -> int:
@@ -90,7 +83,7 @@ class AllHybrids:
         return np.tile(np.arange(1, 2**self.players - 1), (self.pairs, 1))
 
     def attribute(self, answered: Answered) -> FloatArray:
-        """Contributions [pairs, players]."""
+        """Contributions [pairs, players]; they sum to monitored - reference."""
         # In the order of the masks: 0 is the reference record, the last the monitored one.
         outcomes = np.column_stack([answered.reference, answered.hybrids, answered.monitored])
         size = self.players
@@ -118,7 +111,7 @@ class OrderedHybrids:
         return np.concatenate([np.cumsum(np.int64(1) << order, axis=1)[:, :-1] for order in self._both()], axis=1)
 
     def attribute(self, answered: Answered) -> FloatArray:
-        """Contributions [pairs, players]."""
+        """Contributions [pairs, players]; they sum to monitored - reference."""
         contributions = np.zeros(self.orders.shape)
         for order, along in zip(self._both(), np.split(answered.hybrids, 2, axis=1), strict=True):
             steps = np.diff(np.column_stack([answered.reference, along, answered.monitored]), axis=1)

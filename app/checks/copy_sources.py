@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from ..batch.answers import KeptAnswers
 from ..batch.engines import Engine
@@ -39,33 +39,11 @@ class AnsweredCopy:
     draw: int
 
 
-class CopySource(Protocol):
-    """Features of records to be copied, and a place for answers; `lines` are stored with the check's result.
+class LoggedCopies:
+    """Copies of records in Postgres. Answers are stored with the check's result: a failed check leaves none.
 
     `numbers_targets`: numbers of new targets are stored, too.
     """
-
-    lines: CounterfactualLines
-    numbers_targets: bool
-
-    def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
-        """Features (in schema order) of the records at these positions, by position."""
-
-    def reserve_numbers(self, count: int) -> list[int]:
-        """Numbers for that many new targets."""
-
-    def ask(
-        self, model: ModelOfCheck, window: PayloadWindow, copies: Sequence[AnsweredCopy], rows: list[Row], progress: Progress
-    ) -> list[Scored]:
-        """Takes the model's answer to each copy, whose features are `rows`.
-
-        Raises:
-            ScoringFailed: the model gave no usable answer.
-        """
-
-
-class LoggedCopies:
-    """Copies of records in Postgres. Answers are stored with the check's result: a failed check leaves none."""
 
     def __init__(self, database: Database, deployment_no: int) -> None:
         self.lines = CounterfactualLines()
@@ -74,7 +52,7 @@ class LoggedCopies:
         self._deployment_no = deployment_no
 
     def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
-        """Features read in a short transaction."""
+        """Features (in schema order) of the records at these positions, by position; read in a short transaction."""
         record_nos = window.record_nos()[list(positions)].tolist()
         with arrow_reader(self._database) as reader:
             found = features_of(reader, self._deployment_no, window.reach(), record_nos)
@@ -88,7 +66,11 @@ class LoggedCopies:
     def ask(
         self, model: ModelOfCheck, window: PayloadWindow, copies: Sequence[AnsweredCopy], rows: list[Row], progress: Progress
     ) -> list[Scored]:
-        """Answers, added to the lines."""
+        """Answer to each copy, whose features are `rows`; added to the lines.
+
+        Raises:
+            ScoringFailed: the model gave no usable answer.
+        """
         found, record_nos = model.score(rows, progress), window.record_nos()
         answered = [(copy, one) for copy, one in zip(copies, found, strict=True) if isinstance(one, Prediction)]
         self.lines.add([(copy.target_no, int(record_nos[copy.position]), copy.draw) for copy, _ in answered], [one for _, one in answered])
@@ -142,3 +124,6 @@ class FiledCopies:
         found = model.score(rows, progress, keep)
         self._kept.merge(pages)
         return found
+
+
+CopySource: TypeAlias = LoggedCopies | FiledCopies

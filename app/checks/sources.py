@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,25 +25,6 @@ from ..store.records.window import WindowQuery, count_payload, newest_feedback, 
 Numbers = npt.NDArray[np.int64]
 
 
-class WindowSource(Protocol):
-    """Records, labels and known answers to copies. Numbers of records hold for one check at least."""
-
-    def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Newest records of the span, newest first, in the columns of the store's `newest_payload`."""
-
-    def count(self, query: WindowQuery, span: Span) -> int:
-        """Records in the span."""
-
-    def feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Newest labels of the span, newest first, in the columns of the store's `newest_feedback`."""
-
-    def targets(self) -> dict[TargetKey, int]:
-        """Numbers of the copy targets known already."""
-
-    def answers(self, key: TargetKey, record_nos: Numbers, *, with_probabilities: bool) -> pa.Table | None:
-        """Known answers to copies of these records: record_no, outcome and, if wanted, probability; None without any."""
-
-
 class LoggedRecords:
     """Logged records, at one moment."""
 
@@ -53,7 +34,7 @@ class LoggedRecords:
         self._targets: dict[TargetKey, int] | None = None
 
     def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Newest records."""
+        """Newest records, newest first, in the columns of `newest_payload`."""
         return newest_payload(self._reader, query, span, limit)
 
     def count(self, query: WindowQuery, span: Span) -> int:
@@ -61,7 +42,7 @@ class LoggedRecords:
         return count_payload(self._reader, query, span)
 
     def feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Newest labels."""
+        """Newest labels, newest first, in the columns of `newest_feedback`."""
         return newest_feedback(self._reader, query, span, limit)
 
     def targets(self) -> dict[TargetKey, int]:
@@ -71,7 +52,7 @@ class LoggedRecords:
         return self._targets
 
     def answers(self, key: TargetKey, record_nos: Numbers, *, with_probabilities: bool) -> pa.Table | None:
-        """Stored answers to copies of records between the lowest and the highest number."""
+        """Stored answers to copies of records between the lowest and the highest number: record_no, outcome and, if wanted, probability."""
         known = self.targets()
         if key not in known:
             return None
@@ -95,7 +76,7 @@ NO_TABLES = TablePlaces()
 
 
 class FiledRecords:
-    """Records in the files of a deployment's tables, numbered as they are read.
+    """Records in the files of a deployment's tables, numbered as they are read, for one check.
 
     Of a batch, `counted` are the files of its partition; earlier records come from all files.
 
@@ -119,7 +100,7 @@ class FiledRecords:
         self.ids += rows["record_id"].to_pylist()
         return rows.append_column("record_no", numbers)
 
-    def count(self, query: WindowQuery, span: Span) -> int:  # noqa: ARG002 - of the protocol
+    def count(self, query: WindowQuery, span: Span) -> int:  # noqa: ARG002 - as of LoggedRecords
         """Records in the span."""
         return self.counted.count(span)
 
@@ -149,6 +130,9 @@ class FiledRecords:
         number_of = dict(zip(ids, record_nos.tolist(), strict=True))
         numbers = pa.array([number_of[one] for one in rows["record_id"].to_pylist()], pa.int64())
         return rows.drop_columns(["record_id"]).append_column("record_no", numbers)
+
+
+WindowSource: TypeAlias = LoggedRecords | FiledRecords
 
 
 def _is_all_before(span: Span) -> bool:

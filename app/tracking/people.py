@@ -2,7 +2,7 @@
 
 import hashlib
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +13,6 @@ from ..clock import hour_of
 from ..domain.values import canonical
 from ..records.cells import MISSING, stored_cells
 from ..store.evidence.people import Placed, first_records, store_first_records
-
-
-class ChoosesRecords(Protocol):
-    """Chooses the records that count when a column says whose record each is."""
-
-    def choose(self, people: pa.ChunkedArray, rows: pa.Table) -> npt.NDArray[np.bool_]:
-        """Per record, whether it counts; the rows are in the order of the log."""
 
 
 class FirstOfSpan:
@@ -80,3 +73,7 @@ class FirstRecords:
             chosen[row] = own == before or digests[code] in found
         store_first_records(self._session, self._era_no, found)
         return np.asarray(chosen)
+
+
+ChoosesRecords: TypeAlias = FirstOfSpan | FirstRecords
+"""Chooses the records that count when a column says whose record each is."""
