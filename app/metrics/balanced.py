@@ -5,8 +5,8 @@ from collections.abc import Collection
 import numpy as np
 import numpy.typing as npt
 
-from .estimates import Counted, Estimate, Words
-from .evidence import TableEvidence
+from .estimates import Counted, Words
+from .evidence import Estimate, TableEvidence
 from .measure import measure_all
 from .paired import Paired
 from .payload import FAVOURABLE

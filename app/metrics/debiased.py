@@ -10,8 +10,8 @@ import numpy as np
 
 from .balanced import balanced_rate
 from .drawing import PRIOR
-from .estimates import DRAWS, Counted, Estimate, Words
-from .evidence import TableEvidence, build_cells
+from .estimates import DRAWS, Counted, Words
+from .evidence import Estimate, TableEvidence, build_cells
 from .feedback import CORRECT
 from .groups import of_role
 from .measure import measure_all

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -38,35 +37,9 @@ class ComparedShares:
     pairs: Pairs | None = None
 
 
-class Estimate(Protocol):
-    """A rate as the measures use it. Columns are the groups; for overall figures the ungrouped records follow."""
-
-    @property
-    def words(self) -> Words:
-        """Phrases for the rate."""
-
-    def share(self, of: Sequence[int]) -> Share:
-        """Counts over several groups."""
-
-    def pair(self, of: Sequence[int], against: Sequence[int]) -> tuple[Share, Share]:
-        """Both shares of a comparison."""
-
-    def records(self, *several: Sequence[int]) -> int:
-        """Records of the groups' shares."""
-
-    def counts(self, share: Share) -> dict[str, float]:
-        """Counts by name, for tracing."""
-
-    def rate_interval(self, of: Sequence[int]) -> Interval:
-        """Interval of the rate; the share must not be empty."""
-
-    def compare(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> ComparedShares:
-        """Interval of a comparison; neither share may be empty."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted:
-    """Rate that counts each record once, independently. `count` and `total` [columns].
+    """Rate that counts each record once, independently. `count` and `total` [columns]: groups, perhaps ungrouped records last.
 
     `weighting` [columns, 4] of weighted records: weight of the counted, of all, and sums of the squared weights of both. The effective size
     is Kish's (Σw)²/Σw², or that of the linearised variance, Σw²(y - p)²/(Σw)², where smaller, as where weights depend on the outcome.
@@ -99,11 +72,11 @@ class Counted:
         return {self.words.noun: share.count, "n": share.total, **weights}
 
     def rate_interval(self, of: Sequence[int]) -> Interval:
-        """Closed-form interval."""
+        """Closed-form interval; the share must not be empty."""
         return proportion(*self.share(of).size)
 
     def compare(self, comparison: ShareComparison, of: Sequence[int], against: Sequence[int]) -> ComparedShares:
-        """Closed-form interval of the comparison."""
+        """Closed-form interval of the comparison; neither share may be empty."""
         return ComparedShares(comparison.interval(*self.share(of).size, *self.share(against).size, Z))
 
     def _sum(self, columns: list[int]) -> Share:

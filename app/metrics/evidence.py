@@ -9,12 +9,16 @@ from numpy.typing import NDArray
 
 from .catalogue.metric import Over
 from .drawing import PRIOR, DrawnCells
-from .estimates import Counted, Estimate, Words
+from .estimates import Counted, Resampled, Words
 from .groups import FloatArray, Groups, IntArray
+from .paired import Paired
 from .tables.score_table import ScoreTable
 from .tables.strata import Strata
 from .tables.weighting import Weighting
 from .worst import AllLimits
+
+Estimate: TypeAlias = Counted | Resampled | Paired
+"""A rate as the measures use it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

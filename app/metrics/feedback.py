@@ -8,8 +8,8 @@ import numpy as np
 from .catalogue.metric import Over
 from .confusion import LABELLED, PARTS, RATES
 from .drawing import DrawnCells
-from .estimates import DRAWS, Estimate, Words
-from .evidence import TableEvidence, build_cells, build_counted
+from .estimates import DRAWS, Words
+from .evidence import Estimate, TableEvidence, build_cells, build_counted
 from .measure import measure_all
 from .tables import FeedbackCells
 from .values import Measured

@@ -32,7 +32,7 @@ class _Figures(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paired:
-    """Favourable rate as if every record had one of the groups' values. Implements `Estimate`.
+    """Favourable rate as if every record had one of the groups' values.
 
     `share(of)` uses the records of these groups and of the other role; `pair(of, against)` those of both sets. A record without classified
     counterfactual is in neither rate.

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from .estimates import DRAWS, Estimate, Resampled, Words, resample
-from .evidence import TableEvidence
+from .estimates import DRAWS, Resampled, Words, resample
+from .evidence import Estimate, TableEvidence
 from .groups import IntArray, of_role
 from .measure import measure_all
 from .tables import BalancedCells

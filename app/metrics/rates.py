@@ -9,8 +9,8 @@ from ..details import Details
 from .catalogue.metric import ComparedRate, CountOf, Metric, RateOf
 from .comparisons import Share
 from .confusion import PARTS, RATES
-from .estimates import Counted, Estimate
-from .evidence import TableEvidence
+from .estimates import Counted
+from .evidence import Estimate, TableEvidence
 from .intervals import Interval, proportion
 from .members import Member, build_result, members, monitored, reference
 from .significance import significance

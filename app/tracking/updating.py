@@ -245,12 +245,7 @@ class _Step:
         start = max(era.counted_until or earliest, earliest)
         if start >= latest:
             return _Counted(era.counted_until)
-        found = self._next_hour(Span(start=start, end=latest))
-        until = latest
-        if found is not None:
-            span = self._bound(Span(start=found, end=min(found + MOST_HOURS * HOUR, latest)))
-            self._count(DataSet.PAYLOAD, span, is_again=False)
-            until = span.end
+        until = self._count_next(DataSet.PAYLOAD, start, latest)
         if self._files is None:
             late = late_labels_that_arrived(self._session, no, era, Span(start=start, end=until), self._followed.horizon)
             add_late_labels(self._session, era.no, late)
@@ -264,19 +259,20 @@ class _Step:
         start, latest = max(era.labels_until or earliest, earliest), hour_of(known - self._followed.horizon)
         if start >= latest:
             return _Counted(era.labels_until)
-        found = self._next_hour(Span(start=start, end=latest))
-        until = latest
-        if found is not None:
-            span = self._bound(Span(start=found, end=min(found + MOST_HOURS * HOUR, latest)))
-            self._count(DataSet.FEEDBACK, span, is_again=False)
-            until = span.end
+        until = self._count_next(DataSet.FEEDBACK, start, latest)
         note_progress(self._session, era.no, labels_until=until)
         return _Counted(until, any_due=True, are_left=until < latest)
 
-    def _next_hour(self, span: Span) -> datetime | None:
-        if self._files is not None:
-            return self._files.next_hour(span)
-        return next_record_hour(self._session, self._followed.deployment.no, span)
+    def _count_next(self, data: DataSet, start: datetime, latest: datetime) -> datetime:
+        """Counts the next hours with records; the end of what is counted now."""
+        rest = Span(start=start, end=latest)
+        no = self._followed.deployment.no
+        found = next_record_hour(self._session, no, rest) if self._files is None else self._files.next_hour(rest)
+        if found is None:
+            return latest
+        span = self._bound(Span(start=found, end=min(found + MOST_HOURS * HOUR, latest)))
+        self._count(data, span, is_again=False)
+        return span.end
 
     def _bound(self, span: Span) -> Span:
         hours = min((span.end - span.start) // HOUR, MOST_HOURS)
