@@ -1,10 +1,15 @@
 """Where copies come from and their answers go: Postgres, or files next to the payload."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeAlias
+
+import msgspec
+import pyarrow as pa
 
 from ..batch.answers import KeptAnswers
 from ..batch.engines import Engine
@@ -13,15 +18,149 @@ from ..domain.checks import Progress, Span
 from ..domain.deployments import Deployment, Endpoint
 from ..domain.records import Prediction
 from ..domain.values import Scalar
-from ..errors import InvalidInput
-from ..scoring.refusals import Scored
+from ..errors import InvalidInput, PageRefused
+from ..outbound.egress import EgressPolicy
+from ..records.cells import format_value, parse_value
+from ..scoring.client import ScoringClient
+from ..scoring.loaded_model import LoadedHere
+from ..scoring.refusals import Refusal, Scored
 from ..store.database.arrow import arrow_reader
 from ..store.database.engine import Database
 from ..store.records.counterfactuals import CounterfactualLines, TargetKey, reserve_target_numbers
 from ..store.records.window import features_of
-from .asking import ModelOfCheck
-from .asking_apart import AskTask, CopyToAsk, ask_apart
+from .asking import ModelOfCheck, Report
 from .window import PayloadWindow
+
+MOST_WAVES = 20
+"""Max waves; progress is known after each."""
+
+PAGES_A_PART = 4
+"""Min pages of each connection in a part of a wave."""
+
+
+class CopyToAsk(msgspec.Struct, frozen=True):
+    """A copy: its target, record id, draw, and features in the order of the schema."""
+
+    key: TargetKey
+    record_id: str
+    draw: int
+    row: list[Scalar | None]
+
+
+class AnswerToCopy(msgspec.Struct, frozen=True):
+    """Answer as JSON texts or, if refused, the columns in which it held null and the refusal."""
+
+    outcome: str = "null"
+    probability: str | None = None
+    nulls: tuple[str, ...] | None = None
+    refusal: str = ""
+    excerpt: str = ""
+
+    def scored(self) -> Scored:
+        """Prediction or refusal."""
+        if self.nulls is not None:
+            return Refusal(self.nulls, PageRefused(self.refusal, answer=self.excerpt))
+        probability = None if self.probability is None else json.loads(self.probability)
+        return Prediction(parse_value(self.outcome), tuple(probability) if isinstance(probability, list) else probability)
+
+
+@dataclass(frozen=True, slots=True)
+class AskTask:
+    """Asks about the copies of a piece without kept answer, on an executor. Holds the endpoint's secrets.
+
+    Each page of answers is kept in its file before the next one is sent: if an executor dies, only the page under way is asked again. An
+    MLflow model is loaded once in an executor's process, for all pieces with the same `turn`.
+    """
+
+    endpoint: Endpoint
+    deployment: Deployment
+    policy: EgressPolicy
+    kept: KeptAnswers
+    turn: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def __call__(self, piece: bytes) -> bytes:
+        """Answers, in order."""
+        copies = msgspec.json.decode(piece, type=list[CopyToAsk])
+        answers = self._find_kept(copies)
+        features = self.deployment.schema.features
+        names, types = [column.name for column in features], [column.type for column in features]
+        loaded = LoadedHere(self.endpoint.uri, self.policy.model_prefixes, self.turn) if self.endpoint.is_loaded else None
+        client = ScoringClient(self.endpoint, self.deployment.outputs, names, types=types, policy=self.policy, loaded=loaded)
+        missing = [place for place in range(len(copies)) if place not in answers]
+        page = self.endpoint.page_size * self.endpoint.concurrency
+        for start in range(0, len(missing), page):
+            places = missing[start : start + page]
+            scored = client.score_each([copies[place].row for place in places])
+            self.keep([copies[place] for place in places], scored)
+            answers |= {place: _to_answer(one) for place, one in zip(places, scored, strict=True)}
+        return msgspec.json.encode([answers[place] for place in range(len(copies))])
+
+    def _find_kept(self, copies: Sequence[CopyToAsk]) -> dict[int, AnswerToCopy]:
+        found: dict[int, AnswerToCopy] = {}
+        for key in {copy.key for copy in copies}:
+            places = {(copy.record_id, copy.draw): place for place, copy in enumerate(copies) if copy.key == key}
+            for row in self.kept.read_draws(key, pa.array([record for record, _ in places], pa.string())).to_pylist():
+                place = places.get((row["record_id"], row["draw"]))
+                if place is not None:
+                    found[place] = AnswerToCopy(row["outcome"], row["probability"])
+        return found
+
+    def keep(self, copies: Sequence[CopyToAsk], scored: Sequence[Scored]) -> list[Path]:
+        """Writes the answers, one kind of copy together; the files."""
+        files = []
+        for key in {copy.key for copy in copies}:
+            answered = [(copy, one) for copy, one in zip(copies, scored, strict=True) if copy.key == key and isinstance(one, Prediction)]
+            if answered:
+                mine, answers = [copy for copy, _ in answered], [one for _, one in answered]
+                files.append(self.kept.keep(key, [copy.record_id for copy in mine], [copy.draw for copy in mine], answers))
+        return files
+
+
+def ask_apart(engine: Engine, task: AskTask, copies: Sequence[CopyToAsk], report: Report, progress: Progress) -> list[Scored]:
+    """One prediction or refusal per copy; all executors together keep to the endpoint's limits.
+
+    Raises:
+        ScoringFailed: the model gave no usable answer to some page.
+    """
+    endpoint = task.endpoint
+    share = max(1, min(engine.slots, endpoint.concurrency, len(copies)))
+    rate = None if endpoint.requests_per_second is None else endpoint.requests_per_second / share
+    shared = replace(task, endpoint=replace(endpoint, concurrency=endpoint.concurrency // share, requests_per_second=rate))
+    waves = max(1, min(MOST_WAVES, len(copies) // (PAGES_A_PART * endpoint.page_size * endpoint.concurrency)))
+    size = -(-len(copies) // (share * waves))
+    parts = [copies[start : start + size] for start in range(0, len(copies), size)]
+    found: dict[int, list[AnswerToCopy]] = {}
+    # Never more parts at a time than have a share of the limits.
+    for first in range(0, len(parts), share):
+        before = sum(len(part) for part in parts[:first])
+        wave = {place: parts[place] for place in range(first, min(first + share, len(parts)))}
+
+        def done(ended: int, wave: Mapping[int, Sequence[CopyToAsk]] = wave, before: int = before) -> None:
+            report(replace(progress, done=progress.done + before + sum(len(part) for part in list(wave.values())[:ended])))
+
+        pieces = [place.to_bytes(4) + msgspec.json.encode(part) for place, part in wave.items()]
+        for answer in engine.run(PlacedTask(shared), pieces, done):
+            found[int.from_bytes(answer[:4])] = msgspec.json.decode(answer[4:], type=list[AnswerToCopy])
+    return [one.scored() for place in range(len(parts)) for one in found[place]]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedTask:
+    """A task of pieces that begin with their place, which is passed on."""
+
+    task: AskTask
+
+    def __call__(self, piece: bytes) -> bytes:
+        """Place and answer."""
+        return piece[:4] + self.task(piece[4:])
+
+
+def _to_answer(one: Scored) -> AnswerToCopy:
+    if isinstance(one, Refusal):
+        return AnswerToCopy(nulls=one.nulls, refusal=str(one.error), excerpt=one.error.answer)
+    probability = None if one.probability is None else msgspec.json.encode(one.probability).decode()
+    return AnswerToCopy(format_value(one.outcome_value), probability)
+
 
 Row: TypeAlias = "list[Scalar | None]"
 

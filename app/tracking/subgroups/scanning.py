@@ -1,29 +1,41 @@
 """One scan of a deployment: read the last days once, search, and store the result."""
 
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 from sqlalchemy.orm import Session
 
 from ...clock import HOUR
 from ...domain.checks import Span
+from ...domain.outcomes import Outcome
+from ...domain.values import Scalar, canonical
 from ...errors import Conflict
 from ...evidence.nulls import UnfairSide
-from ...scan.bins import Bins
+from ...records.alike import choose_alike
+from ...records.cells import MISSING as NO_VALUE
+from ...records.cells import stored_cells
+from ...records.outcomes import outcome_codes
+from ...scan.bins import Bins, Codes
 from ...scan.cells import MAX_FEATURES
 from ...scan.results import search_groups
 from ...scan.search import MIN_RECORDS
-from ...store.database.arrow import arrow_reader
+from ...store.database.arrow import ArrowReader, arrow_reader
 from ...store.database.engine import Database
 from ...store.deployments.monitors import monitor_of
 from ...store.evidence.eras import find_era, followed_deployment
 from ...store.evidence.hours import count_records
+from ...store.evidence.records import records_between
+from ...store.records.window import VALUE_PREFIX, WindowQuery
 from ...store.subgroups.scans import SubgroupScan, claim_scan, end_scan, last_bins
-from ..counting import FollowedEra
-from ..people import FirstRecords
-from .binning import count_values, encode
-from .reading import FeatureRecords, read_features
+from ..counting import FollowedEra, number_hours
+from ..people import ChoosesRecords, FirstRecords
+
 
 MOST_RECORDS = 200_000
 """Max records that a scan reads, those of the newest hours, unless a single hour has more."""
@@ -37,6 +49,14 @@ ABANDONED = "The workers that ran the scan stopped without an answer. Request it
 NOTHING_COUNTED = (
     "No hour has been counted for the present monitor and model revision yet. Request the scan again after the next full hour."
 )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureRecords:
+    """Records that count [N]: `columns` by name, and whether each is favourable."""
+
+    columns: Mapping[str, pa.ChunkedArray]
+    favourable: npt.NDArray[np.bool_]
 
 
 def run_next_scan(database: Database, *, token: str) -> bool:
@@ -112,3 +132,53 @@ def _read(database: Database, scan: SubgroupScan) -> tuple[Span, list[str], list
         people = None if followed.monitor.evidence.person is None else FirstRecords(session, followed.era.no, remembers=False)
         parts = list(read_features(reader, followed, names, span, people))
         return span, names, parts, {binned["feature"]: Bins.from_json(binned) for binned in last_bins(session, scan.deployment_no)}
+
+
+def encode(bins: Bins, column: pa.ChunkedArray) -> Codes:
+    """Position [N] of each record's value."""
+    coded = stored_cells(column).coded()
+    if bins.edges:
+        numbers = [float(value) if isinstance(value, int | float) else np.nan for value in coded.values]
+        places = bins.encode_numbers(np.array(numbers, np.float64))
+    else:
+        places = bins.encode_texts([canonical(value) for value in coded.values])
+    # The code -1 is the last place.
+    return np.asarray(np.append(places, bins.missing)[coded.codes])
+
+
+def count_values(columns: Sequence[pa.ChunkedArray]) -> Mapping[Scalar, int]:
+    """How many records have each value."""
+    counts: Counter[Scalar] = Counter()
+    for column in columns:
+        coded = stored_cells(column).coded()
+        found = np.bincount(coded.codes[coded.codes != NO_VALUE], minlength=len(coded.values)).tolist()
+        for value, count in zip(coded.values, found, strict=True):
+            counts[value] += count
+    return counts
+
+
+def read_features(
+    reader: ArrowReader, followed: FollowedEra, names: Sequence[str], span: Span, people: ChoosesRecords | None
+) -> Iterator[FeatureRecords]:
+    """Yields the classified records of each schema version with all these columns, each person's first.
+
+    Where rates of logging differ within an hour, the higher are thinned to the lowest.
+    """
+    person = followed.monitor.evidence.person
+    wanted = tuple(dict.fromkeys([*names, *([] if person is None else [person])]))
+    for schema in followed.deployment.schemas:
+        if any(schema.column(name) is None for name in wanted):
+            continue
+        rows = records_between(reader, WindowQuery(followed.deployment.no, schema, wanted), span, followed.era.model_revision)
+        if not rows.num_rows:
+            continue
+        columns = {name: rows[f"{VALUE_PREFIX}{place}"] for place, name in enumerate(wanted)}
+        outcomes = outcome_codes(rows["outcome"], followed.monitor.outcomes)
+        counts = outcomes != Outcome.UNCLASSIFIED
+        if people is not None and person is not None:
+            counts &= people.choose(columns[person], rows)
+        hours = number_hours(rows["logged_at"], span)
+        # A subgroup that is logged more often would look larger than it is.
+        counts &= choose_alike(rows["record_no"].to_numpy(), rows["sample_rate"], hours)
+        kept = pa.array(counts)
+        yield FeatureRecords({name: columns[name].filter(kept) for name in names}, (outcomes == Outcome.FAVOURABLE)[counts])

@@ -14,7 +14,7 @@ from app.domain.monitors import MonitoredAttribute
 from app.domain.ruled_attributes import rule_problems
 from app.records.ruled import is_in_group, read_attribute
 from app.scan.bins import Bins
-from app.tracking.subgroups.binning import count_values, encode
+from app.tracking.subgroups.scanning import count_values, encode
 
 AGE = Column(name="age", type=FieldType.NUMBER, kind=FieldKind.NUMERIC)
 REGION = Column(name="region", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
