@@ -36,7 +36,6 @@ from ...store.subgroups.scans import SubgroupScan, claim_scan, end_scan, last_bi
 from ..counting import FollowedEra, number_hours
 from ..people import ChoosesRecords, FirstRecords
 
-
 MOST_RECORDS = 200_000
 """Max records that a scan reads, those of the newest hours, unless a single hour has more."""
 
