@@ -79,8 +79,8 @@ class AskTask:
     turn: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def __call__(self, piece: bytes) -> bytes:
-        """Answers, in order."""
-        copies = msgspec.json.decode(piece, type=list[CopyToAsk])
+        """The place of the piece (4 bytes), which comes before its copies, too, and the answers in their order."""
+        copies = msgspec.json.decode(piece[4:], type=list[CopyToAsk])
         answers = self._find_kept(copies)
         features = self.deployment.schema.features
         names, types = [column.name for column in features], [column.type for column in features]
@@ -93,7 +93,7 @@ class AskTask:
             scored = client.score_each([copies[place].row for place in places])
             self.keep([copies[place] for place in places], scored)
             answers |= {place: _to_answer(one) for place, one in zip(places, scored, strict=True)}
-        return msgspec.json.encode([answers[place] for place in range(len(copies))])
+        return piece[:4] + msgspec.json.encode([answers[place] for place in range(len(copies))])
 
     def _find_kept(self, copies: Sequence[CopyToAsk]) -> dict[int, AnswerToCopy]:
         found: dict[int, AnswerToCopy] = {}
@@ -139,20 +139,9 @@ def ask_apart(engine: Engine, task: AskTask, copies: Sequence[CopyToAsk], report
             report(replace(progress, done=progress.done + before + sum(len(part) for part in list(wave.values())[:ended])))
 
         pieces = [place.to_bytes(4) + msgspec.json.encode(part) for place, part in wave.items()]
-        for answer in engine.run(PlacedTask(shared), pieces, done):
+        for answer in engine.run(shared, pieces, done):
             found[int.from_bytes(answer[:4])] = msgspec.json.decode(answer[4:], type=list[AnswerToCopy])
     return [one.scored() for place in range(len(parts)) for one in found[place]]
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedTask:
-    """A task of pieces that begin with their place, which is passed on."""
-
-    task: AskTask
-
-    def __call__(self, piece: bytes) -> bytes:
-        """Place and answer."""
-        return piece[:4] + self.task(piece[4:])
 
 
 def _to_answer(one: Scored) -> AnswerToCopy:

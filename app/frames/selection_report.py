@@ -108,7 +108,9 @@ def report_selections(
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    name = find_preset(preset)
+    if preset not in list(PresetName):
+        raise InvalidInput.of("preset", f"must be one of {', '.join(PresetName)}, found {preset!r:.100}")
+    name = PresetName(preset)
     if not 0 <= least_share < 1:
         raise InvalidInput.of("least_share", f"must be a share from 0 to below 1, found {least_share!r:.100}")
     attributes = (attribute,) if isinstance(attribute, str) else tuple(attribute)
@@ -123,24 +125,15 @@ def report_selections(
     else:
         selection = count_selected(frame, attributes=attributes, prediction=prediction, favourable=favourable, unfavourable=unfavourable)
     references = choose_references(selection.tables, reference or {})
-    needs_people = bool(control) or has_lending
-    people = people_of_frame(frame, references, control, answers=selection.answers, score=score) if needs_people else None
-    people_sheets = {} if people is None else sheets_of_people(PRESETS[name], people)
+    people_sheets: dict[SheetName, Mapping[str, Any]] = {}
+    if control or has_lending:
+        people = people_of_frame(frame, references, control, answers=selection.answers, score=score)
+        people_sheets = {SheetName.LENDING: lending_sheet(people)} if has_lending else {}
+        people_sheets[SheetName.CONTROLS] = controls_sheet(people)
     sheets = tuple(sheets_of_counts(PRESETS[name], selection, least_share))
     weighted = weigh_frame(frame, categories, selection.answers)
     median_of = score if prediction is None else None
     return SelectionReport(name, attributes, median_of, selection, sheets, weighted, references, tuple(reference or {}), people_sheets)
-
-
-def find_preset(name: str) -> PresetName:
-    """Preset of that name.
-
-    Raises:
-        InvalidInput: there is none.
-    """
-    if name not in list(PresetName):
-        raise InvalidInput.of("preset", f"must be one of {', '.join(PresetName)}, found {name!r:.100}")
-    return PresetName(name)
 
 
 def sheets_of_counts(preset: Preset, selection: Selection, least_share: float) -> Iterator[Sheet]:
@@ -150,12 +143,6 @@ def sheets_of_counts(preset: Preset, selection: Selection, least_share: float) -
             yield audit_tables(selection.tables, assessed=selection.assessed, unknown=selection.unknown, least_share=least_share)
         elif sheet is SheetName.ADVERSE_IMPACT:
             yield ImpactSheet(tuple(compare_categories(one) for one in selection.tables), selection.unknown)
-
-
-def sheets_of_people(preset: Preset, people: CountedPeople) -> Mapping[SheetName, Mapping[str, Any]]:
-    """Sheets that compare with a reference, by name: lending if the preset has it, and controls."""
-    lending = {SheetName.LENDING: lending_sheet(people)} if SheetName.LENDING in preset.sheets else {}
-    return lending | {SheetName.CONTROLS: controls_sheet(people)}
 
 
 def _require_names(attributes: Sequence[str], reference: Mapping[str, Sequence[str]], control: Sequence[str]) -> None:

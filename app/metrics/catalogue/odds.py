@@ -3,7 +3,7 @@
 from functools import partial
 
 from ..cautions import caution_of_terms
-from ..formulas import odds, strata_odds
+from ..formulas import strata_odds
 from .metric import Direction, Metric, OfPair, OverStrata
 from .needed import PREDICTIONS
 
@@ -32,7 +32,7 @@ ROWS = (
         "Odds ratio",
         "(favourable(m) / unfavourable(m)) / (favourable(r) / unfavourable(r))",
         measure=OfPair(
-            odds.odds_ratio,
+            strata_odds.odds_ratio,
             "predictions",
             PREDICTIONS,
             endless="all records{of} are favourable, or none of the reference group is, so the odds ratio has no finite value",

@@ -1,5 +1,6 @@
 """Areas under the ROC and precision-recall curves, from the weights by score."""
 
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -30,9 +31,13 @@ def ranking(bins: ScoreBins) -> Ranking:
     A placement is the share of records of the other label ranked below; DeLong et al. 1988 derive the variance from them. If all pairs of a
     wide bin were ordered one way, the area would be off by half their share, the `error`; equal scores are true ties.
     """
-    columns, is_wide = bins.size // 2, bins.is_wide
-    found = [_rank(bins.dense(first, min(first + TOGETHER, columns)), is_wide) for first in range(0, columns, TOGETHER)]
-    return Ranking(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    return Ranking(*_measure_parts(bins, _rank))
+
+
+def _measure_parts(bins: ScoreBins, measure: Callable[[FloatArray, npt.NDArray[np.bool_]], tuple[FloatArray, ...]]) -> Iterator[FloatArray]:
+    columns = bins.size // 2
+    found = [measure(bins.dense(first, min(first + TOGETHER, columns)), bins.is_wide) for first in range(0, columns, TOGETHER)]
+    return (np.concatenate(parts) for parts in zip(*found, strict=True))
 
 
 def _rank(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Ranking:
@@ -64,9 +69,7 @@ def retrieval(bins: ScoreBins) -> Retrieval:
     NaN where no label is favourable. Records of one score are taken together. In a wide bin the precision is at least that with all its
     unfavourable labels first, at most with none of them.
     """
-    columns, is_wide = bins.size // 2, bins.is_wide
-    found = [_retrieve(bins.dense(first, min(first + TOGETHER, columns)), is_wide) for first in range(0, columns, TOGETHER)]
-    return Retrieval(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    return Retrieval(*_measure_parts(bins, _retrieve))
 
 
 def _retrieve(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Retrieval:

@@ -1,4 +1,4 @@
-"""Odds ratios of two groups given a control; arrays [..., S strata, 2], favourable last.
+"""Odds ratios of two groups, most given a control; arrays [..., S strata, 2], favourable last. Source: rules on adverse impact.
 
 Strata without both groups and both outcomes drop out by themselves.
 """
@@ -16,6 +16,11 @@ _FURTHEST = 60.0
 
 _ROUNDS = 200
 _TOLERANCE = 1e-13
+
+
+def odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
+    """Odds of the favourable outcome in the monitored group over the reference's, from 0 up, of arrays [..., 2]."""
+    return divide(monitored[..., 1] * reference[..., 0], monitored[..., 0] * reference[..., 1])
 
 
 def common_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
