@@ -29,6 +29,7 @@ from ..store.database.engine import Database
 from ..store.records.counterfactuals import CounterfactualLines, TargetKey, reserve_target_numbers
 from ..store.records.window import features_of
 from .asking import ModelOfCheck, Report
+from .outcomes_of_copies import probability_text
 from .window import PayloadWindow
 
 MOST_WAVES = 20
@@ -147,8 +148,7 @@ def ask_apart(engine: Engine, task: AskTask, copies: Sequence[CopyToAsk], report
 def _to_answer(one: Scored) -> AnswerToCopy:
     if isinstance(one, Refusal):
         return AnswerToCopy(nulls=one.nulls, refusal=str(one.error), excerpt=one.error.answer)
-    probability = None if one.probability is None else msgspec.json.encode(one.probability).decode()
-    return AnswerToCopy(format_value(one.outcome_value), probability)
+    return AnswerToCopy(format_value(one.outcome_value), probability_text(one))
 
 
 Row: TypeAlias = "list[Scalar | None]"

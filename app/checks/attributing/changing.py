@@ -47,8 +47,8 @@ class ExplainedAlert:
 def explain_alert(reader: ArrowReader, deployment: Deployment, monitor: Monitor, alerted: AlertedGroup, span: Span) -> ExplainedAlert:
     """Reasons for the change; `span` goes from the onset to the alarm.
 
-    At most `max_records` of either side, the newest. Those before the onset are of earlier revisions if the present one lacks records of a
-    group there, or if the alert may be as old as the first counted hour.
+    At most `max_records` of either side are read, the newest. Before the onset, earlier revisions count as well if the present one has too
+    few records of a group, and they alone if the alert may be as old as the first counted hour.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
