@@ -97,6 +97,7 @@ class AskTask:
         return piece[:4] + msgspec.json.encode([answers[place] for place in range(len(copies))])
 
     def _find_kept(self, copies: Sequence[CopyToAsk]) -> dict[int, AnswerToCopy]:
+        # Looked for again: an executor may have died.
         found: dict[int, AnswerToCopy] = {}
         for key in {copy.key for copy in copies}:
             places = {(copy.record_id, copy.draw): place for place, copy in enumerate(copies) if copy.key == key}
@@ -222,6 +223,7 @@ class FiledCopies:
         """Features read from the files."""
         reach, ids = window.reach(), window.rows["record_id"]
         of_position = {position: str(ids[position]) for position in positions}
+        # A span does not hold its end, the time of the newest record.
         span = Span(start=reach.start, end=reach.end + RESOLUTION)
         found = self._files.features(list(of_position.values()), span)
         missing = next((one for one in of_position.values() if one not in found), None)

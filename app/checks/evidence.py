@@ -50,6 +50,7 @@ class CheckEvidence:
 def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     """Reads the window, groups it, and looks up copies scored before."""
     deployment, monitor, span = subject.deployment, subject.monitor, subject.check.span
+    # Required here: a name that the schema lacks could not be read.
     names = require_attributes(deployment, monitor)
     names += [] if monitor.strata is None else [subject.column(monitor.strata, "strata").name]
     names += subject.numeric_features() if is_needed(monitor, "rows") else []  # similarity metrics compare records by them

@@ -100,8 +100,10 @@ def _weigh(
     """
     grid, sizes = GRIDS[scale], [len(hours) for hours in series]
     together = join_hours(series)
+    # Earlier hours only, so that the rates are chosen before the hour.
     earlier = np.concatenate(
         [
+            # A series may have no hours.
             start[None] if len(own) == 1 else np.add.accumulate(np.vstack([start, own[:-1]]), axis=0)[: len(own)]
             for start, own in zip(before, counts, strict=True)
         ]

@@ -59,6 +59,7 @@ def scores_of(column: Column, predicted: FrameOutcomes) -> FloatArray:
         )
     highest, lowest = -np.inf, np.inf
     for part in slices(scores.size):
+        # Unlike max and min these skip NaN.
         highest = np.fmax.reduce(scores[part][predicted.codes[part] == FAVOURABLE], initial=highest)
         lowest = np.fmin.reduce(scores[part][predicted.codes[part] == UNFAVOURABLE], initial=lowest)
         if highest >= lowest:

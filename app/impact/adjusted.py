@@ -99,6 +99,7 @@ def _fit(design: FloatArray, selected: npt.NDArray[np.float64], people: npt.NDAr
         rates = expit(design @ weights)
         information = design.T @ (design * (people * rates * (1 - rates))[:, None])
         step = np.linalg.solve(information, design.T @ (selected - people * rates))
+        # A long step can jump over the maximum and never return.
         weights += step * min(1.0, _LONGEST_STEP / float(np.abs(step).max(initial=_LONGEST_STEP)))
         if float(np.abs(step).max()) < _TOLERANCE:
             break

@@ -233,6 +233,7 @@ def _take_middle(drawn: FloatArray, beyond: float) -> tuple[FloatArray, FloatArr
     """Draws [draws, …] that leave the share `beyond` below, and above; NaN is no draw."""
     ordered = np.sort(drawn, axis=0)  # NaN last
     usable = np.maximum((~np.isnan(ordered)).sum(axis=0) - 1, 0)
+    # Without interpolation, which would spread an infinite draw.
     places = np.floor(beyond * usable).astype(np.int64), np.ceil((1 - beyond) * usable).astype(np.int64)
     low, high = (np.take_along_axis(ordered, place[None], axis=0)[0] for place in places)
     return low, high

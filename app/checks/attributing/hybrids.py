@@ -142,6 +142,7 @@ def as_part(value: float, low: float, high: float) -> PartOfGap:
 
 
 def _mix(reference: Row, monitored: Row, players: Sequence[Sequence[int]], mask: int) -> Row:
+    # A copy, because a record's features serve many hybrids.
     row = list(reference)
     for number, player in enumerate(players):
         if mask >> number & 1:

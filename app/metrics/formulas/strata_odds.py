@@ -92,6 +92,7 @@ def _fit(monitored: FloatArray, reference: FloatArray, start: FloatArray) -> Flo
         short = favourable - expected_favourable(value[..., None], *margins).sum(axis=-1)
         low, high = np.where(short > 0, weight, low), np.where(short < 0, weight, high)
         tried = weight + short / _information(*_variances(value, monitored, reference))
+        # A step of Newton's that leaves the bracket would not return.
         following = np.where((tried >= low) & (tried <= high), tried, (low + high) / 2)
         is_there = np.abs(following - weight).max(initial=0.0) < _TOLERANCE
         weight = following
