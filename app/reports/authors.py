@@ -10,7 +10,7 @@ _SCHEDULE = "schedule"
 
 
 def name_author(session: Session, actor: str) -> str:
-    """Returns the name of a user, a key or the schedule; empty for a key that is not stored."""
+    """Name of a user, a key or the schedule; empty for a key that is not stored."""
     if actor == _SCHEDULE:
         return "the schedule"
     if actor.startswith(USER):
@@ -19,6 +19,6 @@ def name_author(session: Session, actor: str) -> str:
 
 
 def say_author(made: Made) -> str:
-    """Returns the name with the id of a key, which distinguishes keys of one name."""
+    """Returns the name, for a key with its id."""
     is_key = made.name and not made.by.startswith(USER) and made.by != _SCHEDULE
     return f"{made.name}, key {made.by}" if is_key else made.author

@@ -1,6 +1,6 @@
-"""The data of a report as canonical JSON, whose SHA-256 the report names: keys in order, no blanks, UTF-8, numbers unrounded.
+"""Data of a report as canonical JSON: keys in order, no blanks, UTF-8, numbers unrounded.
 
-The time of making and the person who asked are not in it, so the same data give the same bytes in every form of the report.
+Neither the time of making nor the author is in it: the same data give the same bytes.
 """
 
 import hashlib
@@ -17,13 +17,13 @@ from ..details import Details
 from .source import ReportSource
 
 FORMAT = 3
-"""Number of this form of the data; it grows with every change of a member."""
+"""Grows with every change of a member."""
 
 
 def canonical_json(source: ReportSource) -> bytes:
-    """Returns the data as one line of JSON, without an end of line."""
+    """One line, without an end of line."""
     check, evidence, deployment, attribution = source.check, source.evidence, source.deployment, source.attribution
-    # Not its endpoint, which holds a secret and says nothing about the figures.
+    # Not its endpoint, which holds a secret.
     described = {name: getattr(deployment, name) for name in ("id", "name", "problem_type", "schema", "outputs", "model_revision")}
     members = {
         "format": FORMAT,
@@ -48,7 +48,7 @@ def canonical_json(source: ReportSource) -> bytes:
 
 
 def digest_of(data: bytes) -> str:
-    """Returns the SHA-256 of the data in hexadecimal digits."""
+    """SHA-256 in hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -58,10 +58,9 @@ def _without(part: Any, left_out: AbstractSet[str]) -> dict[str, Any]:  # noqa: 
 
 
 def _plain(part: Any) -> Any:  # noqa: ANN401 - any part of the data
-    """Returns the part as JSON has it. A number that JSON has no form for becomes its name."""
     found: Any = part
     match part:
-        # Before numbers and texts: a member of an enumeration may be one, too.
+        # Before numbers and texts: a member of an enumeration may be one.
         case Enum():
             found = part.value
         # JSON has no form for these.

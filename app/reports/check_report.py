@@ -1,4 +1,4 @@
-"""Report on one check. Reads what is stored; computes no figure of its own."""
+"""Report on one check, from stored figures."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -28,10 +28,7 @@ from .view_sections import ORDER, view_sections
 
 
 def check_report(session: Session, deployment: Deployment, check: CheckRun, made: Made, *, has_annex: bool = False) -> Document:
-    """Returns the report. The same check gives the same one, except for `made` and for later changes to evidence and alerts.
-
-    Its annex also shows the training data as they are now.
-    """
+    """Returns the report. Evidence, alerts and training data in it are the present ones."""
     source = read_check(session, deployment, check)
     span = f"{moment(check.span.start)} to {moment(check.span.end)}"
     annex = tuple(_annex_of_check(session, source, check)) if has_annex else ()
@@ -39,7 +36,7 @@ def check_report(session: Session, deployment: Deployment, check: CheckRun, made
 
 
 def document_of(source: ReportSource, made: Made, *, subtitle: str, annex: tuple[Section, ...]) -> Document:
-    """Returns the two pages of the data, with the data themselves and the trace as attachments."""
+    """Two pages, with the data and the trace as attachments."""
     data = canonical_json(source)
     attachments = [Attachment(name="data.json", media_type="application/json", description="The data of this report", content=data)]
     if source.check is not None:
@@ -59,14 +56,14 @@ def document_of(source: ReportSource, made: Made, *, subtitle: str, annex: tuple
 
 
 def sections_of_views(check: CheckRun, views: Views, words: GroupWords) -> Iterator[Section]:
-    """Returns the window of a check and its views."""
+    """Yields the window of a check and its views."""
     yield window_section(check)
     for kind in ORDER:
         yield from view_sections(rename_view(words, views[kind]))
 
 
 def views_of(session: Session, deployment: Deployment, check: CheckRun) -> dict[ViewKind, CheckView]:
-    """Returns the four views of a check."""
+    """Reads the views of a check."""
     return {kind: check_view(session, deployment, check, kind) for kind in ORDER}
 
 

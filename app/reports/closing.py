@@ -1,4 +1,4 @@
-"""Last sections of a report: alerts, limits of the figures, and how to trace each figure."""
+"""Last sections of a report."""
 
 from collections.abc import Sequence
 
@@ -45,7 +45,7 @@ LIMITS = (
 
 
 def alerts_section(alerts: Sequence[Alert], *, waiting: int) -> Section:
-    """Returns the alerts that people were sent, newest first, as they are now. Those of `waiting` checks are not known yet."""
+    """Alerts that people were sent, newest first. Those of `waiting` checks are not known yet."""
     blocks: list[Block] = [Paragraph(note, is_caution=waiting > 0) for note in describe_alerts(alerts, waiting)]
     if alerts:
         rows = [alert_row(alert) for alert in alerts[:MOST_ALERTS]]
@@ -57,12 +57,12 @@ def alerts_section(alerts: Sequence[Alert], *, waiting: int) -> Section:
 
 
 def limits_section() -> Section:
-    """Returns the conclusions that the figures do not allow."""
+    """Conclusions that the figures do not allow."""
     return Section("What these figures cannot say", (Bullets(LIMITS),))
 
 
 def tracing_section(check: CheckRun | None) -> Section:
-    """Returns the origin of each figure: the check, the formula, the counts."""
+    """Origin of each figure."""
     blocks: list[Block] = [Paragraph(f"This report was made with {versions()}")]
     if check is not None:
         address = f"/v1/deployments/{check.deployment_id}/checks/{check.id}"

@@ -1,4 +1,4 @@
-"""Sections of a report on the deployment, its monitor and the window of a check."""
+"""Sections on the deployment, its monitor and the window of a check."""
 
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -22,7 +22,7 @@ CHANGED = (
 
 
 def deployment_section(deployment: Deployment, model_revision: str | None) -> Section:
-    """Returns the section on the model; `model_revision` is that of the check, if it is known."""
+    """`model_revision` is that of the check."""
     revision = deployment.model_revision if model_revision is None else model_revision
     present = "" if revision == deployment.model_revision else f" (now {deployment.model_revision})"
     facts = (
@@ -38,7 +38,7 @@ def deployment_section(deployment: Deployment, model_revision: str | None) -> Se
 
 
 def monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
-    """Returns the favourable outcomes, the groups that are compared, and the limits."""
+    """Favourable outcomes, compared groups and limits."""
     if monitor is None:
         return Section("The monitor", (Paragraph("The deployment has no fairness monitor now, so its configuration cannot be shown."),))
     window = {} if check is None or check.window is None else check.window
@@ -73,7 +73,7 @@ def monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
 
 
 def window_section(check: CheckRun) -> Section:
-    """Returns the section on the records that a check read."""
+    """Records that a check read."""
     state = check.state.value.replace("_", " ")
     facts = [
         ("Span", f"{moment(check.span.start)} to {moment(check.span.end)}, the end not included"),
@@ -122,7 +122,7 @@ _COUNTS = {
 
 
 def versions() -> str:
-    """Returns the versions that made the report."""
+    """Versions that made the report."""
     return f"Evenhand {VERSION}, typst {version('typst')} for the PDF."
 
 

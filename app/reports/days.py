@@ -1,4 +1,4 @@
-"""Headlines of many checks summed up by hour, day or week: counts of verdicts, and the lowest and the highest ratio."""
+"""Headlines of many checks summed up by hour, day or week."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -17,10 +17,7 @@ _MONDAY = datetime(1970, 1, 5, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Day:
-    """The checks whose span ends in a stretch of time that begins at `start`: how many got each verdict, and the range of their values.
-
-    Without a value both ends are None.
-    """
+    """Checks whose span ends in the step from `start`. Without a value both ends are None."""
 
     start: datetime
     checks: int
@@ -30,12 +27,12 @@ class Day:
 
     @property
     def gravest(self) -> str | None:
-        """Returns the most serious verdict."""
+        """Most serious verdict."""
         return next(verdict for verdict in GRAVEST if verdict in self.verdicts)
 
 
 def step_of(span: Span) -> timedelta:
-    """Returns the length of the stretches that a time is divided into, so that a person can look at all of them at once."""
+    """Length of the steps that a time is divided into."""
     length = span.end - span.start
     if length <= _HOURS_UP_TO:
         return timedelta(hours=1)
@@ -43,12 +40,12 @@ def step_of(span: Span) -> timedelta:
 
 
 def name_step(span: Span) -> str:
-    """Returns the name of such a stretch."""
+    """Name of a step."""
     return {timedelta(hours=1): "hour", timedelta(days=1): "day", timedelta(days=7): "week"}[step_of(span)]
 
 
 def summarise_days(points: Iterable[SeriesPoint], step: timedelta) -> list[Day]:
-    """Returns the hours, days or weeks (`step`) in which checks ended, oldest first; they begin at midnight, UTC, weeks on Mondays."""
+    """Oldest first; steps begin at midnight, UTC, weeks on Mondays."""
     found: dict[int, list[SeriesPoint]] = {}
     for point in points:
         # A check that ends at midnight is about the day before.

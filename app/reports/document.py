@@ -1,4 +1,4 @@
-"""Parts of a report in any format: sections of paragraphs, lists, tables and figures. All texts are plain texts."""
+"""Parts of a report in any format. All texts are plain texts."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from ..charts.theme import ThemeLook
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Some sentences. `is_caution` sets them apart."""
+    """`is_caution` sets it apart."""
 
     text: str
     is_caution: bool = False
@@ -19,14 +19,14 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    """A list without an order."""
+    """List without an order."""
 
     items: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ReportTable:
-    """Rows under a head. The first column of a row is its name. `note` is shown below. `is_last_wide`: the last column holds sentences."""
+    """The first column names its row; `is_last_wide`: the last holds sentences."""
 
     caption: str
     columns: tuple[str, ...]
@@ -37,7 +37,7 @@ class ReportTable:
 
 @dataclass(frozen=True, slots=True)
 class ReportChart:
-    """A chart; `draw` makes it in the look of the report."""
+    """Chart; `draw` makes it in the look of the report."""
 
     caption: str
     draw: Callable[[ThemeLook], Chart]
@@ -48,7 +48,7 @@ Block: TypeAlias = Paragraph | Bullets | ReportTable | ReportChart
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading of that level (2 or 3) and its contents."""
+    """Heading of `level` (2 or 3) and its contents."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -57,7 +57,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """Time at which a report is made, and who asked for it: `by` is a key's id, or `user:` and a name; `name` is for people."""
+    """Time of making and author: `by` is a key's id, or `user:` and a name; `name` is for people."""
 
     at: datetime
     by: str
@@ -65,13 +65,13 @@ class Made:
 
     @property
     def author(self) -> str:
-        """Returns the name of the person or the key; of one without a name its id."""
+        """Name, or without one the id."""
         return self.name or self.by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A name and its value."""
+    """Name and value."""
 
     name: str
     value: str
@@ -79,7 +79,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRow:
-    """One row of the forest plot: `picture` is SVG, empty for figures that are not ratios; texts have the same figures."""
+    """Row of the forest plot: `picture` is SVG, empty for figures that are not ratios."""
 
     attribute: str
     group: str
@@ -93,12 +93,10 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstPage:
-    """The first page: `headline` in one sentence, the groups, since when, the verdict. `axis` is SVG, and empty without pictures.
+    """First page. `axis` is SVG, and empty without pictures.
 
-    `about` says which check the headline is about. `owner` is that of the deployment when the report is made; None: nobody is named.
-    `attribute` and `group` are those of the headline, the group by its display name; None where it is about none. `note` is on its
-    interval; it may be empty. `windows` say of which records the headline is, and what longer times show. `categories` are the names of
-    the groups and references of that page by their labels in tables of people.
+    `about` names the headline's check, `note` concerns its interval. `owner` is the present one, `group` a display name. `windows` say of which
+    records the headline is. `categories` are the page's names of groups and references by their labels in tables of people.
     """
 
     about: str
@@ -129,7 +127,7 @@ class TimeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedAlert:
-    """One alert, and the actions of people on it."""
+    """Alert with the actions of people on it."""
 
     opened: str
     about: str
@@ -140,10 +138,7 @@ class ReportedAlert:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondPage:
-    """The second page: time, alerts and actions, method, limits, and the origin of the report. `axis` is SVG, empty without rows.
-
-    `carried` says what carries the gap of a group; it is empty where nothing was attributed.
-    """
+    """Second page. `axis` is SVG, empty without rows; `carried` is empty where nothing was attributed."""
 
     time_notes: tuple[str, ...]
     axis: str
@@ -158,7 +153,7 @@ class SecondPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attachment:
-    """A file that the PDF carries."""
+    """File that the PDF carries."""
 
     name: str
     media_type: str
@@ -168,7 +163,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A whole report. One on fairness has two pages, and an annex where it was asked for; one of tables has nothing but its sections."""
+    """Whole report. One of tables has sections only, no pages."""
 
     title: str
     subtitle: str

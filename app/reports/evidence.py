@@ -1,4 +1,4 @@
-"""Evidence over time in a report: the present state of every comparison, in the words that all pages use."""
+"""Present evidence of every comparison, in the words of the pages."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,10 +10,10 @@ from .document import Block, Paragraph, ReportTable, Section
 from .numbers import ABSENT, interval
 
 MOST_COMPARISONS = 200
-"""Max comparisons that a report lists; the API has all."""
+"""Max comparisons that a report lists."""
 
 MOST_SAID = 4
-"""Max comparisons whose evidence the first page says, the gravest first."""
+"""Max comparisons on the first page."""
 
 MEANING = (
     "Evidence adds up over the hours, each record counted once. On a model that is inside its limits in every hour, all comparisons"
@@ -22,7 +22,7 @@ MEANING = (
 
 
 def evidence_section(evidence: DeploymentEvidence | None) -> Section:
-    """Returns the evidence on the deployment as it is now, whichever time the report is about; None without a monitor."""
+    """Present evidence, whichever time the report is about; None without a monitor."""
     if evidence is None:
         return Section("Evidence over time", (Paragraph(NO_MONITOR, is_caution=True),))
     comparisons = order_by_gravity(evidence.comparisons)
@@ -43,9 +43,9 @@ def evidence_section(evidence: DeploymentEvidence | None) -> Section:
 def say_since(
     evidence: DeploymentEvidence | None, *, attribute: str | None = None, group: str | None = None, most: int = MOST_SAID
 ) -> Iterator[str]:
-    """Yields the evidence over time as it is when the report is made, the gravest comparisons first; at most `most` of them.
+    """Yields the present evidence, the gravest first, at most `most`.
 
-    Among those that are as grave, those of `group`, by its display name, come first: a headline is about it.
+    Of equally grave comparisons, those of `group` (a display name) come first.
     """
     if evidence is None:
         yield NO_MONITOR

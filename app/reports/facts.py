@@ -1,4 +1,4 @@
-"""Facts next to the figures of a report: what is judged and how, what must be read first, and how to check the report."""
+"""Facts next to the figures: what is judged and how, cautions, origin."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -15,11 +15,11 @@ from .numbers import moment
 from .source import ReportSource
 
 MOST_NAMES = 5
-"""Max names in a list of the first page; the annex has all."""
+"""Max names in a list of the first page."""
 
 
 def first_of(names: Iterable[str], most: int = MOST_NAMES) -> str:
-    """Returns the first names, and how many more there are."""
+    """Joins the first names, and says how many more there are."""
     known = list(names)
     left = len(known) - most
     return ", ".join(known[:most]) + (f" and {left:,} more" if left > 0 else "") if known else "none"
@@ -69,14 +69,13 @@ def list_facts(source: ReportSource) -> Iterator[Fact]:
 
 
 def _name_groups(attribute: MonitoredAttribute, values: Iterable[GroupValue], words: GroupWords) -> Iterator[str]:
-    """Yields each group by its display name, with its values as they are in the records."""
     for label in map(label_of, values):
         name = words.label(attribute.feature, label)
         yield name if name == label else f"{name} ({label})"
 
 
 def list_origin(source: ReportSource, digest: str) -> Iterator[Fact]:
-    """Yields the software, the hash of the data, and the addresses of both data and trace."""
+    """Yields the software, the hash of the data, and the addresses of data and trace."""
     yield Fact(name="Software", value=versions())
     yield Fact(name="SHA-256 of the data", value=digest)
     base = f"/v1/deployments/{source.deployment.id}"

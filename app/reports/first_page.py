@@ -1,4 +1,4 @@
-"""First page of a report: the headline, the groups as a forest plot, since when, the verdict, and the facts that they rest on."""
+"""First page of a report."""
 
 from collections.abc import Iterator
 
@@ -18,11 +18,11 @@ from .source import ReportSource
 from .verdict_counts import NONE_MEASURED, count_verdicts, describe_verdicts
 
 _ROWS_OF_FULL_PAGE = 11
-"""Number of rows of the forest next to which `MOST_SAID` comparisons fill the page."""
+"""Rows of the forest next to which `MOST_SAID` comparisons fill the page."""
 
 
 def first_page(source: ReportSource) -> FirstPage:
-    """Returns the page. Where nothing was measured, it says so and why."""
+    """Returns the page. Where nothing was measured, it says why."""
     forest = source.forest
     headline = word_forest(forest)
     text = headline.text
@@ -34,7 +34,7 @@ def first_page(source: ReportSource) -> FirstPage:
     attribute = group = None
     if headline.row is not None:
         attribute, group = headline.row.attribute, forest.words.label(headline.row.attribute, headline.row.group)
-    # Two rows fewer than a full page has leave room for one more sentence.
+    # Two rows fewer leave room for one more sentence.
     most, about = MOST_SAID + max(0, _ROWS_OF_FULL_PAGE - len(forest.rows)) // 2, ""
     if source.check is not None:
         span = source.check.span
@@ -64,14 +64,14 @@ def first_page(source: ReportSource) -> FirstPage:
 
 
 def name_categories(forest: Forest) -> Iterator[tuple[str, str]]:
-    """Yields the label that each group and each reference has in tables of people, with its name on this page."""
+    """Yields each group's and reference's label in tables of people, with its name on this page."""
     for row in forest.rows:
         yield TOGETHER.join(row.parts), row.name
         yield TOGETHER.join(forest.words.parts(row.attribute, row.reference)), row.reference_name
 
 
 def sum_up_verdicts(source: ReportSource) -> Iterator[str]:
-    """Yields the verdicts of the check's headlines; of a period, those of all its checks before them."""
+    """Yields the verdicts of the check; of a period, those of all its checks before them."""
     if not source.is_of_check:
         counted = count_verdicts(source.histories)
         are_topped_up = bool(counted) and any(one.is_topped_up for one in source.forest.checks)

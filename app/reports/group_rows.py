@@ -1,4 +1,4 @@
-"""Rows of the forest plot of a report: each group with the figure as logged and the counterfactual one, drawn and written."""
+"""Rows of a report's forest plot."""
 
 from ..charts.ratio_pictures import RatioMark, row_svg
 from ..domain.checks import Measurement
@@ -17,7 +17,7 @@ _STATES = {State.UNFAIR: "unfair since", State.SHOWN_FAIR: "shown fair since"}
 
 
 def group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
-    """Returns the row; without a picture where the figures are no ratios."""
+    """Without a picture where the figures are no ratios."""
     figures, evidence = row.figures, row.evidence
     since = ABSENT
     if evidence is not None and evidence.since is not None and evidence.state in _STATES:
@@ -44,7 +44,7 @@ def group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
 
 
 def say_value(one: Measurement) -> str:
-    """Returns a figure with its interval, short: `0.26 (0.15–0.46)`, each number with digits that show it on its side of the limits."""
+    """Figure with its interval: `0.26 (0.15–0.46)`, with digits that show each number on its side of the limits."""
     if one.value is None:
         return "none"
     limits: Limits = (one.lower_limit, one.upper_limit)

@@ -1,4 +1,4 @@
-"""First page of a report: of each attribute the group furthest out, the side at a disadvantage, how sure that is, and its meaning."""
+"""Headlines of each attribute: the group furthest out, how sure that is, and its meaning."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -16,14 +16,14 @@ NOTHING = "the check measured no figure that compares a monitored group with the
 
 
 def headline_section(views: Views, measurements: Sequence[Measurement], *, of: str, window: Mapping[str, Any] | None = None) -> Section:
-    """Returns the headlines of the check's measurements. `of` names the check, as the end of a sentence; `window` is the check's."""
+    """`of` names the check, as the end of a sentence; `window` is the check's."""
     shown = headlines(measurements, window)
     if not shown:
         why = next((view.reason for view in views.values() if view.reason is not None), NOTHING)
         return Section("In short", (Paragraph(f"There is no figure {of}: {why}", is_caution=True),))
     blocks: list[Block] = []
     origin = next((view.check.carried_from for view in views.values() if view.check.carried_from is not None), None)
-    if origin is not None:  # to be read before any figure
+    if origin is not None:
         blocks.append(Paragraph(CARRIED.format(check_id=origin), is_caution=True))
     counts = [f"{VERDICT_WORDS[grade].capitalize()}: {', '.join(names)}." for grade, names in summary(shown)]
     blocks.append(Paragraph(f"Verdicts {of}. {' '.join(counts)}"))

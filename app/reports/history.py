@@ -1,4 +1,4 @@
-"""Series in a report: disparate impact by attribute, accuracy, volume, with the alerts on them."""
+"""Series in a report, with the alerts on them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ from .document import Block, Paragraph, ReportChart, ReportTable, Section
 from .numbers import count, interval, moment, number
 
 MOST_ROWS = 120
-"""Max rows of the table next to a chart. The CSV has all."""
+"""Max rows of the table next to a chart."""
 
 _LEAST = timedelta(microseconds=1)
 _DAY = timedelta(days=1)
@@ -45,7 +45,7 @@ OF_NOW = (
 
 
 def rollup_for(span: Span) -> Period | None:
-    """Returns the period over which the checks of a range are summed up, so that a chart and a table stay readable."""
+    """Period over which the checks of a range are summed up."""
     length = span.end - span.start
     if length <= _DAYS_OF_HOURS:
         return None
@@ -55,14 +55,14 @@ def rollup_for(span: Span) -> Period | None:
 
 
 def ends_in(span: Span) -> Span:
-    """Returns the moments, half-open, at which checks of records of the span end: after its start, and up to its very end."""
+    """Moments, half-open, at which checks of the span end: after its start, up to its very end."""
     return Span(start=span.start + _LEAST, end=span.end + _LEAST)
 
 
 def history_sections(
     session: Session, deployment_no: int, monitor: Monitor | None, span: Span, alerts: Sequence[Alert]
 ) -> Iterator[Section]:
-    """Returns a section on the time, and one below it for each attribute; then accuracy and the number of records."""
+    """Yields a section on the time, one below it for each attribute, then accuracy and volume."""
     rollup, words = rollup_for(span), GroupWords.of(monitor)
     each = (
         "one point a check, at the end of its span"
@@ -95,7 +95,7 @@ def history_sections(
 
 
 def _read_series(session: Session, deployment_no: int, metric: str, data: DataSet, attribute: str | None, span: Span) -> Series:
-    """Returns the series, summed up where the time is long; the checks themselves where there is no whole hour to sum up."""
+    """Reads the checks themselves where there is no whole hour to sum up."""
     wanted = SeriesWanted(metric=metric, data=data, attribute=attribute, since=span.start, until=span.end, scopes=_SHOWN)
     rollup, ends = rollup_for(span), ends_in(span)
     if rollup is not None:
@@ -114,7 +114,6 @@ def _series_blocks(series: Series, span: Span, alerts: Sequence[Alert]) -> Itera
         yield Paragraph(f"{name}: no whole hour was checked in this time that could be summed up, so each point is a check.")
     yield ReportChart(name, lambda look: series_chart(series, look, alerts=alerts, span=_axis(span)))
     rows = list(_rows_by_day(series)) if series.rollup is None else list(_rows_by_period(series))
-    # Moments are written so that their texts sort as they do.
     rows = sorted(rows, key=lambda row: row[:2])
     note = f"The newest {MOST_ROWS} of {len(rows):,} rows; the CSV has all." if len(rows) > MOST_ROWS else None
     columns = ("Time", "Group", "Value", "95 %", "Records", "Verdict")
@@ -124,7 +123,6 @@ def _series_blocks(series: Series, span: Span, alerts: Sequence[Alert]) -> Itera
 
 
 def _rows_by_period(series: Series) -> Iterator[tuple[str, ...]]:
-    """Yields the points of a roll-up."""
     for group in series.groups:
         for point in group.points:
             figures = (number(point.value), interval(point.lower, point.upper, value=point.value))
@@ -136,7 +134,7 @@ def _rows_by_period(series: Series) -> Iterator[tuple[str, ...]]:
 
 
 def _rows_by_day(series: Series) -> Iterator[tuple[str, ...]]:
-    """Yields the checks of each day and group: the lowest and the highest value, and the verdicts. A carried figure is no second one."""
+    """A figure that is carried forward is no second one."""
     for group in series.groups:
         fresh = [point for point in group.points if not point.carried_forward]
         for day in summarise_days(fresh, _DAY):
@@ -146,5 +144,5 @@ def _rows_by_day(series: Series) -> Iterator[tuple[str, ...]]:
 
 
 def _axis(span: Span) -> Span | None:
-    """Returns the time that the axis shows: of roll-ups all there is, as the first period may begin before the range."""
+    """Of roll-ups all there is: the first period may begin before the range."""
     return span if rollup_for(span) is None else None

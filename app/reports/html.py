@@ -1,4 +1,4 @@
-"""Report as one HTML file that needs nothing else: style and charts are in it, and no script is."""
+"""Report as one HTML file with its style and charts, without scripts."""
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -14,12 +14,12 @@ _ENVIRONMENT = Environment(
 
 
 def as_html(document: Document) -> str:
-    """Returns the file's text."""
+    """Renders the template."""
     return _ENVIRONMENT.get_template("report.html").render(written(document, LOOKS[Theme.LIGHT]))
 
 
 def mark_names(text: str) -> Markup:
-    """Returns the text, escaped, with isolated names as elements; marks in the text would be lost when it is copied."""
+    """Escapes the text and makes isolated names elements; marks in the text would be lost when it is copied."""
     return Markup(str(escape(text)).replace(FIRST, "<bdi>").replace(LAST, "</bdi>"))  # noqa: S704 - escaped before
 
 

@@ -1,4 +1,4 @@
-"""Makes reports as files, in processes of their own: drawing charts holds Python's lock for as long as it takes."""
+"""Makes reports in processes of their own: drawing charts holds Python's lock."""
 
 import asyncio
 import multiprocessing
@@ -31,10 +31,10 @@ from .source import read_check, read_period
 log = structlog.get_logger("evenhand.reports")
 
 AT_ONCE = 2
-"""Max reports that are made at the same time, so that a slow one does not hold up the next."""
+"""Max reports made at the same time."""
 
 NICENESS = 10
-"""How far the processes of reports yield to everything else where processors are scarce."""
+"""Niceness of the processes."""
 
 WAITING, WAITING_OF_KEY = 80, 40
 """Max reports that wait, in total and of one key or person."""
@@ -46,15 +46,15 @@ MAKE_SECONDS = 55.0
 """Max seconds that a report takes."""
 
 _NO_PROCESS = (OSError, RuntimeError)
-"""Errors of starting a process and the thread that waits for it, where memory or the number of processes has come to its end."""
+"""Errors of a start where memory or processes have run out."""
 
 Form: TypeAlias = Literal["html", "pdf", "json"]
-"""Form of a report; `json` is the data that it is made from, whose hash the report names."""
+"""`json` is the data that the report is made from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """Order for a report: its subject, its format, who asked for it when, and whether the annex is wanted."""
+    """Order for a report."""
 
     deployment: Deployment
     of: CheckRun | Span
@@ -65,7 +65,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegulatorOrder:
-    """Order for a regulator's report: the deployment, the period, the sheets, the format, and who asked for it when."""
+    """Order for a regulator's report."""
 
     deployment: Deployment
     of: Span
@@ -76,7 +76,7 @@ class RegulatorOrder:
 
 @dataclass(frozen=True, slots=True)
 class RefusedReport:
-    """Problems of an order that only the log shows. Errors with problems do not survive the way between processes."""
+    """Problems of an order. Errors with problems do not survive the way between processes."""
 
     problems: tuple[FieldProblem, ...]
 
@@ -98,9 +98,9 @@ class ReportMaker:
         """Returns the file. The caller holds one of the `turns`.
 
         Raises:
-            InvalidInput: a regulator's report cannot be made of these columns or of this period.
+            InvalidInput: a regulator's report cannot be made of these columns or this period.
             Unavailable: the database does not answer.
-            ReportNotMade: the process was ended from outside, it took too long, or it failed.
+            ReportNotMade: the process was ended, took too long, or failed.
         """
         processes = _processes()
         worker, is_free = processes.take(), False
@@ -133,19 +133,19 @@ class ReportMaker:
                 retry_after_seconds=None,
             ) from error
         finally:
-            # Also where nobody waits for the report any more: it would go on, and the next one would wait for it.
+            # Also where nobody waits any more: the next report would wait for it.
             (processes.put_back if is_free else end_process)(worker)
         if isinstance(found, RefusedReport):
             raise InvalidInput(found.problems)
         return found
 
     def warm(self) -> None:
-        """Starts the process of the first report, unless one was started before; returns at once. May be called in any thread."""
+        """Starts a first process in any thread; returns at once."""
         _processes().warm()
 
 
 class ReportProcesses:
-    """Processes that make one report at a time each. They stay when they are idle: loading the drawing libraries takes seconds."""
+    """Processes that make one report at a time each. They stay when idle: loading libraries takes seconds."""
 
     def __init__(self) -> None:
         self._idle: list[ProcessPoolExecutor] = []
@@ -153,7 +153,7 @@ class ReportProcesses:
         self._lock = threading.Lock()
 
     def take(self) -> ProcessPoolExecutor:
-        """Returns an idle process, or else a new one."""
+        """Returns an idle process, or a new one."""
         with self._lock:
             self._started = True
             return self._idle.pop() if self._idle else _start_process()
@@ -164,7 +164,7 @@ class ReportProcesses:
             self._idle.append(worker)
 
     def warm(self) -> None:
-        """Starts one process if none was ever started. Where the machine refuses one, the next call tries again."""
+        """Starts one if none was ever started. If the machine refuses, the next call tries again."""
         with self._lock:
             if self._started:
                 return
@@ -185,26 +185,26 @@ def _processes() -> ReportProcesses:
 
 
 def _start_process() -> ProcessPoolExecutor:
-    # A fork would inherit the threads of this process half-way through their work.
+    # A fork would inherit this process's threads half-way through their work.
     return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"), initializer=_begin)
 
 
 def end_process(worker: ProcessPoolExecutor) -> None:
-    """Ends a process that hangs or whose report nobody waits for; that of another report is left alone."""
+    """Ends a process that hangs or whose report nobody waits for."""
     for process in list((worker._processes or {}).values()):  # noqa: SLF001 - no public way exists before Python 3.14
         process.kill()
     worker.shutdown(wait=False, cancel_futures=True)
 
 
 def _load() -> None:
-    """Does nothing: to find this function, a new process loads everything that makes reports."""
+    """Empty: to find it, a new process loads everything that makes reports."""
 
 
 def make_report(database_url: str, order: Order | RegulatorOrder) -> bytes | RefusedReport:
     """Returns the file, or the problems of a regulator's report.
 
     Raises:
-        Unavailable: the database does not answer, or what is reported on was deleted meanwhile.
+        Unavailable: the database does not answer, or the subject was deleted meanwhile.
     """
     database = Database(database_url, pool_size=1)
     try:
@@ -220,14 +220,14 @@ def make_report(database_url: str, order: Order | RegulatorOrder) -> bytes | Ref
                 document = period_report(session, order.deployment, order.of, order.made, has_annex=order.has_annex)
             else:
                 document = check_report(session, order.deployment, order.of, order.made, has_annex=order.has_annex)
-        # After the transaction: drawing takes seconds, and the database ends sessions that do nothing within one.
+        # After the transaction: drawing takes seconds, and the database ends idle sessions after one.
         return as_pdf(document) if order.form == "pdf" else as_html(document).encode()
     except InvalidInput as error:
         return RefusedReport(tuple(error.problems))
     except EvenhandError as error:
         raise Unavailable(str(error)) from None
     except Exception as error:  # noqa: BLE001 - any error must reach the other process
-        # Errors of libraries may not survive the way to the other process, and would break the pool.
+        # Errors of libraries may not survive the way between processes, and would break the pool.
         raise RuntimeError("".join(traceback.format_exception(error))) from None
     finally:
         database.close()

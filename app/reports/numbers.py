@@ -1,4 +1,4 @@
-"""Format of figures in a report: four digits after the point, so that they can be compared with the API's."""
+"""Figures of a report: four digits after the point, comparable with the API's."""
 
 from datetime import datetime
 
@@ -13,19 +13,19 @@ _LARGE = 1000
 
 
 def number(value: float | None) -> str:
-    """Returns a number, or a dash."""
+    """Number, or a dash."""
     if value is None:
         return ABSENT
     return _format_like(value, value)
 
 
 def share(value: float | None) -> str:
-    """Returns a share as a percentage, or a dash."""
+    """Percentage, or a dash."""
     return ABSENT if value is None else f"{100 * value:.2f} %"
 
 
 def points(value: float | None) -> str:
-    """Returns a difference of two shares in percentage points, with its sign, or a dash."""
+    """Difference of two shares in percentage points with its sign, or a dash."""
     if value is None:
         return ABSENT
     rounded = round(100 * value, 2)
@@ -33,36 +33,36 @@ def points(value: float | None) -> str:
 
 
 def count(value: float) -> str:
-    """Returns a number of records, or a weight."""
+    """Number of records, or weight."""
     return f"{value:,.10g}"
 
 
 def p_value(value: float | None) -> str:
-    """Returns a p-value with four digits, or a dash. One that a float cannot hold comes as 0, which no p-value is."""
+    """Four digits, or a dash. One that a float cannot hold comes as 0, which no p-value is."""
     if value is None:
         return ABSENT
     return f"{value:.4g}" if value else "< 1e-300"
 
 
 def interval(lower: float | None, upper: float | None, *, value: float | None = None) -> str:
-    """Returns the 95 % interval of a number, with as many decimals as the number itself has."""
+    """95 % interval, with as many decimals as `value` has."""
     like = max(abs(end or 0.0) for end in (lower, upper)) if value is None else value
     low = "no lower end" if lower is None else _format_like(lower, like)
     return f"{low} to {'no upper end' if upper is None else _format_like(upper, like)}"
 
 
 def share_interval(lower: float | None, upper: float | None) -> str:
-    """Returns the 95 % interval of a share."""
+    """95 % interval of a share."""
     return ABSENT if lower is None or upper is None else f"{100 * lower:.2f} to {share(upper)}"
 
 
 def points_interval(lower: float | None, upper: float | None) -> str:
-    """Returns the 95 % interval of a difference of two shares, in percentage points."""
+    """95 % interval in percentage points."""
     return ABSENT if lower is None or upper is None else f"{points(lower)} to {points(upper)}"
 
 
 def value_of(measurement: Measurement) -> str:
-    """Returns a measurement's value as it is shown: as a share if it is one, or the reason why there is none."""
+    """Value as it is shown, or the reason why there is none."""
     if measurement.value is None:
         return f"none: {measurement.reason or 'no reason is known'}"
     is_share = isinstance(CATALOGUE[measurement.metric].measure, RateOf) if measurement.metric in CATALOGUE else False
@@ -70,7 +70,7 @@ def value_of(measurement: Measurement) -> str:
 
 
 def interval_of(measurement: Measurement) -> str:
-    """Returns a measurement's interval as it is shown."""
+    """Interval as it is shown."""
     if measurement.value is None:
         return ABSENT
     is_share = isinstance(CATALOGUE[measurement.metric].measure, RateOf) if measurement.metric in CATALOGUE else False
@@ -82,28 +82,28 @@ def interval_of(measurement: Measurement) -> str:
 
 
 def share_and_interval(measurement: Measurement | None) -> tuple[str, str]:
-    """Returns a figure that is a share, such as balanced accuracy, and its interval as percentages."""
+    """Figure that is a share, and its interval, as percentages."""
     if measurement is None or measurement.value is None:
         return (ABSENT if measurement is None else value_of(measurement)), ABSENT
     return share(measurement.value), share_interval(measurement.lower, measurement.upper)
 
 
 def points_and_interval(measurement: Measurement | None) -> tuple[str, str]:
-    """Returns a figure that is a difference of two shares, and its interval, in percentage points."""
+    """Figure that is a difference of shares, and its interval, in percentage points."""
     if measurement is None or measurement.value is None:
         return (ABSENT if measurement is None else value_of(measurement)), ABSENT
     return points(measurement.value), points_interval(measurement.lower, measurement.upper)
 
 
 def verdict_of(measurement: Measurement | None) -> str:
-    """Returns the verdict in a word or two."""
+    """Verdict in a word or two."""
     if measurement is None:
         return ABSENT
     return VERDICT_WORDS[measurement.verdict]
 
 
 def moment(at: datetime | None) -> str:
-    """Returns a moment, in UTC."""
+    """Moment in UTC."""
     return ABSENT if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 

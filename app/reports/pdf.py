@@ -1,4 +1,4 @@
-"""Report as PDF: tagged, with its title and language, text that can be selected, and fonts that come with the writer."""
+"""Report as PDF: tagged, with title and language."""
 
 import json
 import re
@@ -23,9 +23,9 @@ _INVISIBLE = {"Cf", "Mn", "Me"}
 
 
 def as_pdf(document: Document) -> bytes:
-    """Returns the file, which keeps to PDF/UA-1. A character that no font here has is shown by its name or number: `[grinning face]`.
+    """Keeps to PDF/UA-1. A character without a glyph becomes its name or number: `[grinning face]`.
 
-    All texts go in as data: the template reads them from JSON and never as markup.
+    Texts go in as JSON, never as markup.
     """
     attached = [
         {"name": one.name, "media_type": one.media_type, "description": one.description, "content": one.content.decode()}
@@ -41,12 +41,12 @@ def as_pdf(document: Document) -> bytes:
             if not missing:
                 break
             content = content.translate(_name_characters(missing))
-    # The standard forbids a character without a glyph; a report with a gap in a name is better than none.
+    # The standard forbids a character without a glyph; a report with a gap is better than none.
     return _compile(content, files_json, document, "1.7")
 
 
 def _name_characters(texts: Iterable[str]) -> dict[int, str]:
-    """Returns what is shown instead of each character: nothing where it only changes the one before it."""
+    """Returns what is shown instead; nothing for a character that only changes the one before it."""
     characters = {character for text in texts for character in _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)}
     named = {}
     for character in characters:
@@ -63,5 +63,5 @@ def _name_characters(texts: Iterable[str]) -> dict[int, str]:
 
 def _compile(content: str, attached: str, document: Document, standard: Literal["ua-1", "1.7"]) -> bytes:
     inputs = {"report": content, "files": attached}
-    # Without this time, the writer would put in the present one, and the same report would be another file.
+    # Without this time the present one would go in, and the same report would be another file.
     return typst.compile(_TEMPLATE, font_paths=fonts(), sys_inputs=inputs, pdf_standards=standard, timestamp=document.made.at)

@@ -1,4 +1,4 @@
-"""Report on a period: the groups of its newest succeeded check, how its checks ended, and its series summed up."""
+"""Report on a period."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ MOST_FAILURES = 50
 
 
 def period_report(session: Session, deployment: Deployment, span: Span, made: Made, *, has_annex: bool = False) -> Document:
-    """Returns the report. Thousands of checks give roll-ups by day, week or month in the annex, and not a table each."""
+    """Many checks give roll-ups in the annex."""
     source = read_period(session, deployment, span)
     annex = tuple(_annex_of_period(session, source)) if has_annex else ()
     return document_of(source, made, subtitle=f"{moment(span.start)} to {moment(span.end)}, the end not included", annex=annex)
@@ -54,21 +54,19 @@ def _annex_of_period(session: Session, source: ReportSource) -> Iterator[Section
 
 
 def _checks_section(source: ReportSource) -> Section:
-    """Returns how the checks of the time ended."""
     states = Counter(run.state for run in source.runs)
     counts = ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in sorted(states.items()))
     ended: list[Block] = [Paragraph(f"Checks that ended: {counts or 'none'}.")]
     failed = [run for run in source.runs if run.state != CheckState.SUCCEEDED]
     if failed:
         note = f"The newest {MOST_FAILURES} of {len(failed):,}." if len(failed) > MOST_FAILURES else None
-        # The runs are in the order of their spans, so the newest are the last.
+        # The runs are in the order of their spans.
         rows = tuple((moment(run.span_end), run.state.replace("_", " "), run.reason or "–", run.id) for run in failed[-MOST_FAILURES:])
         ended.append(ReportTable("Checks without measurements", ("End of the span", "State", "Reason", "Check"), rows, note))
     return Section("The checks", tuple(ended))
 
 
 def _verdicts_section(source: ReportSource) -> Section:
-    """Returns how often the headline of each attribute was inside its limits in all checks of the time, those of people included."""
     if source.monitor is None:
         return Section("In short", (Paragraph("There is no fairness monitor now that says what to sum up.", is_caution=True),))
     measured = [history for history in source.histories if history.fresh]

@@ -1,4 +1,4 @@
-"""Second page of a report: the time, alerts and the actions on them, the method and its limits, and how to check the report."""
+"""Second page of a report."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,10 +19,10 @@ from .time_rows import observed_span, time_rows
 from .verdict_counts import DATA_NAMES, NONE_MEASURED
 
 MOST_TIMES = 6
-"""Max rows over time, those with the gravest verdicts first; the annex has all."""
+"""Max rows over time, the gravest first."""
 
 MOST_ALERTS = 100
-"""Max alerts that a report lists."""
+"""Max alerts."""
 
 METHOD = (
     (
@@ -48,7 +48,7 @@ LIMITS_IN_SHORT = (
 
 
 def second_page(source: ReportSource, digest: str) -> SecondPage:
-    """Returns the page; `digest` is the SHA-256 of the report's data."""
+    """`digest` is the SHA-256 of the report's data."""
     ranked = sorted((one for one in source.histories if one.fresh), key=lambda one: min(GRAVEST.index(day.gravest) for day in one.days))
     observed = observed_span(source)
     step = name_step(observed)
@@ -80,7 +80,7 @@ def second_page(source: ReportSource, digest: str) -> SecondPage:
 
 
 def say_carried(source: ReportSource) -> str:
-    """Returns what carries the gap of the worst group that the attribution is about, in one sentence; nothing where there is none."""
+    """Says what carries the gap of the worst attributed group; empty without one."""
     run = source.attribution
     gaps = () if run is None or run.result is None else run.result.gaps
     found = next((gap for row in source.forest.rows for gap in gaps if is_gap_of(row, gap)), None)
@@ -93,12 +93,12 @@ def say_carried(source: ReportSource) -> str:
 
 
 def is_gap_of(row: ForestRow, gap: AttributedGap) -> bool:
-    """Returns whether the gap is that of the row's group."""
+    """Whether the gap is that of the row's group."""
     return (gap.attribute, gap.monitored.label) == (row.attribute, row.group)
 
 
 def describe_alerts(alerts: Sequence[Alert], waiting: int) -> Iterator[str]:
-    """Yields how many alerts there are in each state, and that some are not known yet."""
+    """Yields how many alerts are in each state, and that some are not known yet."""
     if waiting:
         of_checks = "the alerts of one check" if waiting == 1 else f"the alerts of {waiting:,} checks"
         yield f"The worker has not decided on {of_checks} of this time yet. Make the report again in a minute."
@@ -112,12 +112,12 @@ def describe_alerts(alerts: Sequence[Alert], waiting: int) -> Iterator[str]:
 
 
 def order_alerts(alerts: Sequence[Alert]) -> list[Alert]:
-    """Returns the alerts that are not over first, each part newest first."""
+    """Open alerts first, each part newest first."""
     return sorted(alerts, key=lambda alert: (alert.resolved_at is not None, -alert.opened_at.timestamp()))
 
 
 def name_subject(alert: Alert) -> str:
-    """Returns what the alert is about: `women (sex), disparate impact, as logged`; of a whole deployment the kind of the alert."""
+    """`women (sex), disparate impact, as logged`; of a whole deployment the kind of the alert."""
     about = alert.subject
     if about.attribute is None:
         return alert.kind.value.replace("_", " ")
@@ -127,7 +127,7 @@ def name_subject(alert: Alert) -> str:
 
 
 def alert_row(alert: Alert) -> ReportedAlert:
-    """Returns the alert with who acknowledged and who closed it, and when."""
+    """Alert with who acknowledged and closed it, and when."""
     acknowledged, resolved = ABSENT, "not yet"
     if alert.acknowledged_at is not None:
         note = f": {alert.note}" if alert.note else ""

@@ -1,4 +1,4 @@
-"""Report on the selections of a file: sheets of a preset as a document for people. Figures are those of the JSON, rounded."""
+"""Report on the selections of a file, for people."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
@@ -24,7 +24,7 @@ from .regulator.sections import (
 
 
 def selection_document(report: SelectionReport, file: str, *, made_at: datetime) -> Document:
-    """Returns the report as a document. `file` is the name of the file that was counted."""
+    """`file` is the name of the counted file."""
     selection, attributes = report.selection, " or ".join(report.attributes)
     answer = "decision" if report.score is None else "score"
     basis = "a favourable decision counts as selected"
@@ -66,7 +66,7 @@ _BLOCKS: Mapping[SheetName, Callable[[Mapping[str, Any]], Iterator[Block]]] = Ma
 
 
 def _name_references(report: SelectionReport, name: SheetName) -> tuple[Block, ...]:
-    """Returns where the references of a sheet come from that compares with one, if the caller did not choose them."""
+    """Says where references that the caller did not choose come from."""
     others = [one for one in report.attributes if one not in report.chosen]
     if not others or name not in {SheetName.LENDING, SheetName.CONTROLS}:
         return ()

@@ -1,4 +1,4 @@
-"""Data that a report is made from, read in one transaction. The pages, the annex and the hash are made of it; nothing here is worded."""
+"""Data that a report is made from, read in one transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,16 +32,16 @@ from .days import Day, step_of, summarise_days
 from .history import ends_in
 
 BEFORE = timedelta(days=7)
-"""Time before the end of a check that its report shows, too."""
+"""Time before the end of a check that its report shows."""
 
 HISTORY_DATA = (DataSet.PAYLOAD, DataSet.BALANCED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """The headline of one attribute on one data set over the time: the group furthest out, of each check that measured it.
+    """Headlines of one attribute on one data set over the time.
 
-    `fresh` are its points, oldest first, without those that carry the figures of an earlier check forward; `days` sums these up.
+    `fresh` are its points, oldest first, without carried figures; `days` sums these up.
     """
 
     attribute: str
@@ -53,12 +53,11 @@ class History:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSource:
-    """Data of a report. `span` is the time that it shows; `check` has the figures of its groups, and is None where no check has any.
+    """`span` is the shown time; `check` has the groups' figures, None where no check has any.
 
-    `is_of_check` tells a report on that check from one on the span. `recent` are the figures of the groups in the checks before.
-    `alerts` are those of the span as they are now; `waiting` checks have no alerts yet. `absent` says why the check has no figures;
-    `carried` names the check whose figures it has, where that is another. `missing` are notes on records that are in no figure.
-    `attribution` is the newest of a window that begins before the end of `span`.
+    `recent` are figures of the checks before, `alerts` the present ones of the span; `waiting` checks have none yet. `absent` says why the
+    check has no figures, `carried` names the check whose figures it has. `missing` are notes on records in no figure. `attribution`
+    is the newest of a window that begins before the end of `span`.
     """
 
     deployment: Deployment
@@ -81,7 +80,7 @@ class ReportSource:
 
 
 def read_check(session: Session, deployment: Deployment, check: CheckRun) -> ReportSource:
-    """Returns the data of a report on one check."""
+    """Reads the data on one check."""
     span = Span(start=min(check.span.start, check.span.end - BEFORE), end=check.span.end)
     runs = ended_runs(session, deployment.no, ends_in(span).start, ends_in(span).end)
     source = _read(session, deployment, span, runs, check)
@@ -90,7 +89,7 @@ def read_check(session: Session, deployment: Deployment, check: CheckRun) -> Rep
 
 
 def read_period(session: Session, deployment: Deployment, span: Span) -> ReportSource:
-    """Returns the data of a report on a time; its groups are those of the newest check of it that succeeded."""
+    """Reads the data on a time; the groups are of its newest succeeded check."""
     runs = ended_runs(session, deployment.no, ends_in(span).start, ends_in(span).end)
     newest = next((run for run in reversed(runs) if run.state == CheckState.SUCCEEDED), None)
     return _read(session, deployment, span, runs, None if newest is None else get(session, deployment.no, newest.id))
@@ -123,7 +122,7 @@ def _read(session: Session, deployment: Deployment, span: Span, runs: Sequence[E
         check=check,
         measurements=measurements,
         recent=recent,
-        # Judged from the end of the time, not from the moment of making: the same data give the same report.
+        # Judged from the end of the time: the same data give the same report.
         forest=build_forest(forest, metric=metric, now=span.end),
         runs=runs,
         histories=histories,

@@ -1,4 +1,4 @@
-"""Rows of a report over time: the headline of one attribute on one data set, drawn and worded as the panels of the page."""
+"""Rows of a report over time."""
 
 from datetime import timedelta
 from itertools import pairwise
@@ -20,7 +20,7 @@ _LEAST = timedelta(microseconds=1)
 
 
 def time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, ...]:
-    """Returns a row for each history, all on one axis; each has at least one point of its own."""
+    """One row a history, all on one axis; each needs a point of its own."""
     span = observed_span(source)
     step = step_of(span)
     axis = TimeAxis(span=span)
@@ -55,10 +55,7 @@ def time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, 
 
 
 def observed_span(source: ReportSource) -> Span:
-    """Returns the part of the time that checks and alerts are of, in whole steps and with one more; all where they are of half of it.
-
-    A day on the axis of a year would be a line.
-    """
+    """Part of the time with checks and alerts, in whole steps and one more; all where that is half of it."""
     span = source.span
     moments = [moment for run in source.runs for moment in (run.span_start, run.span_end)]
     moments += [alert.opened_at for alert in source.alerts]

@@ -1,4 +1,4 @@
-"""The trace of a check: every measurement with its formula and the counts that were put in, as CSV for a spreadsheet."""
+"""Trace of a check as CSV: every measurement with its formula and counts."""
 
 import csv
 import io
@@ -16,7 +16,7 @@ COLUMNS = (
 
 
 def trace_csv(check: CheckRun, measurements: Sequence[Measurement]) -> bytes:
-    """Returns one row a measurement, in the order in which they were measured; numbers are unrounded."""
+    """One row a measurement, in order; numbers are unrounded."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(COLUMNS)

@@ -1,4 +1,4 @@
-"""How often the headlines of a period's checks got each verdict, in numbers and in words."""
+"""How often the headlines of a period's checks got each verdict."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,9 +22,9 @@ _JUDGED = frozenset({*_OUTSIDE, Verdict.FAIR})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictCounts:
-    """Counts of the verdicts of a period's checks on one attribute's headline, on one data set.
+    """Verdicts on one attribute's headline on one data set.
 
-    `sides` counts the sides at a disadvantage by verdict, of verdicts outside the limits.
+    `sides` counts the sides at a disadvantage by verdict outside the limits.
     """
 
     attribute: str
@@ -34,7 +34,7 @@ class VerdictCounts:
 
 
 def count_verdicts(histories: Iterable[History]) -> list[VerdictCounts]:
-    """Returns the counts of each history that has a point of its own."""
+    """Counts each history that has a point of its own."""
     counted = []
     for history in histories:
         fresh = history.fresh
@@ -54,7 +54,7 @@ def count_verdicts(histories: Iterable[History]) -> list[VerdictCounts]:
 
 
 def find_furthest(history: History) -> SeriesPoint | None:
-    """Returns the point furthest beyond its limits, or nearest to them; of equals the first. None without a value."""
+    """Point furthest beyond its limits, or nearest to them; of equals the first. None without a value."""
     ranked = [
         (rank(point.value, CATALOGUE[IMPACT], (point.lower_limit, point.upper_limit)), point.at, point)
         for point in history.fresh
@@ -66,7 +66,7 @@ def find_furthest(history: History) -> SeriesPoint | None:
 
 
 def describe_verdicts(counted: Sequence[VerdictCounts]) -> str:
-    """Returns in words how often which verdict was given, and how often each side was at a disadvantage."""
+    """Says how often each verdict was given, and each side at a disadvantage."""
     names = {Disadvantaged.MONITORED: "the monitored group", Disadvantaged.REFERENCE: "the reference"}
     sentences = []
     for verdict in _OUTSIDE:

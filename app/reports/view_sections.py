@@ -1,4 +1,4 @@
-"""The four views of a check in a report: for each attribute a chart and the same figures as a table."""
+"""Views of a check in a report."""
 
 from collections.abc import Iterator
 
@@ -50,7 +50,7 @@ _BY_CONSTRUCTION = (
 
 
 def view_sections(view: CheckView) -> Iterator[Section]:
-    """Returns a section of the view, and one below it for each attribute."""
+    """Yields a section of the view, and one below it for each attribute."""
     blocks: list[Block] = [Paragraph(_MEANINGS[view.kind])]
     if view.reason is not None:
         yield Section(_TITLES[view.kind], (*blocks, Paragraph(f"The check does not have this view: {view.reason}")))
@@ -74,7 +74,6 @@ def view_sections(view: CheckView) -> Iterator[Section]:
 
 
 def _attribute_blocks(kind: ViewKind, one: AttributeView, balanced: AttributeView | None) -> Iterator[Block]:
-    """Returns the figures of one attribute, with the chart before its table."""
     if not one.groups:
         yield Paragraph(f"There are no figures: {one.reason or 'no group has records'}.")
         return
@@ -104,7 +103,6 @@ def _attribute_blocks(kind: ViewKind, one: AttributeView, balanced: AttributeVie
 
 
 def _shares_table(caption: str, one: AttributeView) -> ReportTable:
-    """Returns the groups, and each role as a whole."""
     groups = (*one.groups, *one.pooled)
     rows: list[tuple[str, ...]] = []
     if any(group.after is not None for group in groups):
@@ -153,7 +151,6 @@ def _name_group(group: GroupShare) -> str:
 
 
 def _mitigation_blocks(kind: ViewKind, one: AttributeView, balanced: AttributeView | None) -> Iterator[Block]:
-    """Returns the same with copies, which is always shown next to it, and the change of the accuracy."""
     if one.mitigated is not None:
         changed = one.mitigated
         note = f" {changed.note}" if changed.note else ""

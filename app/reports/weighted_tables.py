@@ -1,4 +1,4 @@
-"""Tables of probabilistic categories for people, of a report on a deployment or on a file."""
+"""Tables of probabilistic categories for people."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from .numbers import ABSENT, interval, number, share
 
 
 def weighted_tables(sheet: Mapping[str, Any]) -> Iterator[Block]:
-    """Yields the caution and one table for each attribute, from the sheet's JSON."""
+    """Yields the caution and one table an attribute, from the sheet's JSON."""
     yield Paragraph(sheet["caution"], is_caution=True)
     for table in sheet["tables"]:
         rows = tuple(

@@ -1,4 +1,4 @@
-"""A document as plain data, which both templates read: texts stay texts, charts become SVG."""
+"""A document as plain data for both templates."""
 
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -11,11 +11,11 @@ from .document import Block, Bullets, Document, Paragraph, ReportChart, ReportTa
 from .numbers import moment
 
 _PICTURES = frozenset({"svg", "picture", "axis"})
-"""Members that are SVG, which have no text of ours or have it drawn already."""
+"""Members that are SVG."""
 
 
 def written(document: Document, look: ThemeLook) -> dict[str, Any]:
-    """Returns the document with its charts drawn in that look. `alt` is the chart in a sentence.
+    """Draws the charts in that look; `alt` is the chart in a sentence.
 
     Characters that neither PDF nor XML can carry are replaced, and names written from right to left isolated.
     """

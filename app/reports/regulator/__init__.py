@@ -1,1 +1,1 @@
-"""The report that a regulator keeps: sheets on the people of a period, from the live log."""
+"""Reports for a regulator on the people of a period, from the live log."""

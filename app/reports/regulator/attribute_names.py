@@ -1,4 +1,4 @@
-"""Attributes that rules name, recognised by whole words of the names of columns."""
+"""Attributes that rules name, recognised by words of column names."""
 
 import re
 from collections.abc import Sequence
@@ -9,14 +9,14 @@ RACE: Final = ("race", "races", "ethnic", "ethnicity")
 
 
 def split_name(name: str) -> frozenset[str]:
-    """Returns the words of a column's name in lower case: of `applicant_gender`, `applicantGender` and `Applicant gender` the same."""
+    """Words in lower case: of `applicant_gender`, `applicantGender` and `Applicant gender` the same."""
     # Whole words: `language` is no `age`, and `embrace` no `race`.
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
     return frozenset(word.casefold() for word in re.findall(r"[^\W\d_]+", apart))
 
 
 def find_sex_and_race(features: Sequence[str]) -> tuple[str, str] | None:
-    """Returns the attribute named like sex and the one named like race, if there is just one of each."""
+    """Attributes named like sex and like race, if there is just one of each."""
     found = [[one for one in features if not split_name(one).isdisjoint(words)] for words in (SEX, RACE)]
     if any(len(names) != 1 for names in found) or found[0] == found[1]:
         return None
@@ -24,9 +24,9 @@ def find_sex_and_race(features: Sequence[str]) -> tuple[str, str] | None:
 
 
 def order_for_audit(features: Sequence[str], *, is_chosen: bool) -> tuple[str, ...]:
-    """Returns the attributes of a sheet of Local Law 144, which asks for sex and race: these first, and others only if they are chosen.
+    """Sex and race, for which Local Law 144 asks, first; others only if chosen.
 
-    Where it is not clear which attributes these are, all are left as they are.
+    Where it is not clear which these are, all stay as they are.
     """
     asked = find_sex_and_race(features)
     if asked is None:

@@ -1,4 +1,4 @@
-"""Carries a report's data in its HTML, its PDF and its CSV, each with the SHA-256 of the file, so that every form can be verified."""
+"""Carries a report's data in its HTML, PDF and CSV, each with the SHA-256 of the file."""
 
 import base64
 import csv
@@ -18,27 +18,27 @@ _PDF_STREAM: Final = re.compile(rb"stream\r?\n")
 _CSV_HASH: Final = re.compile(rb"file,,,sha256,([0-9a-f]{64})\r\n\Z")
 _CSV_MEMBERS: Final = ("kind", "format", "deployment.id", "period.start", "period.end", "seal", "chain_head")
 _HEAD_BYTES: Final = 64
-"""Bytes of a stream of a PDF that show whether it is the attached report."""
+"""Bytes of a PDF's stream that show whether it is the attached report."""
 
 NO_HASH = "has no hash of its own: it was made by an earlier version of Evenhand, or its end was cut off; verify the JSON of the report"
 
 
 def seal_html(html: bytes, content: bytes) -> bytes:
-    """Returns the page with the report's JSON, packed, in a comment, and after it the hash of all before."""
+    """Appends the JSON, packed, in a comment, then the hash of all before."""
     packed = base64.b64encode(zlib.compress(content, 9))
     whole = html.rstrip(b"\n") + b"\n<!-- evenhand-report " + packed + b" -->\n"
     return whole + b"<!-- evenhand-sha256 " + _digest(whole) + b" -->\n"
 
 
 def seal_pdf(pdf: bytes) -> bytes:
-    """Returns the PDF, to which the JSON is attached, with its hash in a comment after its end."""
-    # Readers look for the end of a PDF in its last 1,024 bytes, so that only a short comment may follow it.
+    """Appends a comment with the hash to the PDF, to which the JSON is attached."""
+    # Readers look for the end of a PDF in its last 1,024 bytes.
     whole = pdf if pdf.endswith(b"\n") else pdf + b"\n"
     return whole + b"%evenhand-sha256 " + _digest(whole) + b"\n"
 
 
 def seal_csv(rows: Iterable[Sequence[str]], report: Mapping[str, Any]) -> bytes:
-    """Returns the rows as CSV, then what verifies them: the members of the report, its chain, and the hash of all before."""
+    """Appends the report's members, its chain, and the hash of all before."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerows(rows)
@@ -53,7 +53,7 @@ def seal_csv(rows: Iterable[Sequence[str]], report: Mapping[str, Any]) -> bytes:
 
 
 def is_whole(content: bytes) -> bool:
-    """Returns whether a file of HTML, PDF or CSV has the hash that it ends with.
+    """Compares the file with the hash that it ends with.
 
     Raises:
         InvalidInput: it ends with none.
@@ -65,7 +65,7 @@ def is_whole(content: bytes) -> bool:
 
 
 def read_html(content: bytes) -> bytes:
-    """Returns the JSON that the page carries.
+    """Reads the page's JSON.
 
     Raises:
         InvalidInput: it carries none.
@@ -78,7 +78,7 @@ def read_html(content: bytes) -> bytes:
 
 
 def read_pdf(content: bytes, *, opening: bytes) -> bytes:
-    """Returns the JSON attached to the PDF, which begins with `opening`.
+    """Reads the attached JSON, which begins with `opening`.
 
     Raises:
         InvalidInput: there is none.
@@ -89,13 +89,12 @@ def read_pdf(content: bytes, *, opening: bytes) -> bytes:
             if unpacker.decompress(content[place.end() :], _HEAD_BYTES).startswith(opening):
                 return zlib.decompressobj().decompress(content[place.end() :])
         except zlib.error:
-            # A stream that is packed in another way, or not at all.
             continue
     return _refuse("PDF")
 
 
 def read_csv(content: bytes) -> dict[str, Any]:
-    """Returns the members of a report that verify it: those that the CSV names, and its chain without the links.
+    """Reads the members that verify a report, and its chain without the links.
 
     Raises:
         InvalidInput: it has none.

@@ -1,8 +1,7 @@
-"""Hash chain over the checks of a period and the configurations they ran under, and its verification.
+"""Hash chain over the configuration and the checks of a period.
 
-Each link is the SHA-256 of the link before it and of one part: the configuration first, then each check in the order in which it was
-queued, with its window and all measurements. A change of a measurement, a check that was deleted, and a change of the configuration
-each break the chain at a link that names the part.
+Each link is the SHA-256 of the link before it and of one part: the configuration, then each check as queued, with window and
+measurements. A changed or deleted part breaks the chain at a link that names it.
 """
 
 import hashlib
@@ -18,7 +17,7 @@ from ...domain.deployments import Deployment
 from ...store.checks.digests import digest_checks, digest_configuration
 
 CONFIGURATION = "configuration "
-"""Beginning of the names of parts that are configurations."""
+"""Prefix of parts that are configurations."""
 
 START = "0" * 64
 """Link before the first."""
@@ -26,7 +25,7 @@ START = "0" * 64
 
 @dataclass(frozen=True, slots=True)
 class ChainLink:
-    """One part: what it is, its own digest, and the link that it makes with the link before."""
+    """Name and digest of a part, and the link that it makes with the one before."""
 
     part: str
     digest: str
@@ -35,31 +34,31 @@ class ChainLink:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One part that is not as the report has it."""
+    """Part that is not as the report has it."""
 
     part: str
     message: str
 
 
 def make_chain(session: Session, deployment: Deployment, span: Span) -> tuple[ChainLink, ...]:
-    """Returns the chain of the checks whose span ends in the period, and of the configuration as it is."""
+    """Chain of the checks whose span ends in the period, and of the present configuration."""
     return tuple(join_parts(list_parts(session, deployment, span)))
 
 
 def head_of(chain: Sequence[ChainLink]) -> str:
-    """Returns the last link, which depends on every other."""
+    """Last link, which depends on every other."""
     return chain[-1].link if chain else START
 
 
 def digest_json(value: object) -> str:
-    """Returns the SHA-256 of a value as canonical JSON."""
-    # Sorted and without blanks: equal values must have one digest, in whatever order the database returns members.
+    """SHA-256 of a value as canonical JSON."""
+    # Sorted, without blanks: equal values must have one digest.
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def check_links(chain: Sequence[ChainLink]) -> Iterator[Difference]:
-    """Yields the first link that does not follow from the one before it: the file was changed after it was made."""
+    """Yields the first link that does not follow from the one before it."""
     before = START
     for one in chain:
         if one.link != _link(before, one.part, one.digest):
@@ -69,7 +68,7 @@ def check_links(chain: Sequence[ChainLink]) -> Iterator[Difference]:
 
 
 def compare_chains(reported: Sequence[ChainLink], present: Sequence[ChainLink]) -> Iterator[Difference]:
-    """Yields the parts of the database that differ from those of the report."""
+    """Yields the parts of the database that differ from the report's."""
     now: Mapping[str, str] = {one.part: one.digest for one in present}
     then: Mapping[str, str] = {one.part: one.digest for one in reported}
     for part, digest in then.items():
@@ -78,22 +77,22 @@ def compare_chains(reported: Sequence[ChainLink], present: Sequence[ChainLink]) 
         elif now[part] != digest:
             yield Difference(part, "was changed since the report was made")
     for part in now:
-        # A report of an earlier version has fewer parts of the configuration, of which it can say nothing.
+        # A report of an earlier version has fewer parts of the configuration.
         if part not in then and not part.startswith(CONFIGURATION):
             yield Difference(part, "was added since the report was made")
 
 
 def read_links(found: object) -> tuple[ChainLink, ...]:
-    """Returns the links of a report's JSON; none where it has no chain of this form."""
+    """Links of a report's JSON; none where it has no chain of this form."""
     if not isinstance(found, list):
         return ()
     links = [one for one in found if isinstance(one, dict) and all(isinstance(one.get(name), str) for name in ("part", "digest", "link"))]
-    # A chain with one link of another form is refused as a whole: without it the others would look complete.
+    # One link of another form refuses the chain: without it the others would look complete.
     return tuple(ChainLink(one["part"], one["digest"], one["link"]) for one in links) if len(links) == len(found) else ()
 
 
 def list_parts(session: Session, deployment: Deployment, span: Span) -> Iterator[tuple[str, str]]:
-    """Yields the name and the digest of each part, in the order of the chain."""
+    """Yields name and digest of each part, in the chain's order."""
     configured: Mapping[str, Any] = digest_configuration(session, deployment.no)
     for name, digest in configured.items():
         yield f"{CONFIGURATION}{name}", digest
@@ -102,7 +101,7 @@ def list_parts(session: Session, deployment: Deployment, span: Span) -> Iterator
 
 
 def join_parts(parts: Iterable[tuple[str, str]]) -> Iterator[ChainLink]:
-    """Yields the parts, each with its link."""
+    """Yields the parts with their links."""
     before = START
     for part, digest in parts:
         before = _link(before, part, digest)

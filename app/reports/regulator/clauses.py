@@ -1,4 +1,4 @@
-"""Rules that a report's sheets speak to, as read in November 2026 from secondary sources. Not legal advice."""
+"""Rules that sheets speak to, as read in November 2026 from secondary sources. Not legal advice."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ NOT_LEGAL_ADVICE = (
 
 @dataclass(frozen=True, slots=True)
 class RuleClause:
-    """One rule: its place, its state with a date, and the chapters that hold figures for it, of which a report may have some."""
+    """One rule: its place, its state with a date, and the chapters with figures for it."""
 
     rule: str
     place: str

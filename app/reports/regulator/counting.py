@@ -13,11 +13,11 @@ from ...records.cells import MISSING
 from ...records.grouping import cross
 
 MOST_PAIRED = 3
-"""Max attributes of which every pair has a table where the monitor names no combinations, and that are combined for an audit."""
+"""Max attributes that are paired without combinations in the monitor, and that an audit combines."""
 
 
 def comparisons_in(monitor: Monitor, features: Sequence[str]) -> list[Comparison]:
-    """Returns each attribute, and the combinations: those that the monitor watches, or else each pair of up to three attributes."""
+    """Each attribute and the monitor's combinations, or else each pair of up to `MOST_PAIRED` attributes."""
     together = [one for one in monitor.intersections if set(one) <= set(features)]
     if not together and len(features) <= MOST_PAIRED:
         together = [(one, other) for place, one in enumerate(features) for other in features[place + 1 :]]
@@ -25,10 +25,7 @@ def comparisons_in(monitor: Monitor, features: Sequence[str]) -> list[Comparison
 
 
 def audit_comparisons(features: Sequence[str]) -> list[Comparison]:
-    """Returns each attribute, and of several all of them together, as Local Law 144 asks for sex, race and sex × race.
-
-    More than `MOST_PAIRED` have no combination, whose categories would be too small.
-    """
+    """Each attribute, and of 2 to `MOST_PAIRED` all together, as Local Law 144 asks."""
     together = [Comparison(tuple(features))] if 1 < len(features) <= MOST_PAIRED else []
     return [Comparison((one,)) for one in features] + together
 
@@ -36,7 +33,7 @@ def audit_comparisons(features: Sequence[str]) -> list[Comparison]:
 def tabulate(
     people: CountedPeople, comparison: Comparison, assessed: npt.NDArray[np.bool_], selected: npt.NDArray[np.bool_]
 ) -> CategoryTable:
-    """Returns the categories of a comparison that have people; `assessed` and `selected` are per row of `people`."""
+    """`assessed` and `selected` are per row of `people`."""
     members = [next(one for one in people.attributes if one.feature == feature) for feature in comparison.features]
     sizes = [len(one.labels) for one in members]
     codes = np.asarray(cross([one.codes for one in members], sizes), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Cover of a regulator's report: the facts on the period that the cover of a report on checks does not have."""
+"""Facts on the period for the cover."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -13,16 +13,16 @@ NOT_OVER = "The period was not over when this report was made: records and check
 SOURCE = "the log of the model's decisions in Evenhand: every record of the period, and the checks that ran on them"
 
 _MOST_REVISIONS = 4
-"""Max model revisions that the cover names; a table has all."""
+"""Max model revisions that the cover names."""
 
 
 def count_checks(data: Mapping[str, Any]) -> int:
-    """Returns the number of checks in the hash chain of a report."""
+    """Checks in the hash chain."""
     return sum(1 for one in data["chain"] if one["part"].startswith("check "))
 
 
 def extend_cover(first: FirstPage, data: Mapping[str, Any], made: Made) -> FirstPage:
-    """Returns the first page with what a regulator looks for: purpose, owner, the whole population, who is not in it, and the chain."""
+    """Adds purpose, owner, the population, who is not in it, and the chain."""
     facts = [replace(one, name="Records of the check") if one.name == "Population" else one for one in first.facts]
     is_over = datetime.fromisoformat(data["period"]["end"]) <= made.at
     own = [one for one in (data["sheets"].get("ll144", {}).get("caution"), None if is_over else NOT_OVER) if one]
@@ -51,7 +51,7 @@ def list_cover_facts(data: Mapping[str, Any]) -> Iterator[Fact]:
 
 
 def list_left_out(population: Mapping[str, Any]) -> Iterator[str]:
-    """Yields who is in no figure, or not in those of an attribute, and why, as far as there is anybody."""
+    """Yields who is in no figure, or not in those of an attribute, and why."""
     for name, words in _LEFT_OUT.items():
         if population["not_in_report"][name]:
             yield f"{count(population['not_in_report'][name])} {words}"

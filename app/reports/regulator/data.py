@@ -1,4 +1,4 @@
-"""Data of a regulator's report, read once. HTML, PDF, CSV and JSON are made from them; nothing here is rounded."""
+"""Data of a regulator's report, unrounded, for all formats."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,10 +32,10 @@ from .wanted import PeriodSheet, SheetsWanted, ToolKind
 
 KIND = "evenhand-regulator-report"
 FORMAT = 6
-"""Number of this form of the data; it grows with every change of a member."""
+"""Grows with every change of a member."""
 
 READABLE_FORMATS = (1, 2, 3, 4, 5, FORMAT)
-"""Formats whose seal and chain this version computes again."""
+"""Formats whose seal and chain this version can verify."""
 
 
 LIMITS = (
@@ -47,11 +47,10 @@ LIMITS = (
 
 
 def read_report(session: Session, reader: ArrowReader, deployment: Deployment, span: Span, wanted: SheetsWanted) -> dict[str, Any]:
-    """Returns the data of the report, without the time of making.
+    """Returns the data without the time of making.
 
     Raises:
-        Conflict: the deployment has no monitor, which says who is selected and which groups are compared, or its records
-            lie in your own tables.
+        Conflict: the deployment has no monitor, or its records lie in your own tables.
         InvalidInput: an attribute or a control cannot be used, or the period is too long.
     """
     monitor = require_monitor(session, deployment)
@@ -97,11 +96,10 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
 
 
 def require_monitor(session: Session, deployment: Deployment) -> Monitor:
-    """Returns the monitor of a deployment that a report can be made of.
+    """Returns the monitor that a report needs.
 
     Raises:
-        Conflict: it has none, or its records
-            lie in your own tables.
+        Conflict: there is none, or the records lie in your own tables.
     """
     if deployment.payload is not None:
         raise Conflict(
@@ -115,7 +113,7 @@ def require_monitor(session: Session, deployment: Deployment) -> Monitor:
 
 
 def choose_controls(deployment: Deployment, monitor: Monitor, wanted: SheetsWanted) -> tuple[str, ...]:
-    """Returns the columns that decisions may depend on: those that were chosen, or else the monitor's strata.
+    """Columns that were chosen, or else the monitor's strata.
 
     Raises:
         InvalidInput: one is not a column, or is an attribute of the report.
@@ -131,7 +129,7 @@ def choose_controls(deployment: Deployment, monitor: Monitor, wanted: SheetsWant
 
 
 def require_categories(deployment: Deployment, features: Sequence[str], mappings: Sequence[CategoryMapping]) -> None:
-    """Refuses mappings that do not fit the deployment.
+    """Refuses mappings that do not fit.
 
     Raises:
         InvalidInput: one is of no attribute of the report, or a column of weights is missing or no number.
@@ -148,7 +146,7 @@ def require_categories(deployment: Deployment, features: Sequence[str], mappings
 
 
 def require_columns(deployment: Deployment, controls: Iterable[str]) -> None:
-    """Refuses controls that are not columns.
+    """Refuses unknown columns.
 
     Raises:
         InvalidInput: one is not a column of the deployment.
@@ -159,12 +157,12 @@ def require_columns(deployment: Deployment, controls: Iterable[str]) -> None:
 
 
 def seal_report(data: dict[str, Any], made: Made) -> dict[str, Any]:
-    """Returns the report's JSON: the data, a seal over all of them, and who made it when, which is not under the seal."""
+    """Adds a seal over all data, and who made it when, which is not under the seal."""
     return data | {"seal": digest_json(data), "made": {"at": made.at.isoformat(), "by": made.by}}
 
 
 def seal_of(report: Mapping[str, Any]) -> str:
-    """Returns the seal that a report's JSON has to have."""
+    """Seal that a report's JSON has to have."""
     return digest_json({name: value for name, value in report.items() if name not in {"seal", "made"}})
 
 
@@ -186,7 +184,7 @@ def _add_up_revisions(logged: Sequence[RevisionCount]) -> list[dict[str, Any]]:
 def describe_population(
     session: Session, deployment: Deployment, span: Span, people: CountedPeople, logged: Sequence[RevisionCount]
 ) -> dict[str, Any]:
-    """Returns who is in the report, and who is not and why."""
+    """Counts who is in the report, and who is not and why."""
     other_schema = sum(one.records for one in logged if one.schema_version != deployment.schema.version)
     assessed = people.is_assessed
     not_stored = count_not_stored(session, deployment.no, span)
@@ -212,7 +210,7 @@ def describe_population(
 
 
 def describe_sampling(logged: Sequence[RevisionCount]) -> dict[str, Any] | None:
-    """Returns which shares of the traffic the records are of; None if all of it was logged."""
+    """Shares of the traffic that the records are of; None if all was logged."""
     low, high = min((one.lowest_rate for one in logged), default=1.0), max((one.highest_rate for one in logged), default=1.0)
     if low == 1:
         return None

@@ -1,4 +1,4 @@
-"""Terms of a regulator's report, each with the sheets that use it."""
+"""Terms of a regulator's report."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ReportTerm:
-    """Term, its meaning, and the sheets that use it; of none, every report does."""
+    """Term that these sheets use; without sheets every report does."""
 
     name: str
     meaning: str
@@ -70,7 +70,7 @@ TERMS = (
 
 
 def list_terms(sheets: Collection[str]) -> Iterator[str]:
-    """Yields the terms that a report with these sheets uses, each with its meaning."""
+    """Yields the terms of these sheets with their meanings."""
     for one in TERMS:
         if not one.sheets or any(name in sheets for name in one.sheets):
             yield f"{one.name}: {one.meaning}"

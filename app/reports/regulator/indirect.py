@@ -1,7 +1,6 @@
-"""Indirect bias in a period: how strongly each logged column goes together with each attribute, and with the outcome.
+"""Indirect bias: how strongly each logged column goes with each attribute, and with the outcome.
 
-A postcode can carry a difference into decisions although the model never sees the attribute. Strengths are those of
-`app/records/association.py`, corrected for chance, on records spread evenly over the period.
+A postcode can carry a difference although the model never sees the attribute. Strengths are corrected for chance.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,10 +31,10 @@ from .people import categorise, map_categories
 Json: TypeAlias = dict[str, Any]
 
 MOST_CELLS: Final = 2_000_000
-"""Max values that are read: records times columns."""
+"""Max values read: records times columns."""
 
 MOST_VALUES: Final = 1_000
-"""Max different values of a column that is compared. One with more, such as one of ids, has few records of each."""
+"""Max different values of a compared column; one of ids has more."""
 
 NO_RECORDS = "no record of the period has the present schema"
 ALL_ATTRIBUTES = "the deployment has no column but the attributes of the report"
@@ -44,7 +43,7 @@ TOO_MANY_VALUES = "it has {found:,} different values where at most {most:,} are 
 
 @dataclass(frozen=True, slots=True)
 class ComparedColumn:
-    """Values of one column: places of its categories, or numbers; None where `reason` says why it is not compared."""
+    """Places of a column's categories, or numbers; None where `reason` says why it is not compared."""
 
     column: Column
     values: Codes | FloatArray | None
@@ -62,9 +61,9 @@ def indirect_sheet(
     records: int,
     categories: Sequence[CategoryMapping] = (),
 ) -> Json:
-    """Returns, by attribute, the strength of each other column's association with it and with a favourable outcome, strongest first.
+    """Strengths by attribute, strongest first.
 
-    `records` is the number of the period's records; of more than `MOST_CELLS` values an even part of the records is read.
+    `records` is the period's number; of more than `MOST_CELLS` values an even part of the records is read.
     """
     schema = deployment.schema
     others = [one for one in (*schema.features, *schema.meta) if one.name not in attributes]
@@ -77,7 +76,7 @@ def indirect_sheet(
     sent = {one.name for one in schema.features}
     compared = [read_column(one, values[one.name], is_sent=one.name in sent) for one in others]
     outcomes = outcome_codes(table["outcome"], monitor.outcomes)
-    # With outcomes of neither list missing, the two others are the places 0 and 1.
+    # With outcomes of neither list missing, the others are the places 0 and 1.
     selected = np.where(outcomes == int(Outcome.UNCLASSIFIED), MISSING, outcomes == int(Outcome.FAVOURABLE)).astype(np.int64)
     with_outcome = {one.column.name: measure(one, selected) for one in compared}
     tables = []
@@ -85,14 +84,13 @@ def indirect_sheet(
         column = next(one for one in (*schema.features, *schema.meta) if one.name == watched.feature)
         attribute = map_categories(categorise(watched, column, values[watched.feature], GroupWords.of(monitor)), categories)
         rows = list(list_strengths(compared, attribute.codes, with_outcome))
-        # Those without a strength are last.
         rows.sort(key=lambda row: (1.0 if row["strength"] is None else -row["strength"], row["column"]))
         tables.append({"attribute": watched.feature, "rows": rows})
     return {"records": table.num_rows, "one_in": one_in, "limit": RECOMMENDED_ABOVE, "tables": tables, "reason": None}
 
 
 def read_column(column: Column, values: pa.ChunkedArray, *, is_sent: bool) -> ComparedColumn:
-    """Returns a column's values as they are compared."""
+    """Reads a column's values for comparison."""
     cells = stored_cells(values, column)
     numbers = cells.floats() if column.kind is FieldKind.NUMERIC else None
     if numbers is not None:
@@ -104,12 +102,12 @@ def read_column(column: Column, values: pa.ChunkedArray, *, is_sent: bool) -> Co
 
 
 def measure(one: ComparedColumn, codes: Codes) -> Strength | Undefined:
-    """Returns the strength of a column's association with categories, or why there is none."""
+    """Strength of a column's association with categories, or why there is none."""
     return Undefined(one.reason or "", 0) if one.values is None else associate(codes, one.values).strength()
 
 
 def list_strengths(compared: Sequence[ComparedColumn], codes: Codes, with_outcome: Mapping[str, Strength | Undefined]) -> Iterator[Json]:
-    """Yields the association of each column with the categories of `codes`; `reveals` if it is above 0.1 and above chance."""
+    """Yields each column's association with `codes`; `reveals` if it is above 0.1 and above chance."""
     for one in compared:
         row: Json = {"column": one.column.name, "sent_to_model": one.is_sent}
         found, outcome = measure(one, codes), with_outcome[one.column.name]

@@ -1,4 +1,4 @@
-"""Makes the reports that are kept: takes the next one from the queue, writes all its forms, and announces it."""
+"""Makes the queued reports in all forms and announces them."""
 
 from datetime import timedelta
 from typing import Final
@@ -22,7 +22,7 @@ from .making import ReadContent, ReportForm, read_content
 from .wanted import SheetsWanted
 
 LEASE = timedelta(minutes=10)
-"""Time after which another worker takes over a report that was begun: many times what the largest takes."""
+"""Time after which another worker takes over a report."""
 
 MAX_ATTEMPTS: Final = 3
 ABANDONED = (
@@ -32,11 +32,11 @@ ABANDONED = (
 
 
 def make_next_report(database: Database, sealer: Sealer, *, token: str) -> bool:
-    """Makes the next queued report and keeps it; returns False if there is none. `token` is new for each call.
+    """Makes the next queued report; returns False if there is none. `token` is new for each call.
 
     Raises:
         LeaseLost: another worker took the report over; nothing was stored.
-        Unavailable: the database went away; the report is taken over when its lease has run out.
+        Unavailable: the database went away; the report is taken over when its lease runs out.
     """
     with database.transaction() as session:
         report = claim_report(session, token=token, lease=LEASE)
@@ -68,7 +68,7 @@ def make_next_report(database: Database, sealer: Sealer, *, token: str) -> bool:
 
 
 def announce_report(session: Session, deployment: Deployment, report: KeptReport) -> None:
-    """Queues a message on each channel of the report's schedule, in the transaction that ends the report."""
+    """Queues a message on each channel of the schedule, in the transaction that ends the report."""
     schedule = None if report.schedule_id is None else find_schedule(session, deployment.no, report.schedule_id)
     if schedule is None or schedule.no != report.schedule_no:
         return
@@ -78,7 +78,7 @@ def announce_report(session: Session, deployment: Deployment, report: KeptReport
 
 
 def _find_deployment(session: Session, sealer: Sealer, report: KeptReport) -> Deployment | None:
-    """Returns the report's deployment; None if it is being deleted, and the report with it."""
+    """None if the deployment is being deleted, and the report with it."""
     try:
         return Deployments(session, sealer).by_no(report.deployment_no)
     except NotFound:

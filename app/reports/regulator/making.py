@@ -1,4 +1,4 @@
-"""Makes a regulator's report as a file. All four formats are of one set of data."""
+"""Makes a regulator's report as a file."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ class ReportForm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReadContent:
-    """Data of a report with their seal, and its cover of two pages; without one where neither HTML nor PDF is wanted."""
+    """Sealed data, and the cover, which only HTML and PDF need."""
 
     report: Mapping[str, Any]
     cover: Document | None
@@ -72,7 +72,7 @@ def make_regulator_report(
 def read_content(
     database: Database, deployment: Deployment, span: Span, wanted: SheetsWanted, made: Made, *, has_cover: bool
 ) -> ReadContent:
-    """Returns all that the files are written from, read in one transaction.
+    """Reads everything in one transaction.
 
     Raises:
         Conflict, InvalidInput, Unavailable: as `make_regulator_report`.
@@ -86,7 +86,7 @@ def read_content(
 
 
 def describe_gaps(session: Session, wanted: SheetsWanted, deployment: Deployment, controls: tuple[str, ...]) -> dict[str, Any]:
-    """Returns what the deployment lacks for the preset, and what its rule asks for that no log holds; both empty without a preset."""
+    """What the deployment lacks for the preset, and what no log holds; both empty without a preset."""
     if wanted.preset is None:
         return {"missing": [], "elsewhere": []}
     preset = ReportPreset(wanted.preset)
@@ -96,14 +96,14 @@ def describe_gaps(session: Session, wanted: SheetsWanted, deployment: Deployment
 
 
 def write_json(report: Mapping[str, Any]) -> bytes:
-    """Returns the report as JSON, whose seal `evenhand report verify` computes again."""
+    """JSON whose seal `evenhand report verify` computes again."""
     return (json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def write_csv(report: Mapping[str, Any]) -> bytes:
-    """Returns every figure of the sheets as one row: sheet, table, category, name of the figure, value. Absent ones are empty.
+    """One row a figure: sheet, table, category, name, value. Absent ones are empty.
 
-    The last rows have what verifies the file; their sheets are `report`, `chain` and `file`.
+    The last rows verify the file; their sheets are `report`, `chain` and `file`.
     """
     rows: list[Sequence[str]] = [("sheet", "attribute", "category", "figure", "value")]
     for sheet, content in (("population", report["population"]), *report["sheets"].items()):
@@ -112,7 +112,7 @@ def write_csv(report: Mapping[str, Any]) -> bytes:
 
 
 def flatten_sheet(sheet: str, content: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, str]]:
-    """Yields the leaves of a sheet; rows of tables keep their attribute and category."""
+    """Yields the leaves of a sheet; rows keep their attribute and category."""
     for name, value in content.items():
         if name == "tables":
             for table in value:

@@ -1,4 +1,4 @@
-"""Sheets of a report on a period as data, each by its name. Nothing here is rounded."""
+"""Sheets of a report on a period as unrounded data."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -23,10 +23,7 @@ from .wanted import PeriodSheet, SheetsWanted, ToolKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheetParts:
-    """Data that sheets are made of. `no_counts` says why tables of people cannot be made; None where they can.
-
-    `indirect` is the sheet on indirect bias, which is read from records of its own; None where it is not wanted or cannot be made.
-    """
+    """`no_counts` says why tables of people cannot be made; `indirect` is None where it is not wanted or cannot be made."""
 
     people: CountedPeople
     source: ReportSource
@@ -38,7 +35,7 @@ class SheetParts:
 
 
 def make_sheet(name: PeriodSheet, parts: SheetParts) -> Mapping[str, Any]:
-    """Returns one sheet as data."""
+    """Makes one sheet."""
     return _sheet_of_people(name, parts) if name in OF_PEOPLE else _sheet_of_checks(name, parts.source)
 
 
@@ -82,7 +79,7 @@ def _audit_of_period(parts: SheetParts) -> dict[str, Any]:
 
 
 def is_longer_than_a_year(span: Span) -> bool:
-    """Returns whether the time ends after the day and hour, one year later, at which it begins."""
+    """Whether the time ends after the same day and hour of the next year."""
     start = span.start
     # From 29 February to the next 1 March.
     is_leap_day = (start.month, start.day) == (2, 29)
@@ -137,7 +134,7 @@ NOT_MEASURED = "the newest check of the period measured none of these figures"
 
 
 def evidence_sheet(source: ReportSource) -> dict[str, Any]:
-    """Returns the state of every comparison when the report is made."""
+    """Present state of every comparison."""
     known = rename_evidence(source.forest.words, source.evidence)
     if known is None:
         return {"rows": [], "reason": "the deployment has no evidence over time"}
@@ -155,7 +152,7 @@ def evidence_sheet(source: ReportSource) -> dict[str, Any]:
 
 
 def _measured_sheet(source: ReportSource, data: set[DataSet], metrics: frozenset[str]) -> dict[str, Any]:
-    """Returns figures of the newest succeeded check of the period."""
+    """Figures of the period's newest succeeded check."""
     if source.check is None:
         return {"check": None, "rows": [], "reason": NO_CHECK}
     words = source.forest.words
@@ -180,7 +177,7 @@ def _measured_sheet(source: ReportSource, data: set[DataSet], metrics: frozenset
 
 
 def _share_parts(one: Measurement) -> dict[str, float | None]:
-    """Returns the shares of the flips by their direction; empty for another metric."""
+    """Shares of the flips by direction; empty for another metric."""
     if one.metric not in FLIPS:
         return {}
     counts = one.details.counts
@@ -190,6 +187,6 @@ def _share_parts(one: Measurement) -> dict[str, float | None]:
 
 
 def alerts_sheet(source: ReportSource) -> dict[str, Any]:
-    """Returns the alerts of the period as they are when the report is made."""
+    """Alerts of the period in their present state."""
     notes = describe_alerts(source.alerts, source.waiting)
     return {"notes": list(notes), "alerts": [asdict(alert_row(alert)) for alert in source.alerts]}

@@ -1,6 +1,6 @@
-"""People of a period by category: each attribute's categories, the outcome of the model, controls and scores, from counts of the log.
+"""People of a period by category, from counts of the log.
 
-A category is a value of a categorical attribute, whether the monitor watches it or not, and a group of the monitor of a numeric one.
+A category is a value of a categorical attribute, watched or not, or a monitor's group of a numeric one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,12 +30,12 @@ from ...store.records.period_counts import count_combinations
 from ...store.records.window import VALUE_PREFIX, WindowQuery
 
 MOST_CATEGORIES = 100
-"""Max categories of one attribute. A column with more, such as one of ids, holds no categories that anybody would report."""
+"""Max categories of one attribute; a column of ids has more."""
 
 
 @dataclass(frozen=True, slots=True)
 class PeopleWanted:
-    """Attributes and controls to read, by name. Scores take as many rows as there are different ones."""
+    """Attributes and controls by name. Scores take as many rows as there are different ones."""
 
     attributes: tuple[str, ...]
     controls: tuple[str, ...]
@@ -44,7 +44,7 @@ class PeopleWanted:
 
 
 def read_people(reader: ArrowReader, deployment: Deployment, monitor: Monitor, span: Span, wanted: PeopleWanted) -> CountedPeople:
-    """Returns the people of the period as the monitor reads them.
+    """Counts the people of the period as the monitor reads them.
 
     Raises:
         InvalidInput: a control is not a column, an attribute has too many categories, or the period is too long.
@@ -88,7 +88,7 @@ def weigh_people(
     records: IntArray,
     outcomes: Codes,
 ) -> WeightedTable:
-    """Returns the table of the categories whose probabilities are in the columns of a mapping, over people with an outcome.
+    """Weighs people with an outcome by the probabilities in a mapping's columns.
 
     Raises:
         InvalidInput: the columns hold no probabilities.
@@ -109,9 +109,9 @@ def weigh_people(
 
 
 def map_categories(attribute: AttributeCategories, mappings: Sequence[CategoryMapping]) -> AttributeCategories:
-    """Returns the attribute with the categories of its mapping, if it has one. A value that the mapping does not name is unknown.
+    """Applies the attribute's mapping, if any. A value that it does not name is unknown.
 
-    A category of values with different roles in the monitor has none.
+    A category of values with different roles in the monitor has no role.
     """
     mapping = next((one for one in mappings if one.values and one.attribute == attribute.feature), None)
     if mapping is None:
@@ -128,7 +128,7 @@ def map_categories(attribute: AttributeCategories, mappings: Sequence[CategoryMa
 
 
 def categorise(attribute: MonitoredAttribute, column: Column, values: pa.ChunkedArray, words: GroupWords) -> AttributeCategories:
-    """Returns the categories of an attribute.
+    """Codes an attribute's categories.
 
     Raises:
         InvalidInput: there are too many.
@@ -155,7 +155,7 @@ def categorise(attribute: MonitoredAttribute, column: Column, values: pa.Chunked
 
 
 def divide_control(column: Column, values: pa.ChunkedArray, records: IntArray) -> Control:
-    """Returns the values of a control; those of a number with many are its fifths."""
+    """Values of a control; a number with many is cut into fifths."""
     cells = stored_cells(values, column)
     numbers = cells.floats() if column.kind is FieldKind.NUMERIC else None
     if numbers is not None and has_many_numbers(numbers):
@@ -168,7 +168,7 @@ def divide_control(column: Column, values: pa.ChunkedArray, records: IntArray) -
 
 
 def choose_attributes(monitor: Monitor, names: Sequence[str]) -> tuple[str, ...]:
-    """Returns the attributes to report on, in the monitor's order; all of them without names. No rule asks for groups by a rule.
+    """Attributes in the monitor's order; all without names. No rule asks for groups by a rule.
 
     Raises:
         InvalidInput: one is not watched.

@@ -1,4 +1,4 @@
-"""Presets of a regulator's report: the sheets that a rule asks for, and what a deployment still lacks for it."""
+"""Presets of a regulator's report, and what a deployment lacks for them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ ALWAYS = (PeriodSheet.EVIDENCE, PeriodSheet.ALERTS)
 
 
 class ReportPreset(StrEnum):
-    """Rules that a report on a deployment can be made for."""
+    """Rules that a report can be made for."""
 
     LL144 = "ll144"
     UGESP = "ugesp"
@@ -31,10 +31,9 @@ class ReportPreset(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheetPreset:
-    """Sheets of a rule, and its needs. `attributes` are looked for by these words of the names of the monitor's attributes.
+    """Sheets of a rule, and its needs. `attributes` are words of attribute names.
 
-    `needs_owner` asks for the purpose, too. `least_months` is the time for which the rule wants records to be kept at least. `schemes`
-    are those whose categories the rule names, by attribute.
+    `needs_owner` asks for the purpose, too. Records must be kept `least_months`. `schemes` are those whose categories the rule names.
     """
 
     title: str
@@ -50,7 +49,7 @@ class SheetPreset:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """One thing that a report lacks for its preset: what, what to do, and whether a sheet stays empty without it."""
+    """One lack, its remedy, and whether a sheet stays empty."""
 
     what: str
     next_step: str
@@ -111,7 +110,7 @@ PRESETS: Mapping[ReportPreset, SheetPreset] = MappingProxyType(
 
 
 def choose_sheets(names: Sequence[str], preset: str | None) -> tuple[PeriodSheet, ...]:
-    """Returns the sheets of these names; without names those of the preset, and without both all of them, as with `all`.
+    """Sheets of these names, else those of the preset, else all, as with `all`.
 
     Raises:
         InvalidInput: there is no such sheet or preset.
@@ -136,7 +135,7 @@ def find_missing(
     retention: RetentionPolicy,
     categories: Sequence[CategoryMapping] = (),
 ) -> Iterator[Missing]:
-    """Yields what the deployment lacks for a report by this preset. Attributes are recognised by their names, which may mislead."""
+    """Yields what the deployment lacks. Attributes are recognised by their names, which may mislead."""
     wanted = PRESETS[preset]
     if monitor is None:
         yield Missing("a fairness monitor", "Set a monitor: it says which outcomes are favourable and which groups are compared.", True)
@@ -166,7 +165,7 @@ def find_missing(
 
 
 def find_unnamed_categories(wanted: SheetPreset, monitor: Monitor, mapped: Collection[str]) -> Iterator[Missing]:
-    """Yields groups of the monitor that are not called as the rule calls its categories, but for attributes that are `mapped`."""
+    """Yields groups not called as the rule calls its categories, but for `mapped` attributes."""
     words = GroupWords.of(monitor)
     for name, scheme in wanted.schemes.items():
         for one in monitor.attributes:

@@ -1,4 +1,4 @@
-"""Chapters of a regulator's report for people, made of its data alone. Figures are those of the JSON, rounded."""
+"""Chapters of a regulator's report, from its data alone, rounded."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -53,7 +53,7 @@ SIGNIFICANCE = "Significant: p < 0.05, by Fisher's exact test where there are fe
 
 
 def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
-    """Returns all chapters: who is in the report, the sheets, the rules, and how to verify the file."""
+    """Yields all chapters."""
     yield population_section(data)
     for name, sheet in data["sheets"].items():
         window = (Paragraph(OF_PERIOD),) if name in COUNTED_OVER_THE_PERIOD and sheet["tables"] else ()
@@ -82,7 +82,7 @@ def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
 
 
 def missing_section(data: Mapping[str, Any]) -> Section:
-    """Returns what the deployment lacks for the preset, and what the rule asks for that no log holds."""
+    """What the deployment lacks for the preset, and what no log holds."""
     lacks = tuple(f"{one['what'][:1].upper()}{one['what'][1:]}. {one['next_step']}" for one in data["missing"])
     blocks: list[Block] = [Paragraph("The deployment lacks:"), Bullets(lacks)] if lacks else []
     blocks += [Paragraph("The rule also asks for, and no log holds:"), Bullets(tuple(data["elsewhere"]))]
@@ -90,7 +90,7 @@ def missing_section(data: Mapping[str, Any]) -> Section:
 
 
 def population_section(data: Mapping[str, Any]) -> Section:
-    """Returns who is in the report, and who is not and why."""
+    """Who is in the report, and who is not and why."""
     population, out = data["population"], data["population"]["not_in_report"]
     counted = (
         f"Records logged in the period: {count(population['logged'])}. In this report: {count(population['in_report'])}, of which"
@@ -128,7 +128,7 @@ def population_section(data: Mapping[str, Any]) -> Section:
 
 
 def describe_sampling(sampling: Mapping[str, Any]) -> str:
-    """Returns in a sentence which share of the traffic was logged."""
+    """Says which share of the traffic was logged."""
     low, high = f"{sampling['lowest_rate']:.4g}", f"{sampling['highest_rate']:.4g}"
     if sampling["is_unequal"]:
         return f"Only shares of the traffic were logged, of {low} to {high}. Numbers of records are of those that were logged."
@@ -217,12 +217,12 @@ def audit_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def list_empty_rows(categories: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Returns the rows of an audit's categories that nobody is of."""
+    """Rows of categories that nobody is of."""
     return tuple((name, "0", "0", ABSENT, "nobody of it") for name in categories[:MOST_ROWS])
 
 
 def describe_best(most_selected: str | None, ratios: Sequence[float | None], *, least_share: float = LEAST_SHARE) -> str:
-    """Returns to which category the impact ratios of an audit are taken, or why there are none; empty without categories."""
+    """Category to which the ratios are taken, or why there are none; empty without categories."""
     if not ratios:
         return ""
     if most_selected is None:
@@ -233,7 +233,7 @@ def describe_best(most_selected: str | None, ratios: Sequence[float | None], *, 
 
 
 def describe_left_out(assessed: int, *, least_share: float = LEAST_SHARE) -> str:
-    """Returns which categories an audit leaves out of the ratios."""
+    """Categories that an audit leaves out of the ratios."""
     return (
         f"Categories with less than {100 * least_share:g} % of the {count(assessed)} people of the data, unknown ones among them, are left"
         " out of the ratios; say why."
@@ -337,7 +337,7 @@ def weighted_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def indirect_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
-    """Yields which columns go together with each attribute, and with a favourable outcome."""
+    """Yields which columns go with each attribute, and with a favourable outcome."""
     if sheet["reason"]:
         yield Paragraph(f"There are no figures: {sheet['reason']}.", is_caution=True)
         return
@@ -362,7 +362,7 @@ def indirect_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def describe_mapping(mapping: Mapping[str, Any]) -> str:
-    """Returns a mapping of categories in one sentence."""
+    """Says a mapping in one sentence."""
     scheme = f", scheme {mapping['scheme']}" if mapping["scheme"] else ""
     of = mapping["values"] or mapping["weights"]
     named = ", ".join(f"{value} → {category}" for value, category in of.items())

@@ -1,4 +1,4 @@
-"""Chapters of a regulator's report that are made of checks: evidence, alerts, counterfactual flips, and mitigation before and after."""
+"""Chapters of a regulator's report that are made of checks."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from ..document import Block, Paragraph, ReportTable
 from ..numbers import ABSENT, count, interval, moment, number, points, points_interval, share
 
 MOST_ROWS = 60
-"""Max rows of a table for people, of combinations and alerts; CSV and JSON have all."""
+"""Max rows of a table for people; CSV and JSON have all."""
 
 FLIPS = (
     "The model was asked again about copies in which the attribute is changed. Flips: share of outcomes that change. Gained: share that"
@@ -27,7 +27,7 @@ _NO_GROUP = "everybody"
 
 @dataclass(frozen=True, slots=True)
 class FigureColumn:
-    """Column of a table for people: the metric, its name there, and how a row of the sheet is shown."""
+    """Metric, its name in the table, and how a row is shown."""
 
     metric: str
     name: str
@@ -56,7 +56,7 @@ def alert_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def flip_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
-    """Yields the flip rates of each attribute and group, side by side."""
+    """Yields the flip rates of each attribute and group."""
     yield from _introduce(sheet)
     columns = (
         FigureColumn("flip_rate", "Flips", _share_with_ends),
@@ -67,7 +67,7 @@ def flip_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def alternative_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
-    """Yields rates and ratios before and after mitigation side by side, then what it costs in accuracy."""
+    """Yields rates and ratios before and after mitigation, then the change of accuracy."""
     yield from _introduce(sheet)
     selections = (
         FigureColumn("selection_rate_before", "Rate before", share_of),
@@ -86,17 +86,16 @@ def alternative_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def share_of(row: Mapping[str, Any]) -> str:
-    """Returns the value of a row as a percentage."""
+    """Value of a row as a percentage."""
     return share(row["value"])
 
 
 def name_cut(rows: Sequence[Any]) -> str:
-    """Returns that a table for people does not have all rows; empty if it has."""
+    """Says that a table does not have all rows; empty if it has."""
     return f" The first {MOST_ROWS} of {count(len(rows))} rows; CSV and JSON have all." if len(rows) > MOST_ROWS else ""
 
 
 def _introduce(sheet: Mapping[str, Any]) -> Iterator[Block]:
-    """Yields which check the figures are of, and why some have no value."""
     if sheet["reason"]:
         yield Paragraph(f"There are no figures: {sheet['reason']}.")
         return
@@ -109,7 +108,7 @@ def _introduce(sheet: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def _tabulate_figures(caption: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[FigureColumn], note: str) -> Iterator[ReportTable]:
-    """Yields a table with a row for each attribute and group that has one of the figures. CSV and JSON also have those of pooled groups."""
+    """Yields a row for each group that has one of the figures. CSV and JSON also have pooled groups."""
     found: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
     wanted = {one.metric for one in columns}
     for row in rows:

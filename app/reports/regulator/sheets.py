@@ -1,4 +1,4 @@
-"""Sheets on selections as data: adverse impact and Local Law 144. Unrounded; every format is made from them."""
+"""Sheets on selections as unrounded data."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -21,7 +21,7 @@ NO_SCORED = "no record of the period has a score"
 
 
 def impact_sheet(people: CountedPeople, monitor: Monitor, features: Sequence[str]) -> Json:
-    """Returns the adverse-impact tables; each row also has the ratio to the monitor's reference, for one attribute."""
+    """Adverse-impact tables; rows of one attribute have the ratio to the monitor's reference, too."""
     tables = [tabulate(people, one, people.is_assessed, people.is_selected) for one in comparisons_in(monitor, features)]
     sheet = as_json(ImpactSheet(tuple(compare_categories(one) for one in tables), _unknown(people)))
     for table, written in zip(tables, sheet["tables"], strict=True):
@@ -31,10 +31,10 @@ def impact_sheet(people: CountedPeople, monitor: Monitor, features: Sequence[str
 
 
 def audit_sheet(people: CountedPeople, features: Sequence[str], *, is_scoring: bool, known: Mapping[str, Sequence[str]]) -> Json:
-    """Returns the sheet of Local Law 144, of a tool that selects or that scores: a table of each of these attributes, and one of all.
+    """Sheet of Local Law 144: a table of each attribute, and one of all.
 
-    `known` are categories by attribute that a table names also where nobody is of them.
-    A scoring tool selects everybody with a score above the median of the full sample, of unknown categories, too; a tie is not above.
+    A table names the `known` categories by attribute also where nobody is of them. A scoring tool selects everybody above the median of the
+    full sample, of unknown categories, too; a tie is not above.
     """
     assessed, selected, median = people.is_assessed, people.is_selected, None
     if is_scoring:
@@ -68,7 +68,7 @@ def _unknown(people: CountedPeople) -> int:
 
 
 def _reference_of(people: CountedPeople, comparison: Comparison) -> Category | None:
-    """Returns the people of the monitor's reference; None of combinations, and where there are none."""
+    """None of combinations, and where there are no such people."""
     if comparison.is_together:
         return None
     attribute = next(one for one in people.attributes if one.feature == comparison.features[0])

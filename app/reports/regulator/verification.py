@@ -1,4 +1,4 @@
-"""Verification of a regulator's report in any of its forms: the file by itself, and its chain next to the database."""
+"""Verifies a regulator's report in any form, by itself and against the database."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -20,10 +20,10 @@ CHANGED_FILE = "its hash is not that of its content: the file was changed. Openi
 
 @dataclass(frozen=True, slots=True)
 class ReadReport:
-    """A report as its file has it: the deployment's id, the period, the chain, and what its data say.
+    """Report as its file has it.
 
-    `is_whole` is false where the file has another hash than the one it ends with; None of JSON, which has its seal alone. `has_figures` is
-    false of CSV, whose figures are under the hash of the file and not under the seal.
+    `is_whole` compares the file with the hash at its end; None of JSON, which has only its seal. `has_figures` is false of CSV, whose
+    figures are under the hash of the file, not the seal.
     """
 
     deployment_id: str
@@ -35,10 +35,10 @@ class ReadReport:
 
 
 def read_report_file(content: bytes) -> ReadReport:
-    """Returns the report of a file in any of its forms.
+    """Reads a file in any form.
 
     Raises:
-        InvalidInput: it is not a report of a deployment, or one of another version of the format.
+        InvalidInput: it is not a report of a deployment, or one of another format version.
     """
     start = content.lstrip()[:20].lower()
     if start.startswith(b"%pdf"):
@@ -47,7 +47,7 @@ def read_report_file(content: bytes) -> ReadReport:
         return _read_members(_parse(read_html(content)), whole=is_whole(content))
     if start.startswith(b"sheet,attribute"):
         found = read_csv(content)
-        # Without links in the file they follow from the digests, and the last one is compared with the head.
+        # Without links in the file they follow from the digests.
         found["chain"] = [
             {"part": one.part, "digest": one.digest, "link": one.link}
             for one in join_parts((one["part"], one["digest"]) for one in found["chain"])
@@ -57,19 +57,19 @@ def read_report_file(content: bytes) -> ReadReport:
 
 
 def check_file(report: ReadReport) -> Iterator[Difference]:
-    """Yields what shows that the file was changed since it was made."""
+    """Yields what shows that the file was changed."""
     if report.is_whole is False:
         yield Difference("file", CHANGED_FILE)
     if report.has_figures and report.content.get("seal") != seal_of(report.content):
         yield Difference("file", "its seal is not that of its content: a figure or a text was changed")
-    # The seal is no signature: a person who changes the file may compute it again, but not the chain in the database.
+    # The seal is no signature: a forger may compute it again, but not the chain in the database.
     yield from check_links(report.chain)
     if report.content.get("chain_head") != head_of(report.chain):
         yield Difference("file", "its chain does not end in the named link: links were removed or added")
 
 
 def check_database(session: Session, deployment: Deployment, report: ReadReport) -> Iterator[Difference]:
-    """Yields the checks and configurations that are not as they were when the report was made."""
+    """Yields the checks and configurations that changed since the report was made."""
     yield from compare_chains(report.chain, make_chain(session, deployment, report.span))
 
 

@@ -1,4 +1,4 @@
-"""Content of a regulator's report that a caller chooses: sheets, attributes, controls, and the kind of tool."""
+"""Content of a regulator's report that a caller chooses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from ...domain.category_schemes import CategoryMapping
 
 
 class PeriodSheet(StrEnum):
-    """Sheets of a report on a period, in the order of its chapters: hazards, measures, evaluation, treatment."""
+    """Sheets in the order of the chapters."""
 
     ADVERSE_IMPACT = "adverse_impact"
     LL144 = "ll144"
@@ -34,9 +34,9 @@ class ToolKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheetsWanted:
-    """Sheets to make, attributes (none: all of the monitor), controls by column, and whether the tool selects or scores.
+    """No attributes mean all of the monitor.
 
-    `categories` map the values of attributes to those of a scheme, or name the columns of weights of the probabilistic sheet.
+    `categories` map values to a scheme, or name the columns of weights of the probabilistic sheet.
     """
 
     sheets: tuple[PeriodSheet, ...]
@@ -47,12 +47,12 @@ class SheetsWanted:
     categories: tuple[CategoryMapping, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the content as it is stored; equal contents are equal there."""
+        """Returns the content for storage; equal contents are equal there."""
         # Through JSON: a stored list would not equal a tuple.
         found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
         return found
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Returns the content that was stored."""
+        """Reads stored content."""
         return msgspec.convert(stored, cls)

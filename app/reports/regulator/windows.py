@@ -1,4 +1,4 @@
-"""Sentences on the time that each figure of a regulator's report is of: one check on the first page, the whole period in the annex."""
+"""Sentences on the time of each figure: one check on the first page, the whole period in the annex."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ _MARKS = (0.8, 1.0, 1.25)
 
 @dataclass(frozen=True, slots=True)
 class PeriodRatio:
-    """Ratio of a group's rate of favourable outcomes to that of `compared_with`, over all records of the period."""
+    """A group's rate of favourable outcomes over that of `compared_with`, in the period."""
 
     value: float
     ends: tuple[float | None, float | None]
@@ -29,7 +29,7 @@ class PeriodRatio:
 
 
 def find_ratio(sheets: Mapping[str, Any], attribute: str | None, group: str | None) -> PeriodRatio | None:
-    """Returns the ratio of a group to the reference, or else to the highest rate; None where no sheet of the report has it."""
+    """Ratio to the reference, or else to the highest rate; None where no sheet has it."""
     for sheet, names in (("adverse_impact", ("ratio_to_reference", "impact_ratio")), ("lending", ("air",))):
         for table in sheets.get(sheet, {}).get("tables", ()):
             if table["attribute"] != attribute:
@@ -44,7 +44,7 @@ def find_ratio(sheets: Mapping[str, Any], attribute: str | None, group: str | No
 
 
 def add_period(first: FirstPage, data: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns of which records the headline is, with the period's figure for its group after those of the check."""
+    """Returns the records of the headline, with the period's figure for its group."""
     if first.group is None:
         return first.windows
     # Tables of people call them `women × aged 18–25`.
@@ -57,7 +57,7 @@ def add_period(first: FirstPage, data: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def say_ratio(group: str, ratio: PeriodRatio) -> str:
-    """Returns the period's figure for a group as a sentence, with as few digits as show it on its side of 0.8, 1 and 1.25."""
+    """As few digits as show the figure on its side of 0.8, 1 and 1.25."""
     numbers = [one for one in (ratio.value, *ratio.ends) if one is not None]
     digits = max(digits_apart(one, _MARKS, _HUNDREDTHS) for one in numbers)
     lower, upper = (None if end is None else f"{end:.{digits}f}" for end in ratio.ends)
