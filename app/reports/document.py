@@ -95,8 +95,8 @@ class GroupRow:
 class FirstPage:
     """First page. `axis` is SVG, and empty without pictures.
 
-    `about` names the headline's check, `note` concerns its interval. `owner` is the present one, `group` a display name. `windows` say of which
-    records the headline is. `categories` are the page's names of groups and references by their labels in tables of people.
+    `about` names the headline's check, `note` concerns its interval. `group` is a display name. `windows` say of
+    which records the headline is. `categories` are the page's names of groups and references by their labels in tables of people.
     """
 
     about: str

@@ -86,7 +86,7 @@ def read_content(
 
 
 def describe_gaps(session: Session, wanted: SheetsWanted, deployment: Deployment, controls: tuple[str, ...]) -> dict[str, Any]:
-    """What the deployment lacks for the preset, and what no log holds; both empty without a preset."""
+    """Facts that the deployment lacks for the preset, and that no log holds; both empty without a preset."""
     if wanted.preset is None:
         return {"missing": [], "elsewhere": []}
     preset = ReportPreset(wanted.preset)

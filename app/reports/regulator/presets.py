@@ -20,7 +20,7 @@ ALWAYS = (PeriodSheet.EVIDENCE, PeriodSheet.ALERTS)
 
 
 class ReportPreset(StrEnum):
-    """Rules that a report can be made for."""
+    """Rules that a report on a deployment can be made for."""
 
     LL144 = "ll144"
     UGESP = "ugesp"

@@ -82,7 +82,7 @@ def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
 
 
 def missing_section(data: Mapping[str, Any]) -> Section:
-    """What the deployment lacks for the preset, and what no log holds."""
+    """Facts that the deployment lacks for the preset, and that no log holds."""
     lacks = tuple(f"{one['what'][:1].upper()}{one['what'][1:]}. {one['next_step']}" for one in data["missing"])
     blocks: list[Block] = [Paragraph("The deployment lacks:"), Bullets(lacks)] if lacks else []
     blocks += [Paragraph("The rule also asks for, and no log holds:"), Bullets(tuple(data["elsewhere"]))]

@@ -11,7 +11,7 @@ from ...domain.category_schemes import CategoryMapping
 
 
 class PeriodSheet(StrEnum):
-    """Sheets in the order of the chapters."""
+    """Sheets of a report on a period, in the order of its chapters: hazards, measures, evaluation, treatment."""
 
     ADVERSE_IMPACT = "adverse_impact"
     LL144 = "ll144"
