@@ -1,4 +1,4 @@
-"""Activity page: changes, and who made them. The filter and the pages of the list are those of the page Audit, too."""
+"""Activity page."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal, Protocol
@@ -21,7 +21,7 @@ router = APIRouter(include_in_schema=False)
 SHOWN = 50
 
 CHECK_REQUESTED = "check.requested"
-"""Action that is left out unless a person asks for it: it changes nothing, and programs ask for checks often."""
+"""Left out unless asked for: it changes nothing and is frequent."""
 
 Text = Annotated[str, Field(max_length=300, pattern=r"^[^\x00]*$")]
 
@@ -31,11 +31,11 @@ class ListedEvent(Protocol):
 
     @property
     def no(self) -> int:
-        """Its number, by which pages are cut."""
+        """Number, by which pages are cut."""
 
     @property
     def actor(self) -> str:
-        """Who did it."""
+        """Author."""
 
 
 class ChosenEvents(BaseModel):
@@ -47,7 +47,7 @@ class ChosenEvents(BaseModel):
 
 
 class ChosenActivities(ChosenEvents):
-    """The same, except that check requests are shown only if `checks` or `action` says so."""
+    """Shows check requests only if `checks` or `action` says so."""
 
     checks: Literal["shown", ""] = ""
 
@@ -61,7 +61,7 @@ def activity_page(
     before_no: Annotated[int, Depends(read_number_cursor)],
     chosen: Annotated[ChosenActivities, Depends()],
 ) -> Response:
-    """Returns the changes, newest first; a person who is bound to one deployment sees those of that one."""
+    """Shows the changes, newest first; a person bound to one deployment sees its alone."""
     wanted = ActivityFilter(
         deployment_no=principal.deployment_no,
         deployment_id=chosen.deployment or None,
@@ -74,7 +74,7 @@ def activity_page(
 
 
 def list_events(session: Session, found: Sequence[ListedEvent], chosen: ChosenEvents) -> dict[str, object]:
-    """Returns the values that both templates need: the events of the page, the names of people, the way to older ones, the filter."""
+    """Values of both templates."""
     shown, cursor = cut(found, SHOWN, lambda one: one.no)
     filled = chosen.model_dump()
     older = f"?{urlencode({**filled, 'cursor': cursor})}" if cursor else None

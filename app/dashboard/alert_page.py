@@ -1,4 +1,4 @@
-"""Page of one alert: what it says, its trend and records, and what people do about it."""
+"""Page of one alert."""
 
 import re
 import uuid
@@ -34,7 +34,7 @@ from .trend import draw_trend
 router = APIRouter(include_in_schema=False)
 
 MOST_COMMENTS: Final = 200
-"""Max comments that the page shows, the oldest; the API lists all."""
+"""Max comments that are shown, the oldest."""
 
 REASONS: Final = {
     ClosingReason.FIXED: "the cause is fixed",
@@ -47,7 +47,7 @@ _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def say_affected(listed: int, count: RecordCount, wanted: RecordsWanted) -> str:
-    """Returns how many affected records there are, and of an alert of evidence of which time."""
+    """Says how many affected records there are, and of an alert of evidence of which time."""
     times = ""
     if wanted.since is not None and wanted.until is not None:
         times = f", logged from {wanted.since:%Y-%m-%d %H:%M} to {wanted.until:%Y-%m-%d %H:%M} UTC, when there was enough evidence"
@@ -58,11 +58,11 @@ def say_affected(listed: int, count: RecordCount, wanted: RecordsWanted) -> str:
 
 @router.get("/alerts/{alert_id}", dependencies=[KEEPS_RANGE, SHOWS_RECORDS])
 def alert_page(request: Request, principal: Reader, session: SessionIn, now: NowIn, alert_id: str) -> Response:
-    """Returns one alert."""
+    """Shows one alert."""
     if not _ID.fullmatch(alert_id):
         raise NotFound("alert", alert_id)
     alert = get_alert(session, alert_id)
-    # In the same words as a missing one: whether it exists is not for everybody.
+    # In the words of a missing one: whether it exists is not for everybody.
     if not principal.sees(alert.deployment_no):
         raise NotFound("alert", alert_id)
     comments = comments_page(session, alert, limit=MOST_COMMENTS + 1)

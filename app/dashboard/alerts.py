@@ -1,4 +1,4 @@
-"""Lists of alerts on unfair, stale or failing deployments, with the rules and channels."""
+"""Lists of alerts, rules and channels."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ router = APIRouter(include_in_schema=False)
 SHOWN = 50
 MOST_CHANNELS = 200
 DELIVERIES = 20
-"""Max deliveries of each channel that are shown, the newest; the API lists all."""
+"""Max deliveries shown of each channel."""
 
 STATES = {"": "all", AlertState.OPEN.value: "open", AlertState.ACKNOWLEDGED.value: "acknowledged", AlertState.RESOLVED.value: "resolved"}
 
@@ -56,7 +56,7 @@ class ChosenAlerts(BaseModel):
 def alerts_page(
     request: Request, principal: Reader, session: SessionIn, now: NowIn, before_no: Before, chosen: Annotated[ChosenAlerts, Query()]
 ) -> Response:
-    """Returns the alerts of every deployment that the person may see, the gravest of each page first."""
+    """Shows the alerts that the person may see, the gravest of each page first."""
     wanted = AlertFilter(deployment_no=principal.deployment_no, deployment_id=chosen.deployment or None, state=chosen.state)
     values = {"listed": _list_alerts(session, wanted, chosen, before_no), "chosen": chosen, "states": STATES, "now": now}
     return page(request, "alerts.html", values)
@@ -64,7 +64,7 @@ def alerts_page(
 
 @router.get("/alerts/channels")
 def channels_page(request: Request, principal: Reader, session: SessionIn, now: NowIn) -> Response:
-    """Returns the channels, and the outcomes of the newest notifications."""
+    """Shows the channels and their newest notifications."""
     principal.require(Permission.MANAGE)
     channels = channel_page(session, after_no=0, limit=MOST_CHANNELS)
     deliveries = {channel.id: notification_page(session, channel, limit=DELIVERIES) for channel in channels}
@@ -92,19 +92,19 @@ def deployment_alerts_page(
     before_no: Before,
     chosen: Annotated[ChosenAlerts, Query()],
 ) -> Response:
-    """Returns the alerts of one deployment, and its rules."""
+    """Shows one deployment's alerts and rules."""
     time_range = range_of(request)
     span = chosen_span(time_range, now)
     wanted = AlertFilter(deployment_no=deployment.no, state=chosen.state, span=span)
     monitor = monitor_of(session, deployment.no)
     rules = rules_page(session, deployment.no, after_no=0, limit=SHOWN)
 
-    # For each rule, by its number, the channels that it names and to which open alerts were not sent.
+    # By number of a rule, its channels to which open alerts were not sent.
     not_sent: dict[int, list[Unsent]] = {}
     for one in open_alerts.unsent(session, deployment_no=deployment.no):
         not_sent.setdefault(one.rule_no, []).append(one)
 
-    # A person who is bound to a deployment sees only those channels of the installation that its rules name already.
+    # A person bound to a deployment sees only channels that its rules name already.
     channels = channel_page(session, after_no=0, limit=MOST_CHANNELS) if Permission.MANAGE in principal.role.permissions else []
     if principal.deployment_no is not None:
         named = {channel for rule in rules for channel in rule.content.channels}
@@ -131,7 +131,7 @@ def deployment_alerts_page(
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Alerts by deployment, the query that goes on to older ones, and the names of the people who work on them."""
+    """Alerts by deployment, the query of older ones, and names of the people who work on them."""
 
     deployments: Sequence[AlertsOfDeployment]
     older: str | None
@@ -139,7 +139,7 @@ class Listed:
 
 
 def _list_alerts(session: Session, wanted: AlertFilter, chosen: ChosenAlerts, before_no: int) -> Listed:
-    """Returns the alerts of a page, the gravest first; pages go on by age."""
+    """The gravest first; pages go on by age."""
     found, cursor = cut(alerts.alerts_page(session, wanted, limit=SHOWN + 1, before_no=before_no or None), SHOWN, lambda alert: alert.no)
     listed = list_lines(session, found, wanted.state)
     names = people(session, (who for one in listed for line in one.lines for who in line.assignees))

@@ -1,6 +1,6 @@
-"""Style and scripts of the pages, served from this very service.
+"""Style and scripts of the pages.
 
-An address holds a digest of all files, so that browsers may keep it permanently; files refer to each other by relative addresses.
+An address holds a digest of all files, so that browsers may keep it; files refer to each other by relative addresses.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ _DIGEST_LENGTH = 12
 
 
 def asset_url(name: str) -> str:
-    """Returns the address of a file, for a template."""
+    """Address of a file, for a template."""
     return f"{ASSETS}{_release()}/{name}"
 
 

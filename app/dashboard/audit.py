@@ -1,4 +1,4 @@
-"""Audit page: who did or read what, from where. For admins."""
+"""Audit page, for admins."""
 
 from typing import Annotated
 
@@ -24,7 +24,7 @@ def audit_page(
     before_no: Annotated[int, Depends(read_number_cursor)],
     chosen: Annotated[ChosenEvents, Depends()],
 ) -> Response:
-    """Returns the audited events, newest first."""
+    """Shows the audited events, newest first."""
     wanted = AuditFilter(deployment_id=chosen.deployment or None, actor=chosen.actor or None, action=chosen.action or None)
     found = audit_events.page(session, wanted, limit=SHOWN + 1, before_no=before_no or None)
     unsealed, oldest = audit_events.unsealed_since(session)

@@ -1,4 +1,4 @@
-"""Words of the pages of checks: who asked, how long it took, its state, and the next step."""
+"""Words of the pages of checks."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ MISSING: Mapping[ViewKind, str] = {
     ViewKind.TRAINING: "Upload the training data, or their distribution; Configure says how.",
     ViewKind.DEBIASED: "It needs an endpoint of the model, and metrics of debiased data in the monitor; see Configure.",
 }
-"""Next step where a view is not there."""
+"""Next step where a view is missing."""
 
 _SUBJECTS: Mapping[Scope, str] = {
     Scope.POOLED: "all monitored",
@@ -74,7 +74,7 @@ _MINUTE, _HOUR = 60, 3600
 
 
 def origin(check: CheckRun, asker: str) -> str:
-    """Returns the origin of the check; `asker` is the name of the person who asked for it."""
+    """Origin of the check; `asker` is a person's name."""
     if check.trigger is Trigger.SCHEDULE:
         return f"{'An hourly' if check.span.is_whole_hour else 'A daily'} check of the schedule"
     if check.trigger is Trigger.FILES:
@@ -88,14 +88,14 @@ def _of_batch(check: CheckRun) -> str:
 
 
 def step(check: CheckRun, advice: Advice) -> str:
-    """Returns what is being done: of a check that a worker runs its step, else what it waits for and what to do about that."""
+    """Step of a running check; of another what it waits for, with advice."""
     if advice.cause is not Cause.CHECK_RUNNING:
         return " ".join(text for text in (advice.reason, advice.next_step) if text)
     return "A worker has started it." if check.progress is None else f"{check.progress.step[:1].upper()}{check.progress.step[1:]}."
 
 
 def duration(check: CheckRun) -> str | None:
-    """Returns how long the check ran, once it is over."""
+    """Time that a finished check ran."""
     if check.started_at is None or check.finished_at is None:
         return None
     seconds = (check.finished_at - check.started_at) / timedelta(seconds=1)
@@ -108,7 +108,7 @@ def duration(check: CheckRun) -> str | None:
 
 
 def span(of: Span) -> str:
-    """Returns a time range in UTC: `2026-11-22 09:00 to 10:00 UTC`. The end of a day is 24:00."""
+    """`2026-11-22 09:00 to 10:00 UTC`; the end of a day is 24:00."""
     start, end = of.start.astimezone(UTC), of.end.astimezone(UTC)
     if start.date() == end.date():
         return f"{start:%Y-%m-%d %H:%M} to {end:%H:%M} UTC"
@@ -117,58 +117,58 @@ def span(of: Span) -> str:
 
 
 def is_over(check: CheckRun) -> bool:
-    """Returns whether the state of the check will not change by itself in the next moments."""
+    """Whether the state will not change by itself soon."""
     return check.state not in {CheckState.QUEUED, CheckState.RUNNING}
 
 
 def may_be_cancelled(check: CheckRun) -> bool:
-    """Returns whether there is something left to cancel: a check that waits, runs, or is to be tried again."""
+    """Whether the check waits, runs, or is to be tried again."""
     return (not is_over(check) or check.next_attempt_at is not None) and not check.cancel_requested
 
 
 def notes(view: CheckView) -> list[str]:
-    """Returns the notes to show next to the figures; the head of the page says that they are carried forward."""
+    """Notes next to the figures; the head of the page says that they are carried forward."""
     return [note for note in view.notes if note != CARRIED.format(check_id=view.check.carried_from)]
 
 
 def rows(one: AttributeView) -> list[GroupShare]:
-    """Returns the groups, and after them each role as a whole if it has several groups."""
+    """Groups, then each role as a whole if it has several."""
     of_role = Counter(group.role for group in one.groups)
     return [*one.groups, *(whole for whole in one.pooled if of_role[whole.role] > 1)]
 
 
 def is_long(one: AttributeView) -> bool:
-    """Returns whether the table of the groups is folded up: the chart above says the same."""
+    """Whether the table is folded up."""
     return len(rows(one)) > MOST_OPEN
 
 
 def quality(change: Change) -> str:
-    """Returns the name of the figure that is compared before and after: `Balanced accuracy`."""
+    """Name of the compared figure: `Balanced accuracy`."""
     return change.before.metric.removesuffix("_before").replace("_", " ").capitalize()
 
 
 def comparison(one: AttributeView) -> Measurement | None:
-    """Returns the comparison of the first monitored group that has one; all of a view are of the same metric."""
+    """First comparison of a monitored group; all of a view are of the same metric."""
     return next((group.comparison for group in one.groups if group.comparison is not None), None)
 
 
 def with_copies(view: CheckView, one: AttributeView) -> AttributeView | None:
-    """Returns the same attribute of the debiased view with copies."""
+    """Same attribute of the debiased view with copies."""
     return next((other for other in view.balanced if other.attribute == one.attribute), None)
 
 
 def subject_of(measurement: Measurement) -> str:
-    """Returns the group that a figure is about, in few words."""
+    """Group of a figure, in few words."""
     return measurement.group or "(blank)" if measurement.scope is Scope.GROUP else _SUBJECTS[measurement.scope]
 
 
 def records(number: int) -> str:
-    """Returns so many records in words: `1 record`."""
+    """`1 record`."""
     return f"{count(number)} record{'' if number == 1 else 's'}"
 
 
 def counted(value: str | float) -> str:
-    """Returns one of the counts of a figure: whole numbers with groups of thousands, others with four significant digits."""
+    """Count of a figure: whole numbers with groups of thousands, others with four significant digits."""
     if isinstance(value, str):
         return value
     return count(value) if float(value).is_integer() else write_minus(f"{value:,.6g}")

@@ -1,4 +1,4 @@
-"""Pages of the checks of a deployment, of one check with its four views, and of the explanation of each figure."""
+"""Pages of checks and of the explanation of figures."""
 
 import re
 from collections.abc import Sequence
@@ -54,10 +54,10 @@ router = APIRouter(prefix="/deployments/{deployment_id}/checks", include_in_sche
 
 SHOWN: Final = 30
 MOST_MEASUREMENTS: Final = 500
-"""Max measurements that the page of a check lists; the CSV has all."""
+"""Max measurements on the page of a check."""
 
 LONGEST_NAME: Final = 4 * MAX_TEXT
-"""Max characters of an attribute or a group in an address; an intersection has the texts of three values."""
+"""Max characters of a name in an address; an intersection has the texts of three values."""
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEADLINES = frozenset({DataSet.PAYLOAD, DataSet.BALANCED})
@@ -67,7 +67,7 @@ Text = Annotated[str, Field(max_length=LONGEST_NAME, pattern=r"^[^\x00]*$")]
 
 
 class FigureAddress(BaseModel):
-    """Address of a figure: the measurement that it is."""
+    """Address of a measurement."""
 
     metric: Annotated[str, Field(max_length=100)]
     data: DataSet
@@ -77,7 +77,7 @@ class FigureAddress(BaseModel):
 
 
 class ChosenCheck(ChosenRow):
-    """Choices of a person on the page of a check: one of its views, and the group whose drawer is open."""
+    """Chosen view, and the group of the open drawer."""
 
     view: ViewKind | None = None
 
@@ -92,13 +92,13 @@ def checks_page(
     time_range: RangeIn,
     state: State = "",
 ) -> Response:
-    """Returns the checks, newest first."""
+    """Shows the checks, newest first."""
     span, only = chosen_span(time_range, now), CheckState(state) if state else None
     found = checks.page(session, deployment.no, limit=SHOWN + 1, state=only, before_no=before_no or None, ends_in=span)
     shown, cursor = cut(found, SHOWN, lambda one: one.no)
     older = f"?{urlencode({'state': state, 'cursor': cursor})}" if cursor else None
 
-    # The gravest verdict on the disparate impact of a group, as logged or counterfactual: graver ones replace others.
+    # Gravest verdict on disparate impact: graver ones replace others.
     succeeded = [RankedKey(deployment.no, one.no, one.span.end, IMPACT) for one in shown if one.state is CheckState.SUCCEEDED]
     figures = ranked_figures(session, succeeded)
     verdicts: dict[int, str] = {}
@@ -123,7 +123,7 @@ def checks_page(
 def numbered_check(
     deployment: ReadableDeployment, session: SessionIn, time_range: RangeIn, no: Annotated[int, Path(ge=1, le=2**63 - 1)]
 ) -> Response:
-    """Leads to the page of a check that a picture names by its number: a thousand ids would be most of the picture."""
+    """Leads to a check by its number: a thousand ids would be most of a picture."""
     check = checks.get_by_number(session, deployment.no, no)
     kept = time_range.query()
     return RedirectResponse(f"/deployments/{deployment.id}/checks/{check.id}{f'?{urlencode(kept)}' if kept else ''}")
@@ -133,7 +133,7 @@ def numbered_check(
 def check_page(
     request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, check_id: str, chosen: Annotated[ChosenCheck, Query()]
 ) -> Response:
-    """Returns one check with its forest, the drawer of the chosen group, one of its views, and its measurements."""
+    """Shows one check."""
     check = _get_check(session, deployment, check_id)
     states = views_of(session, deployment, check)
     kind = chosen.view or next((state.kind for state in states if state.reason is None), ViewKind.PAYLOAD_PERTURBED)
@@ -179,7 +179,7 @@ def check_page(
 def figure_page(
     request: Request, deployment: ReadableDeployment, session: SessionIn, check_id: str, wanted: Annotated[FigureAddress, Query()]
 ) -> Response:
-    """Returns the explanation of one figure: its formula, its counts, and what interval and limits mean."""
+    """Explains one figure."""
     check = _get_check(session, deployment, check_id)
     words = GroupWords.of(monitor_of(session, deployment.no))
     explanation = explain_figure(session, deployment, check, MeasurementKey(**dict(wanted)), words)
@@ -207,6 +207,6 @@ def _name_group(words: GroupWords, attribute: str, group: GroupShare) -> str:
 
 
 def _name_subject(words: GroupWords, one: Measurement) -> str:
-    """Returns the group that a figure is about, by its display name; of several monitored ones, that it is furthest out."""
+    """Display name of a figure's group; of several monitored ones, that it is furthest out."""
     name = words.label(one.attribute, one.group) if one.attribute is not None and one.group else check_words.subject_of(one)
     return f"{name}, furthest out" if (one.worst_of or 0) > 1 else name

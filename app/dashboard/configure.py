@@ -1,7 +1,4 @@
-"""Configure page: the deployment, its monitor, its training data, its mitigation and the logging of its records.
-
-The page says what is stored. A person who may change it gets forms, which scripts fill from REST v1 and send there.
-"""
+"""Configure page. Its forms are filled from REST v1 and sent there by scripts."""
 
 from datetime import datetime
 from typing import Any
@@ -61,7 +58,7 @@ BREAKERS = {
 def configure_page(
     request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, step: StepName | None = None
 ) -> Response:
-    """Returns the step of setting up that comes next, or the chosen one; after the first check, the list of parts."""
+    """Shows the next or the chosen step of setting up; after the first check, the list of parts."""
     values = _read_values(session, deployment, now)
     chosen = next((one for one in values["steps"] if one.name is step), None) or next_step(values["steps"])
     shown = () if chosen is None else chosen.parts
@@ -70,7 +67,7 @@ def configure_page(
 
 @router.get("/configure/{part}", dependencies=[SHOWS_RECORDS])
 def configure_part_page(request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, part: str) -> Response:
-    """Returns one part of the configuration."""
+    """Shows one part of the configuration."""
     chosen = next((one for one in ConfigurePart if one.value == part and one is not ConfigurePart.CHECK), None)
     if chosen is None:
         raise NotFound("part of Configure", part)
@@ -117,7 +114,6 @@ def _read_values(session: Session, deployment: Deployment, now: datetime) -> dic
 
 
 def _describe_certificates(deployment: Deployment) -> dict[str, CertificateFacts]:
-    """Returns the endpoint's own authority and client certificate, by the words for each."""
     tls = deployment.endpoint.tls if deployment.endpoint else None
     texts = {} if tls is None else {"authority": tls.authority, "shows": tls.certificate}
     found = {words: describe_certificates(text) for words, text in texts.items()}
@@ -125,12 +121,12 @@ def _describe_certificates(deployment: Deployment) -> dict[str, CertificateFacts
 
 
 def outcome_text(value: GroupValue) -> str:
-    """Returns an outcome as people read it: the text "1" in quotes, the number 1 without."""
+    """Outcome for people: the text "1" in quotes, the number 1 without."""
     return group_text(value) if isinstance(value, Range) else outcome_label(value)
 
 
 def group_text(value: GroupValue | None) -> str:
-    """Returns a value as people read it, and as the forms write it: `18 to 25`."""
+    """Value for people, as the forms write it: `18 to 25`."""
     if value is None:
         return "missing"
     return f"{canonical(value.lo)} to {canonical(value.hi)}" if isinstance(value, Range) else canonical(value)

@@ -1,4 +1,4 @@
-"""Errors as pages: what happened, to what, what to do."""
+"""Errors as pages."""
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -34,7 +34,7 @@ _WORDS = {
 
 
 def install(pages: FastAPI) -> None:
-    """Makes the application answer every error with a page, or with a problem document to what shows no pages."""
+    """Answers every error with a page, or with a problem document to what shows no pages."""
     pages.add_exception_handler(EvenhandError, _answer_own)
     pages.add_exception_handler(RequestValidationError, _answer_own)
     pages.add_exception_handler(HTTPException, _answer_http)
@@ -63,7 +63,7 @@ def _answer_http(request: Request, error: Exception) -> Response:
 
 
 def _answer_unexpected(request: Request, _error: Exception) -> Response:
-    """Returns a page without internal details; the middleware around it logs the traceback under the same request id."""
+    """Shows no internal details; the middleware logs the traceback under the request id."""
     if not is_read_by_a_person(request.scope):
         return unexpected_response(_request_id(request))
     kind = ProblemKind(HTTPStatus.INTERNAL_SERVER_ERROR, "internal-error", "Something failed here")
@@ -71,7 +71,7 @@ def _answer_unexpected(request: Request, _error: Exception) -> Response:
 
 
 def _put_in_words(found: Mapping[str, Any]) -> str:
-    """Returns a finding of Pydantic as a person reads it; findings that no address can cause keep Pydantic's words."""
+    """Findings that no address can cause keep Pydantic's words."""
     words = _WORDS.get(found["type"])
     return str(found["msg"]) if words is None else words.format(**{"pattern": "", **found.get("ctx", {})})
 

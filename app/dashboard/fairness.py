@@ -1,4 +1,4 @@
-"""Fairness of one deployment: the forest of the newest check, the drawer of one group, and series of a chosen metric."""
+"""Fairness of one deployment."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -55,7 +55,7 @@ ROLLUPS = {"": "each check", Period.DAY.value: "by day", Period.WEEK.value: "by 
 
 
 class ChosenCharts(ChosenRow):
-    """Choices of a person: the charts, and the group whose drawer is open."""
+    """Chosen charts, and the group of the open drawer."""
 
     metric: str = Field(default=HEADLINE, max_length=100)
     data: DataSet = DataSet.PAYLOAD
@@ -88,7 +88,7 @@ _WORDING = {
     "rollups": ROLLUPS,
     "states": STATES,
 }
-"""Functions and names that word what the template shows."""
+"""Names that the template uses."""
 
 
 @router.get("/deployments/{deployment_id}", dependencies=[KEEPS_RANGE, OFFERS_REPORTS])
@@ -99,7 +99,7 @@ def fairness_page(
     now: NowIn,
     chosen: Annotated[ChosenCharts, Query()],
 ) -> Response:
-    """Returns the state of the deployment, since when, and how sure that is."""
+    """Shows the state of the deployment, since when, and how sure that is."""
     state = next(one for one in overview(session, OverviewWanted(only_no=deployment.no), now=now).deployments)
     checks = recent_checks(session, deployment.no, most=STRIP_CHECKS)
     newest = get(session, deployment.no, checks[0].id) if checks else None
@@ -144,7 +144,7 @@ def fairness_page(
 
 
 def show_attributed(forest: Forest, attributed: AttributionRun | None) -> dict[str, object]:
-    """Returns the newest attribution that is done, its gaps by the display names of their groups, and those names for the preview."""
+    """Newest finished attribution with display names of its groups, which the preview needs, too."""
     gaps = () if attributed is None or attributed.result is None else attributed.result.gaps
     return {
         "attributed": attributed,
@@ -156,7 +156,6 @@ def show_attributed(forest: Forest, attributed: AttributionRun | None) -> dict[s
 def _show_over_time(
     request: Request, session: Session, deployment: Deployment, chosen: ChosenCharts, source: ForestSource, now: datetime
 ) -> dict[str, object]:
-    """Returns the part of the page over time: its range bar, its choices, and what it shows."""
     measured, time_range = source.measured, range_of(request) or RangeChoice()
     charts = WantedCharts(
         deployment_no=deployment.no,
@@ -178,7 +177,7 @@ def _show_over_time(
 
 
 def _list_other_data(measured: Sequence[Measurement], chosen: ChosenCharts) -> list[tuple[str, str]]:
-    """Returns other data that the chosen metric was measured on, if not the chosen data: each in words, with the query that shows it."""
+    """Other data that the chosen metric was measured on, with their queries."""
     found = dict.fromkeys(one.data for one in measured if one.metric == chosen.metric and one.attribute is not None)
     if chosen.data in found:
         return []

@@ -8,6 +8,6 @@ from ..views.one_figure import key_of
 
 
 def figure_query(measurement: Measurement) -> str:
-    """Returns the query of the page that explains a measurement: the members that identify it, under the names that REST gives them."""
+    """Query that identifies a measurement, under REST's names."""
     # A group may be blank, which is not the same as none.
     return urlencode({name: value for name, value in asdict(key_of(measurement)).items() if value is not None})

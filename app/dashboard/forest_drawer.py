@@ -1,4 +1,4 @@
-"""Drawer of one row of the forest: everything that its figures rest on, and what a person can do about them."""
+"""Drawer of one row of the forest."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ MOST_ALERTS: Final = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawerFigure:
-    """One figure of the row in words, with its number, its counts and its trend. `query` is that of the page that explains it.
+    """One figure in words. `query` is that of the page that explains it.
 
-    `since_note` says of an unfair one that it may be older than it is known to be; None where it is not.
+    `since_note` says that an unfair figure may be older than it is known to be.
     """
 
     figure: ForestFigure
@@ -45,9 +45,9 @@ class DrawerFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawer:
-    """One row opened. `records` and `changed` are queries of its records; the second is None without copies.
+    """Opened row. `records` and `changed` are queries of its records; the second is None without copies.
 
-    `reading` says what its two figures mean together, where that is sure; `caveat` why attributes that are watched together have only one.
+    `reading` says what its two figures mean together, where that is sure; `caveat` why attributes watched together have only one.
     """
 
     row: ForestRow
@@ -61,31 +61,31 @@ class Drawer:
 
 
 def row_query(row: ForestRow, kept: Mapping[str, str]) -> str:
-    """Returns the query that opens the row, with the other choices on the page."""
+    """Query that opens the row and keeps other choices."""
     return urlencode({**kept, "attribute": row.attribute, "group": row.group})
 
 
 def find_row(forest: Forest, *, attribute: str, group: str) -> ForestRow | None:
-    """Returns the row of that group; without an attribute the first of that group."""
+    """Finds the group's row; without an attribute the first of that group."""
     return next((row for row in forest.rows if row.group == group and attribute in {"", row.attribute}), None)
 
 
 def live_alerts(session: Session, deployment_no: int, *, most: int) -> list[Alert]:
-    """Returns the alerts that are not over, those on the records as logged first; among them open ones before acknowledged ones."""
+    """Alerts that are not over, those on records as logged first; among them open before acknowledged."""
     wanted = [AlertFilter(deployment_no=deployment_no, state=one) for one in (AlertState.OPEN, AlertState.ACKNOWLEDGED)]
     known = [alert for one in wanted for alert in alerts_page(session, one, limit=most)]
     return sorted(known, key=lambda alert: alert.subject.data != DataSet.PAYLOAD)
 
 
 def open_drawer(forest: Forest, row: ForestRow, alerts: Sequence[Alert], attribution: AttributionRun | None) -> Drawer:
-    """Returns the drawer of a row; `alerts` are those of the deployment that are not over."""
+    """`alerts` are those of the deployment that are not over."""
     about = tuple(one for one in alerts if one.subject.attribute == row.attribute and one.subject.group in {row.group, None})
     gaps = () if attribution is None or attribution.result is None else attribution.result.gaps
     found = next((one for one in gaps if one.attribute == row.attribute and one.monitored.label == row.group), None)
     records = {"attribute": row.attribute, "group": row.group}
     if forest.check is not None:
         records["check"] = forest.check.id
-    # If the model does not see the attribute, its copies differ in nothing or in other features: no reading would be true.
+    # If the model does not see the attribute, no reading would be true.
     reading = None
     if row.logged is not None and row.counterfactual is not None and not row.is_unseen:
         reading = read_together(*(worded(forest.words.rename(one.measurement)) for one in row.figures))

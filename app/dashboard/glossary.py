@@ -1,4 +1,4 @@
-"""Glossary: every word and abbreviation of the pages in plain language, and the formula of every metric."""
+"""Glossary of the pages."""
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -13,6 +13,6 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/glossary")
 def glossary_page(request: Request, _: Reader) -> Response:
-    """Returns the words, and the metrics with their formulas."""
+    """Shows the words, and the metrics with their formulas."""
     metrics = sorted(CATALOGUE.items(), key=lambda one: one[1].title)
     return page(request, "glossary.html", {"terms": TERMS, "metrics": metrics})

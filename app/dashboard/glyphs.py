@@ -1,4 +1,4 @@
-"""Small pictures in a row of the fleet: a figure with its interval on one scale for all rows, and the verdicts of the last checks."""
+"""Small pictures in a row of the fleet."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from ..views.judging import WorstGroup
 from .wording import verdict
 
 AXIS = LogAxis()
-"""The scale of all ratios on the page."""
+"""Scale of all ratios on the page."""
 
 WIDTH = 120.0
 CHECKS = 24
@@ -20,12 +20,12 @@ CHECKS = 24
 
 _CELL = 5
 _HEIGHTS = {"unfair": 16, "suspected": 11, "unwatched": 11, "fair": 6}
-"""Heights of verdicts in a strip of 16, so that colour does not carry the meaning alone; others are a line."""
+"""Heights in a strip of 16, so that colour does not carry the meaning alone; other verdicts are a line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Glyph:
-    """Places from 0 to 120. `fair` is where values are inside the limits; an end beyond the axis is drawn as an arrow."""
+    """Places from 0 to 120. `fair` is inside the limits; an end beyond the axis becomes an arrow."""
 
     fair: tuple[float, float]
     interval: tuple[float, float] | None
@@ -36,20 +36,20 @@ class Glyph:
 
     @property
     def fair_width(self) -> float:
-        """Returns the width of the fair band."""
+        """Width of the fair band."""
         return round(self.fair[1] - self.fair[0], 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strip:
-    """Bars by verdict, each as the path of an SVG, and the same in words."""
+    """Bars by verdict, as paths of SVG, and in words."""
 
     paths: tuple[tuple[str, str], ...]
     words: str
 
 
 def glyph(worst: WorstGroup) -> Glyph | None:
-    """Returns the picture of a ratio; None for other figures, which have no place on the scale, and without a value."""
+    """Draws a ratio; None for other figures, and without a value."""
     if worst.value is None or not is_ratio(CATALOGUE[worst.metric]):
         return None
     own = worst.for_choice
@@ -70,7 +70,7 @@ def glyph(worst: WorstGroup) -> Glyph | None:
 
 
 def strip(trend: Sequence[TrendPoint], *, about: str) -> Strip | None:
-    """Returns the verdicts on the points, oldest first, at the right end of the strip; None without any point."""
+    """Points are oldest first, at the right end of the strip; None without any."""
     if not trend:
         return None
     bars: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Page of a deployment's ingestion: records by hour and source, rejections, missing records."""
+"""Page of a deployment's ingestion."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ from .rendering import page
 router = APIRouter(prefix="/deployments/{deployment_id}/ingestion", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
 MOST_HOURS: Final = 168
-"""Max hours that are listed: the newest of a longer time."""
+"""Max hours that are listed, the newest."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownHours:
-    """Hours that are one line: a single one, or neighbours in which nothing came in. The newest is first."""
+    """One line: a single hour, or neighbours in which nothing came in. The newest is first."""
 
     hours: Sequence[IngestionHour]
     is_empty: bool
@@ -34,7 +34,7 @@ class ShownHours:
 
 @router.get("")
 def ingestion_page(request: Request, deployment: ReadableDeployment, session: SessionIn, *, now: NowIn, time_range: RangeIn) -> Response:
-    """Returns the page."""
+    """Shows the page."""
     span = whole_hours(time_range, now)
     listed = Span(start=max(span.start, span.end - MOST_HOURS * HOUR), end=span.end)
     found = ingestion_in(session, deployment.no, listed, now)
@@ -54,14 +54,14 @@ def ingestion_page(request: Request, deployment: ReadableDeployment, session: Se
 
 
 def whole_hours(choice: RangeChoice, now: datetime) -> Span:
-    """Returns the hours that the range touches; a preset has as many as it is long, the present hour among them."""
+    """Hours that the range touches; a preset has as many as it is long, the present one included."""
     span = choice.span(now, usual=RangePreset.DAY)
     end = hour_of(span.end - timedelta.resolution) + HOUR
     return Span(start=hour_of(span.start) if choice.start is not None else end - (span.end - span.start) // HOUR * HOUR, end=end)
 
 
 def join_empty_hours(hours: Sequence[IngestionHour]) -> list[ShownHours]:
-    """Returns the hours as lines: a night without a record must not push what matters off a phone's screen."""
+    """Joins hours without records, which would push what matters off a phone's screen."""
     lines: list[ShownHours] = []
     for is_empty, neighbours in groupby(hours, key=lambda hour: hour.is_empty):
         run = list(neighbours)

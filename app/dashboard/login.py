@@ -1,4 +1,4 @@
-"""Pages to log in with a user name and password or with an API key, and to log out."""
+"""Log-in and log-out by password or API key."""
 
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -27,12 +27,12 @@ Field = Annotated[str, Form(max_length=_LONGEST)]
 
 @router.get(LOG_IN)
 def log_in_page(request: Request, services: ServicesIn, next: str = "/", *, ended: bool = False) -> Response:  # noqa: A002 - the name in the address
-    """Returns the form; it says so where a session has `ended`."""
+    """Shows the form; it says so where a session has `ended`."""
     return page(request, "login.html", log_in_values(services, next) | {"ended": ended})
 
 
 def log_in_values(services: Services, next_path: str) -> dict[str, Any]:
-    """Returns the values of the form, which continues at that path if it is one of this service."""
+    """Values of the form, which continues only at a path of this service."""
     has_issuer = services.oidc is not None
     return {"next": own_path(next_path), "name": "", "problem": None, "ended": False, "has_issuer": has_issuer}
 
@@ -47,7 +47,7 @@ async def log_in(
     key: Field = "",
     next: Annotated[str, Form()] = "/",  # noqa: A002 - the name in the form
 ) -> Response:
-    """Begins a session and leads on to the page that was asked for; or shows the form again with the reason."""
+    """Begins a session and redirects, or shows the form with the reason."""
     address = _address(request)
     try:
         if not is_from_our_page(request.headers):
@@ -64,7 +64,7 @@ async def log_in(
 
 
 def lead_on(request: Request, token: str, path: str, *, seconds: int) -> Response:
-    """Returns the redirect to the page that was asked for, with the cookie of the new session."""
+    """Redirects with the cookie of the new session."""
     response = RedirectResponse(path, status_code=HTTPStatus.SEE_OTHER)
     secure = is_over_https(request.scope)
     response.set_cookie(session_cookie(request.scope), token, max_age=seconds, httponly=True, secure=secure, samesite="lax")
@@ -73,7 +73,7 @@ def lead_on(request: Request, token: str, path: str, *, seconds: int) -> Respons
 
 @router.post("/logout")
 async def log_out(request: Request, services: ServicesIn, *, everywhere: Annotated[bool, Form()] = False) -> Response:
-    """Ends the session, or all of the person or key. One that was begun at the issuer gets the address that ends the log-in there."""
+    """Ends the session, or all of the person or key. One begun at the issuer gets the address that ends the log-in there."""
     token = session_token(request.scope)
     at_issuer = None
     if token is not None:
@@ -84,7 +84,7 @@ async def log_out(request: Request, services: ServicesIn, *, everywhere: Annotat
     if at_issuer is None:
         response: Response = RedirectResponse(LOG_IN, status_code=HTTPStatus.SEE_OTHER)
     else:
-        # A link and no redirect: browsers apply the rule for forms, which may lead to this host only, to redirects after them, too.
+        # A link and no redirect: browsers hold redirects after a form to the form's rule, this host only.
         request.scope["state"]["principal"] = None
         response = page(request, "logged_out.html", {"at_issuer": at_issuer})
     response.delete_cookie(session_cookie(request.scope), httponly=True, secure=is_over_https(request.scope), samesite="lax")
@@ -98,7 +98,7 @@ def _end_sessions(services: Services, token: str, request: Request, *, everywher
 
 
 def _log_in_with_key(services: Services, key: str, *, address: str) -> str:
-    # A key cannot be guessed, so failures are not counted: they would only lock out people who share the address.
+    # A key cannot be guessed, so failures are not counted: that would lock out people who share the address.
     try:
         with services.database.transaction() as session:
             return sessions.log_in_with_key(session, key, address=address)
@@ -108,7 +108,7 @@ def _log_in_with_key(services: Services, key: str, *, address: str) -> str:
 
 
 def own_path(sent: str) -> str:
-    """Returns the address to continue at: a path of this service, never another host."""
+    """Path of this service to continue at, never another host."""
     is_own = sent.startswith("/") and not sent.startswith("//") and "\\" not in sent and sent.isprintable()
     return sent if is_own and len(sent) <= _LONGEST_PATH else "/"
 

@@ -1,4 +1,4 @@
-"""Pages that offer a report prepare the process that makes it, so that the first one is as fast as the next."""
+"""Prepares the process of reports on pages that offer one."""
 
 from collections.abc import Iterator
 
@@ -14,4 +14,4 @@ def _warm_reports(services: ServicesIn) -> Iterator[None]:
 
 
 OFFERS_REPORTS = Depends(_warm_reports)
-"""Dependency of a page with links to reports. A service whose pages nobody opens keeps the memory of that process."""
+"""For pages with links to reports. A service without them keeps the memory of that process."""

@@ -1,4 +1,4 @@
-"""Log-in of people at the issuer: the address that leads there, and the one that the issuer leads back to."""
+"""Log-in of people at the issuer."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -50,7 +50,7 @@ async def begin_log_in(request: Request, services: ServicesIn, now: NowIn, next:
 async def end_by_issuer(
     request: Request, services: ServicesIn, *, logout_token: Annotated[str, Form(max_length=MAX_TOKEN_CHARACTERS)]
 ) -> Response:
-    """Ends the sessions of a person who logged out at the issuer. Called by the issuer, which signs its notice."""
+    """Ends a person's sessions by the issuer's signed notice."""
     if services.oidc is None:
         raise NotFound("page", BACK_CHANNEL)
     address: str = request.state.client_address
@@ -81,7 +81,7 @@ async def end_log_in(
     hd: _Sent = "",  # noqa: ARG001 - likewise
     prompt: _Sent = "",  # noqa: ARG001 - likewise
 ) -> Response:
-    """Begins a session, and leads on to the page that was asked for before the log-in."""
+    """Begins a session and leads on to the page asked for before the log-in."""
     if services.oidc is None:
         raise NotFound("page", CALLBACK)
     address: str = request.state.client_address

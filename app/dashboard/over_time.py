@@ -1,4 +1,4 @@
-"""The part of a deployment's page over time: panels of all groups on one axis, or sums by day, week or month as charts."""
+"""Part of a deployment's page over time: panels on one axis, or sums as charts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ LONGEST_SINGLE: Final = timedelta(days=366)
 """Max time whose single checks a table lists; of a longer one it has months."""
 
 SHOWN_PANELS: Final = 8
-"""Panels that are open from the start; the others open together."""
+"""Panels that are open from the start."""
 
 MAX_PANELS: Final = 60
 MAX_EVENTS: Final = 100
@@ -54,7 +54,7 @@ _NONE_OF_THEM = (0,) * len(_VERDICTS)
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A chart: its title, and the address and query of its exports. `chart` is None next to a timeline, and where a `problem` says why."""
+    """Chart with the address and query of its exports. `chart` is None next to a timeline, and with a `problem`."""
 
     title: str
     address: str
@@ -65,9 +65,9 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownPanel:
-    """One panel: its picture, its sentence, that of the time compared with, and its steps for the script.
+    """Picture of a panel, its sentences, and its steps for the script.
 
-    `absent` says why there is no figure to draw; empty where there is one.
+    `absent` says why there is no figure to draw.
     """
 
     panel: TimePanel
@@ -82,7 +82,7 @@ class ShownPanel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeEvent:
-    """Something that happened: when, in words, and the page about it (may be empty). `at` is its place in per cent of the axis."""
+    """`at` is a place in per cent of the axis; the address may be empty."""
 
     moment: datetime
     kind: str
@@ -93,7 +93,7 @@ class TimeEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownTimeline:
-    """The timeline of a page. `hatched`, `gaps` and `changes` are paths that every panel shares."""
+    """`hatched`, `gaps` and `changes` are paths that every panel shares."""
 
     timeline: Timeline
     start: int
@@ -114,7 +114,7 @@ class ShownTimeline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedCharts:
-    """Request for the part of the page: the deployment, the metric and data, and a period of sums or None."""
+    """Wanted charts; `rollup` is a period of sums or None."""
 
     deployment_no: int
     deployment_id: str
@@ -127,10 +127,10 @@ class WantedCharts:
 def read_over_time(
     session: Session, wanted: WantedCharts, choice: RangeChoice, measured: Sequence[Measurement], now: datetime
 ) -> dict[str, object]:
-    """Returns the values of the template: the range, the charts with their exports, and the timeline where nothing is summed up.
+    """Values of the template.
 
     Raises:
-        InvalidInput: the start is not before now, which is the end where none is chosen.
+        InvalidInput: the start is not before the end, which is now where none is chosen.
     """
     shown = choose_range(session, wanted.deployment_no, choice, now=now)
     span = shown.span
@@ -149,7 +149,7 @@ def read_over_time(
 
 
 def show_timeline(timeline: Timeline, deployment_id: str, choice: RangeChoice) -> ShownTimeline:
-    """Returns the pictures and the words of a timeline."""
+    """Pictures and words of a timeline."""
     axis, metric, zone = TimeAxis(span=timeline.span), timeline.metric, choice.zone
     drawn = timeline.panels[:MAX_PANELS]
     levels = level_axis(metric, drawn)
@@ -186,8 +186,8 @@ def show_timeline(timeline: Timeline, deployment_id: str, choice: RangeChoice) -
 
 
 def _show_panel(panel: TimePanel, metric: str, timeline: Timeline, picture: PanelPicture, axis: TimeAxis) -> ShownPanel:
-    # Numbers for the script, which words them where the pointer is: a sentence for each of a thousand steps would take longer to make
-    # than everything else on the page.
+    # Numbers, which the script words where the pointer is: a thousand sentences would take longer to make
+    # than the page.
     steps = []
     for bar in picture.places:
         one = bar.step
@@ -224,7 +224,7 @@ def _show_panel(panel: TimePanel, metric: str, timeline: Timeline, picture: Pane
 
 
 def _is_about(alert: Alert, panel: TimePanel, timeline: Timeline) -> bool:
-    """Returns whether the alert is about the panel's group, or about the group furthest out of its attribute."""
+    """Whether the alert is about the panel's group, or the one furthest out of its attribute."""
     about = alert.subject
     if (
         panel.scope is not Scope.GROUP
@@ -237,7 +237,7 @@ def _is_about(alert: Alert, panel: TimePanel, timeline: Timeline) -> bool:
 
 
 def _list_events(timeline: Timeline, deployment_id: str, axis: TimeAxis) -> list[TimeEvent]:
-    """Returns what happened in the time, oldest first."""
+    """Oldest first."""
     events = []
 
     def add(moment: datetime, kind: str, text: str, address: str = "") -> None:
@@ -259,7 +259,7 @@ def _list_events(timeline: Timeline, deployment_id: str, axis: TimeAxis) -> list
 
 
 def _list_charts(session: Session, wanted: WantedCharts, measured: Sequence[Measurement], span: Span, *, is_drawn: bool) -> list[Drawn]:
-    """Returns one chart for each attribute that has the metric, then those of all records: volume and accuracy."""
+    """One chart for each attribute with the metric, then volume and accuracy."""
     metric, data, number = wanted.metric, wanted.data, wanted.deployment_no
     about = [figure for figure in measured if (figure.metric, figure.data) == (metric, data) and metric in CATALOGUE]
     base = f"/v1/deployments/{wanted.deployment_id}/charts"

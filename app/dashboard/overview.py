@@ -1,4 +1,4 @@
-"""Overview page: what needs a person, and the fleet of deployments, the most urgent first. Its script asks for the same page again."""
+"""Overview page. Its script asks for the same page again."""
 
 from typing import Annotated
 from urllib.parse import urlencode
@@ -24,7 +24,7 @@ SHOWN = 50
 """Deployments that are shown first."""
 
 MOST_SHOWN = 1000
-"""Max deployments on one page; the filter finds the others."""
+"""Max deployments on one page."""
 
 SORTS = {OverviewSort.SEVERITY: "most urgent first", OverviewSort.NAME: "by name", OverviewSort.LAST_CHECK: "last check first"}
 
@@ -43,7 +43,7 @@ STATES = {
 
 
 class ChosenOrder(BaseModel):
-    """Sort and filters that a person chose, and how many deployments are shown. An empty owner allows all."""
+    """Chosen sort, filters and number of deployments. An empty owner allows all."""
 
     sort: OverviewSort = OverviewSort.SEVERITY
     state: list[DeploymentState] = Field(default_factory=list, max_length=len(DeploymentState))
@@ -54,7 +54,7 @@ class ChosenOrder(BaseModel):
 
 @router.get("/")
 def overview_page(request: Request, principal: Reader, session: SessionIn, now: NowIn, chosen: Annotated[ChosenOrder, Query()]) -> Response:
-    """Returns what needs the person, and every deployment that the person may see."""
+    """Shows what needs the person, and their deployments."""
     wanted = OverviewWanted(
         sort=chosen.sort,
         states=frozenset(chosen.state),
@@ -100,10 +100,7 @@ def overview_page(request: Request, principal: Reader, session: SessionIn, now: 
 
 
 def evidence_words(counts: EvidenceCounts | None) -> str:
-    """Returns the evidence of a deployment in a few words; nothing before any comparison has records.
-
-    It is shown fair only if every comparison is.
-    """
+    """Evidence in a few words; nothing before any comparison has records. Fair only if every comparison is."""
     known = 0 if counts is None else counts.unfair + counts.shown_fair + counts.undecided
     if counts is None or not known:
         return ""

@@ -1,4 +1,4 @@
-"""Application of the pages: its own answers to errors, the services and dependencies of the API."""
+"""Application of the pages."""
 
 from functools import cache
 
@@ -54,7 +54,7 @@ _ROUTERS = (
 
 @cache
 def create_pages() -> FastAPI:
-    """Returns the application of the pages. It holds no state: the services come with each request."""
+    """Creates the application. It holds no state: the services come with each request."""
     pages = FastAPI(
         title="Evenhand pages",
         docs_url=None,

@@ -11,7 +11,7 @@ _SCHEDULE = "schedule"
 
 
 def people(session: Session, actors: Iterable[str | None]) -> dict[str, str]:
-    """Returns each actor's name: a user's, a key's, the schedule. A key that is no longer stored keeps its id alone."""
+    """Each actor's name. A key that is no longer stored keeps its id alone."""
     known = {actor for actor in actors if actor is not None}
     keys = ApiKeys(session).names(actor for actor in known if not actor.startswith(USER) and actor != _SCHEDULE)
     names = {}

@@ -1,4 +1,4 @@
-"""Range bar: the time that the pages of a deployment show. It is in the address, and every link of these pages keeps it."""
+"""Range bar: the time that a deployment's pages show, kept in the addresses of their links."""
 
 import html
 import re
@@ -39,7 +39,7 @@ _TIMES = frozenset({"range", "from", "to"})
 _KEPT_ATTRIBUTES = re.compile(r'<(a|dialog|form)\b((?:[^>"]|"[^"]*")*)>')
 _ADDRESS = re.compile(r'\b(href|data-close|data-after)="(\?[^"]*|/(?:deployments/|alerts/[0-9a-f]{8}-)[^"]*)"')
 _OF_FILTERS = frozenset({"since", "until"})
-"""Members of the filter of records, which are about time, too: who chooses a range lets go of them."""
+"""Times of the filter of records, which a chosen range replaces."""
 
 
 def read_range(
@@ -50,10 +50,10 @@ def read_range(
     compare: Annotated[str, Query(max_length=20)] = "",
     zone: Annotated[str, Query(max_length=MAX_ZONE)] = "",
 ) -> RangeChoice:
-    """Returns the range of the address, and keeps it for the links of the page.
+    """Reads the range, and keeps it for the page's links.
 
     Raises:
-        InvalidInput: a member of it is none that it can be.
+        InvalidInput: a member is none that it can be.
     """
     choice = read_choice({"range": preset, "from": start, "to": end, "compare": compare, "zone": zone})
     request.state.range_choice = choice
@@ -61,20 +61,20 @@ def read_range(
 
 
 def range_of(request: Request) -> RangeChoice | None:
-    """Returns the range that `read_range` found in the address; None on a page without one."""
+    """Range that `read_range` kept; None on a page without one."""
     choice: RangeChoice | None = getattr(request.state, "range_choice", None)
     return choice
 
 
 RangeIn = Annotated[RangeChoice, Depends(read_range)]
-"""Range of the address. A route that shows nothing by time declares it as a dependency, so that its links keep it."""
+"""A route that shows nothing by time declares it as a dependency, so that its links keep it."""
 
 KEEPS_RANGE = Depends(read_range)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeLink:
-    """One choice of the bar: its text, its title, the query that chooses it, and whether it is chosen."""
+    """Choice of the bar: text, title, query, and whether it is chosen."""
 
     text: str
     title: str
@@ -84,10 +84,9 @@ class RangeLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeBar:
-    """The bar of one page. `span` is None on a list that shows everything until a range is chosen.
+    """`span` is None on a list that shows everything until a range is chosen.
 
-    `others` are the other members of the address, which the form sends along; `start` and `end` are what its controls for times show, on
-    the clock of the zone.
+    `others` are the other members of the address, which the form sends along; `start` and `end` are on the clock of the zone.
     """
 
     choice: RangeChoice
@@ -101,7 +100,7 @@ class RangeBar:
 
     @property
     def zone(self) -> ZoneInfo:
-        """Returns the zone on whose clock the bar shows times."""
+        """Zone on whose clock the bar shows times."""
         return self.choice.zone
 
 
@@ -114,10 +113,9 @@ def build_bar(
     compares: bool = False,
     without: Collection[RangePreset] = (),
 ) -> RangeBar:
-    """Returns the bar of the page that was asked for. `compares`: the page can compare with an earlier time.
+    """`compares`: the page can compare with an earlier time.
 
-    The page has no presets that it is `without`; where one of them was chosen on another page, the `usual` one is shown as chosen. Of the
-    other members of the address it keeps all but the place in a list, which belongs to another time.
+    Where a preset that the page is `without` was chosen, `usual` is shown as chosen. The place in a list is dropped from the address.
     """
     choice = choice or RangeChoice()
     left_out = {*_TIMES, "compare", "zone", "cursor", *_OF_FILTERS}
@@ -152,10 +150,10 @@ def build_bar(
 
 
 def chosen_span(choice: RangeChoice | None, now: datetime) -> Span | None:
-    """Returns the time that a list is cut to; None where no range is chosen, or all of it.
+    """Time that a list is cut to; None where no range is chosen, or all of it.
 
     Raises:
-        InvalidInput: the start is not before now, which is the end where none is chosen.
+        InvalidInput: the start is not before the end, which is now where none is chosen.
     """
     if choice is None or not choice.is_chosen or (choice.preset is not None and choice.preset not in LENGTHS):
         return None
@@ -163,10 +161,10 @@ def chosen_span(choice: RangeChoice | None, now: datetime) -> Span | None:
 
 
 def keep_range(page: str, choice: RangeChoice) -> str:
-    """Returns the page whose links to pages of deployments and alerts, and whose forms of the method GET, carry the chosen range along.
+    """Adds the range to links to pages of deployments and alerts, and to forms of the method GET.
 
-    Links that choose a range themselves are left alone, and so is everything marked with `data-range`. Texts of people cannot be
-    taken for a link: in a rendered page their quotation marks are escaped.
+    Links that choose a range and everything marked `data-range` stay. In a rendered page quotation marks of people's texts are escaped, so
+    that these cannot be taken for a link.
     """
     kept = choice.query()
     if not kept:
@@ -179,7 +177,7 @@ def keep_range(page: str, choice: RangeChoice) -> str:
         present = parse_qsl(query, keep_blank_values=True)
         names = {each for each, _ in present}
         added = [(each, value) for each, value in kept.items() if each not in names and not (each in _TIMES and names & _TIMES)]
-        # The template of an address after a form was sent has {id} in it, in the path.
+        # The template of an address after a form was sent has {id} in it.
         whole = f"{path}?{urlencode([*present, *added])}{f'#{fragment}' if fragment else ''}"
         return f'{name}="{html.escape(whole)}"'
 
@@ -196,5 +194,5 @@ def keep_range(page: str, choice: RangeChoice) -> str:
 
 
 def _of_control(moment: datetime, zone: ZoneInfo) -> str:
-    """Returns the moment as a control for times shows it, to the minute."""
+    """As a control for times shows it, to the minute."""
     return f"{moment.astimezone(zone).replace(tzinfo=None):%Y-%m-%dT%H:%M}"

@@ -1,4 +1,4 @@
-"""Filter of payload records on the page: choices of a person, and what there is to choose from."""
+"""Filter of payload records on the page."""
 
 import re
 from collections.abc import Iterable
@@ -29,13 +29,13 @@ from ..web.times import in_utc
 CHECK_ID = r"^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?$"
 
 MOST_TOGETHER = 200
-"""Max groups of an intersection that a list of choices shows; an address can name any."""
+"""Max groups of an intersection that a list of choices shows."""
 
 _OF_A_FORM = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?", re.ASCII)
 
 
 def _assume_utc(sent: object) -> object:
-    """Returns the time in UTC where it has no offset: a form's control for times knows none; the page says that it is UTC."""
+    """A form's control for times has no offset; the page says that it is UTC."""
     if sent == "":
         return None
     return f"{sent}Z" if isinstance(sent, str) and _OF_A_FORM.fullmatch(sent) else sent
@@ -48,7 +48,7 @@ Moment = Annotated[Timestamp | None, BeforeValidator(_assume_utc)]
 class ChosenRecords(BaseModel):
     """Filter of a person; an empty member allows all.
 
-    `among` is how the form says attribute and group, which belong together, with one control: a list of the two, or of the attribute.
+    `among` holds attribute and group of the form: a list of the two, or the attribute.
     """
 
     check: Annotated[str, Field(pattern=CHECK_ID)] = ""
@@ -64,7 +64,7 @@ class ChosenRecords(BaseModel):
     cursor: Annotated[str, Field(max_length=2000)] = ""
 
     def wanted(self, *, limit: int) -> RecordsWanted:
-        """Returns the same for the view.
+        """Returns the filter for the view.
 
         Raises:
             InvalidInput: the cursor or `among` is none of ours, or a time cannot be expressed in UTC.
@@ -87,14 +87,14 @@ class ChosenRecords(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One attribute, or intersection, and its groups, as a person may choose among them."""
+    """Attribute or intersection, and its groups."""
 
     attribute: str
     groups: tuple[str, ...]
 
 
 def query_of(wanted: RecordsWanted) -> dict[str, str]:
-    """Returns the filter and the order as the query of an address, of the pages and of the API alike; without the place of the page."""
+    """Query of filter and order for pages and API, without the place of the page."""
     members = {
         "check": wanted.check_id,
         "since": _iso(wanted.since),
@@ -110,14 +110,14 @@ def query_of(wanted: RecordsWanted) -> dict[str, str]:
 
 
 def among_of(attribute: str, group: str | None = None) -> str:
-    """Returns the value of the control that chooses both."""
+    """Value of the control that chooses both."""
     return msgspec.json.encode([attribute] if group is None else [attribute, group]).decode()
 
 
 def choices_of(session: Session, deployment_no: int, monitor: Monitor, wanted: RecordsWanted) -> list[Choice]:
-    """Returns the groups of the monitor but those by a rule, and what is chosen already.
+    """Groups of the monitor but those by a rule, and what is chosen already.
 
-    Where the reference is left out, every other value is a group: those are offered that the newest check saw.
+    Where the reference is left out, every other value is a group: those that the newest check saw are offered.
     """
     seen: dict[str, list[str]] = {}
     if any(attribute.reference is None for attribute in monitor.attributes):
@@ -145,7 +145,7 @@ def choices_of(session: Session, deployment_no: int, monitor: Monitor, wanted: R
 
 
 def local(moment: datetime | None) -> str:
-    """Returns the moment as a form's control for times wants it, in UTC."""
+    """Moment in UTC for a form's control for times."""
     if moment is None:
         return ""
     plain = moment.astimezone(UTC).replace(tzinfo=None)
@@ -153,7 +153,7 @@ def local(moment: datetime | None) -> str:
 
 
 def _read_pair(among: str) -> tuple[str, str | None]:
-    """Returns the attribute and the group that the form's control names."""
+    """Attribute and group of the form's control."""
     try:
         pair = msgspec.json.decode(among, type=Annotated[list[str], msgspec.Meta(min_length=1, max_length=2)])
     except (msgspec.MsgspecError, UnicodeEncodeError) as error:

@@ -1,4 +1,4 @@
-"""Words of the pages of records: the model's answer, the changes by copies, and the changes by mitigation."""
+"""Words of the pages of records."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ _OUTCOME_OF: Mapping[OutcomeWord, str] = {
     "unclassified": ", which is in neither outcome list",
 }
 _NAMED: Final = 3
-"""Max values that a sentence at the head of a page names; the table has all."""
+"""Max values that a sentence names; the table has all."""
 
 _LEAST_DECIMALS, _MOST_DECIMALS = 4, 17
 _MARKS: Final = frozenset({0.0, 0.5, 1.0})
@@ -64,7 +64,7 @@ _DOTS: Final = frozenset({".", ".."})
 
 @dataclass(frozen=True, slots=True)
 class ShownValue:
-    """One value of a record; `group` is the one of the monitor that it lies in, where the monitor watches the column."""
+    """Value of a record; `group` is the monitor's, where it watches the column."""
 
     name: str
     text: str
@@ -72,7 +72,7 @@ class ShownValue:
 
 
 def address(deployment_id: str, record_id: str, *, check_id: str | None = None) -> str:
-    """Returns the address of the record's page."""
+    """Address of the record's page."""
     # Browsers take these two for steps in a path, however they are written.
     query = {"id": record_id} if record_id in _DOTS else {}
     query |= {"check": check_id} if check_id else {}
@@ -81,7 +81,7 @@ def address(deployment_id: str, record_id: str, *, check_id: str | None = None) 
 
 
 def json_address(deployment_id: str, record_id: str, *, check_id: str | None = None) -> str | None:
-    """Returns the address of the record as JSON; None where a browser cannot ask for such an id."""
+    """Address of the JSON; None where a browser cannot ask for such an id."""
     if record_id in _DOTS:
         return None
     path = f"/v1/deployments/{quote(deployment_id)}/payload-records/{quote(record_id, safe='')}"
@@ -89,7 +89,7 @@ def json_address(deployment_id: str, record_id: str, *, check_id: str | None = N
 
 
 def text(value: Any) -> str:  # noqa: ANN401 - as it was logged
-    """Returns a value as it was logged."""
+    """Value as it was logged."""
     if value is None:
         return "missing"
     if isinstance(value, str):
@@ -100,16 +100,16 @@ def text(value: Any) -> str:  # noqa: ANN401 - as it was logged
 
 
 def answer_text(answer: StoredRecord | Counterfactual) -> str:
-    """Returns the model's answer: the decoded label where there is one."""
+    """Answer of the model, decoded where there is a label."""
     return text(answer.prediction if answer.label is None else answer.label)
 
 
 def probability(value: Any) -> str:  # noqa: ANN401 - one number, a list of them, or None
-    """Returns a probability, or that of each class, with one number of decimals."""
+    """Probability, or that of each class, with one number of decimals."""
     if value is None:
         return ABSENT
     parts = value if isinstance(value, list) else [value]
-    # So many decimals that a number close to a mark is not shown as being there: 0.49999 is not 0.5.
+    # So many decimals that a number close to a mark is not shown there: 0.49999 is not 0.5.
     for decimals in range(_LEAST_DECIMALS, _MOST_DECIMALS):
         shown = [f"{part:.{decimals}f}" for part in parts]
         if all(float(one) == part or float(one) not in _MARKS for one, part in zip(shown, parts, strict=True)):
@@ -118,22 +118,22 @@ def probability(value: Any) -> str:  # noqa: ANN401 - one number, a list of them
 
 
 def day(at: datetime) -> str:
-    """Returns the day in UTC."""
+    """Day in UTC."""
     return f"{at.astimezone(UTC):%Y-%m-%d}"
 
 
 def clock(at: datetime) -> str:
-    """Returns the time of day in UTC, to the second."""
+    """Time of day in UTC, to the second."""
     return f"{at.astimezone(UTC):%H:%M:%S}"
 
 
 def second(at: datetime) -> str:
-    """Returns a moment in UTC to the second."""
+    """Moment in UTC, to the second."""
     return f"{day(at)} {clock(at)} UTC"
 
 
 def values_of(summary: RecordSummary) -> tuple[list[ShownValue], list[ShownValue]]:
-    """Returns the record's features, and its meta fields."""
+    """Features, then meta fields."""
     record, schema = summary.record, summary.schema
     groups = {group.attribute: group for group in summary.groups}
     meta = record.meta or [None] * len(schema.meta)
@@ -147,12 +147,12 @@ def values_of(summary: RecordSummary) -> tuple[list[ShownValue], list[ShownValue
 
 
 def watched(summary: RecordSummary) -> dict[str, ShownValue]:
-    """Returns the record's values in the watched attributes, by attribute."""
+    """Values in the watched attributes."""
     return {value.name: value for values in values_of(summary) for value in values if value.group is not None}
 
 
 def groups_together(monitor: Monitor, groups: Sequence[RecordGroup]) -> list[RecordGroup]:
-    """Returns the record's group of each intersection: reference where all of it is, and in none where any of it is in none."""
+    """Group of each intersection: reference where all of it is, none where any of it is in none."""
     of = {group.attribute: group for group in groups}
 
     found = []
@@ -168,41 +168,41 @@ def groups_together(monitor: Monitor, groups: Sequence[RecordGroup]) -> list[Rec
 
 
 def changing(changes: Mapping[str, Change]) -> list[tuple[str, Change]]:
-    """Returns the attributes whose copies change the outcome."""
+    """Attributes whose copies change the outcome."""
     return [(attribute, change) for attribute, change in changes.items() if change != "none"]
 
 
 def debiased_outcome(debiased: Mapping[str, Any], monitor: Monitor | None) -> OutcomeWord | None:
-    """Returns the outcome of a debiased answer."""
+    """Outcome of a debiased answer."""
     answer = debiased.get("prediction") if debiased.get("label") is None else debiased["label"]
     return None if monitor is None else WORDS[monitor.outcomes.classify(answer)]
 
 
 def debiased_text(debiased: Mapping[str, Any]) -> str:
-    """Returns the answer of the debiased endpoint."""
+    """Answer of the debiased endpoint."""
     return text(debiased.get("prediction") if debiased.get("label") is None else debiased["label"])
 
 
 def copies(details: RecordDetails, *, is_present: bool) -> list[Counterfactual]:
-    """Returns those that the present monitor asks for, or the others, in the order of its attributes."""
+    """Copies that the present monitor asks for, or the others, in the order of its attributes."""
     order = {group.attribute: place for place, group in enumerate(details.summary.groups)}
     found = [copy for copy in details.counterfactuals if copy.is_present is is_present]
     return sorted(found, key=lambda copy: order.get(copy.attribute, len(order)))
 
 
 def is_donated(copy: Counterfactual, schema: RecordSchema) -> bool:
-    """Returns whether the copy changes features instead of a meta field, which the model does not see."""
+    """Whether the copy changes features instead of a meta field, which the model does not see."""
     return any(column.name == copy.attribute for column in schema.meta)
 
 
 def set_to(copy: Counterfactual) -> str:
-    """Returns the value of a copy in its own attribute: the value, of a range the value that was drawn."""
+    """Value of a copy in its own attribute; of a range the value that was drawn."""
     value = None if copy.values is None else copy.values.get(copy.attribute)
     return text(copy.group if value is None else value)
 
 
 def sentences(details: RecordDetails) -> list[str]:
-    """Returns the first facts that a person wants to know."""
+    """First facts that a person wants to know."""
     summary = details.summary
     debiased = summary.record.debiased or {}
     outcome = "" if summary.outcome is None else _OUTCOME_OF[summary.outcome]
@@ -214,7 +214,7 @@ def sentences(details: RecordDetails) -> list[str]:
 
 
 def _describe_copies(present: Sequence[Counterfactual], summary: RecordSummary) -> list[str]:
-    """Returns a sentence for each attribute whose copies change the outcome; where none does, one that says so."""
+    """One sentence for each attribute whose copies change the outcome, or one that none does."""
     if not present:
         return []
     if summary.outcome == WORDS[Outcome.UNCLASSIFIED]:
@@ -233,7 +233,7 @@ def _describe_copies(present: Sequence[Counterfactual], summary: RecordSummary) 
 
 
 def _describe_change(attribute: str, all_of_it: Sequence[Counterfactual], schema: RecordSchema) -> str | None:
-    """Returns the changes by copies of one attribute; None where there are none."""
+    """None where no copy of the attribute changes the outcome."""
     found = [copy for copy in all_of_it if copy.change in CHANGES]
     if not found:
         return None

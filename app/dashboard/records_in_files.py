@@ -1,4 +1,4 @@
-"""Tables of a deployment whose records lie in files, and the page that is shown instead of its single records."""
+"""Pages of a deployment whose records lie in files."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from .rendering import page
 
 @dataclass(frozen=True, slots=True)
 class ShownTable:
-    """A table of files under its title, and the totals of its listing."""
+    """Table of files, and the totals of its listing."""
 
     title: str
     table: PayloadTable | FeedbackTable
@@ -22,7 +22,7 @@ class ShownTable:
 
 
 def list_tables(session: Session, deployment: Deployment) -> list[ShownTable]:
-    """Returns the tables of files of the deployment; none where its records are logged."""
+    """Tables of files; none where records are logged."""
     named = {PAYLOAD: ("Records", deployment.payload), FEEDBACK: ("Labels", deployment.feedback)}
     return [
         ShownTable(title, table, add_up_files(session, deployment.no, side))
@@ -32,5 +32,5 @@ def list_tables(session: Session, deployment: Deployment) -> list[ShownTable]:
 
 
 def page_without_records(request: Request, deployment: Deployment, what: str) -> Response:
-    """Returns the page that is shown instead of `what`, a list of single records, where these lie in files."""
+    """Page in place of `what`, a list of single records."""
     return page(request, "records_in_files.html", {"deployment": deployment, "what": what})

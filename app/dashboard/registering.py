@@ -1,4 +1,4 @@
-"""Registration page: a form for the fields that REST v1 takes, with their choices."""
+"""Registration page."""
 
 from typing import Any
 
@@ -44,13 +44,13 @@ CREDENTIALS = {
 
 @router.get("/register")
 def new_deployment_page(request: Request, principal: Manager, session: SessionIn) -> Response:
-    """Returns the form, for people who may register deployments."""
+    """Shows the form to people who may register deployments."""
     principal.require(Permission.MANAGE)
     return page(request, "new_deployment.html", form_values() | {"steps": steps_of(session, None, None, has_records=False)})
 
 
 def form_values() -> dict[str, Any]:
-    """Returns the choices of a deployment's form."""
+    """Choices of a deployment's form."""
     return {
         "problem_types": PROBLEM_TYPES,
         "field_types": FIELD_TYPES,

@@ -1,4 +1,4 @@
-"""Page of the report that a regulator keeps: the presets, what is missing for each, the files, kept reports and schedules."""
+"""Page of a regulator's reports."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -39,15 +39,15 @@ MOST_NAMES = 20
 """Max attributes, and max controls, of an address."""
 
 MOST_KEPT = 50
-"""Max kept reports that the page lists; REST lists all."""
+"""Max kept reports on the page."""
 
 USUAL_PERIOD: Final = timedelta(days=365)
-"""Period of a report where no range is chosen: LL144 asks for data of at most a year."""
+"""LL144 asks for data of at most a year."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenContent:
-    """Content of the files that a person chose on the page: attributes (none: all), controls, kind of tool, categories as JSON."""
+    """Chosen attributes (none: all), controls, kind of tool, and categories as JSON."""
 
     attribute: Annotated[list[str] | None, Query(max_length=MOST_NAMES)] = None
     control: Annotated[list[str] | None, Query(max_length=MOST_NAMES)] = None
@@ -55,7 +55,7 @@ class ChosenContent:
     categories: Annotated[str, Query(max_length=MAX_MAPPING_LENGTH)] = ""
 
     def query(self) -> dict[str, list[str]]:
-        """Returns it as the addresses of files have it; without what nobody chose."""
+        """Query of the files' addresses, without what nobody chose."""
         tool = [] if self.tool is ToolKind.SELECTING else [self.tool.value]
         categories = [self.categories] if self.categories.strip() else []
         members = {"attribute": self.attribute or [], "control": self.control or [], "tool": tool, "categories": categories}
@@ -71,7 +71,7 @@ def regulator_report_page(
     time_range: RangeIn,
     chosen: Annotated[ChosenContent, Depends()],
 ) -> Response:
-    """Returns the page. What is chosen is in the addresses of its files."""
+    """Shows the page. What is chosen is in the addresses of its files."""
     monitor, retention = monitor_of(session, deployment.no), policy_of(session, deployment.no)
     span = chosen_span(time_range, now) or Span(start=now - USUAL_PERIOD, end=now)
     query = {"since": span.start.isoformat(timespec="seconds"), "until": span.end.isoformat(timespec="seconds")}
@@ -113,7 +113,7 @@ def regulator_report_page(
 
 
 def read_kept(session: Session, deployment: Deployment, now: datetime) -> dict[str, object]:
-    """Returns the schedules and the newest kept reports of a deployment, as the page shows them."""
+    """Schedules and newest kept reports."""
     schedules = schedules_page(session, deployment.no, after_no=0, limit=MAX_SCHEDULES)
     kept = kept_page(session, deployment.no, before_no=None, limit=MOST_KEPT)
     return {
@@ -125,7 +125,7 @@ def read_kept(session: Session, deployment: Deployment, now: datetime) -> dict[s
 
 
 def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor | None) -> str:
-    """Returns why the files cannot have what a person chose; empty where they can, or without a monitor."""
+    """Says why the files cannot have the choices; empty where they can, or without a monitor."""
     if monitor is None:
         return ""
     try:
@@ -138,7 +138,7 @@ def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor
 
 
 def used_in_body(used: Mapping[str, Sequence[str]]) -> dict[str, object]:
-    """Returns the members of a body that asks for a kept report of what a person chose."""
+    """Body that asks for a kept report of the choices."""
     found: dict[str, object] = {"attributes": used.get("attribute"), "controls": used.get("control")}
     found["tool"] = next(iter(used.get("tool", ())), None)
     found["categories"] = json.loads(used["categories"][0]) if "categories" in used else None

@@ -1,4 +1,4 @@
-"""Renders a template and its values: everything is escaped, and an unknown name in a template is an error."""
+"""Renders templates: everything is escaped, and an unknown name is an error."""
 
 import secrets
 from collections.abc import Mapping
@@ -31,10 +31,9 @@ CONTENT_POLICY = (
 )
 
 REFERRER_POLICY = "same-origin"
-"""Referrer policy of the pages: other hosts learn nothing. With `no-referrer` browsers hide from us, too, that a form was sent from a
-page of ours."""
+"""With `no-referrer` browsers hide from us that a form was sent from a page of ours."""
 
-# Without looking for newer files: during an upgrade the new templates do not fit the code that runs.
+# No newer files: during an upgrade the new templates do not fit the running code.
 _ENVIRONMENT = Environment(
     loader=PackageLoader(__package__),
     autoescape=True,
@@ -46,14 +45,14 @@ _ENVIRONMENT = Environment(
 _ENVIRONMENT.globals["asset"] = asset_url
 _ENVIRONMENT.globals["find_term"] = find_term
 _ENVIRONMENT.globals["NOT_READ"] = NOT_READ
-# A drawer is put into a page that was made earlier, and no two words may share an id.
+# A drawer is put into a page made earlier; no two words may share an id.
 _ENVIRONMENT.globals["new_id"] = lambda: secrets.token_hex(4)
 _ENVIRONMENT.filters.update(wording.FILTERS)
 
 
 @pass_context
 def _write_moment(context: Context, at: datetime | None) -> str:
-    """Returns a moment on the clock of the zone that the person chose; each says which clock it is on."""
+    """Moment on the clock of the chosen zone, which it names."""
     choice: RangeChoice | None = context.get("range_choice")
     return wording.moment(at) if choice is None else wording.moment_in_zone(at, choice.zone)
 
@@ -62,13 +61,13 @@ _ENVIRONMENT.filters |= {"moment": _write_moment, "picture": Markup}
 
 
 def compile_templates() -> None:
-    """Compiles every template, most of a second of a processor, which else the first visitors of each page wait for."""
+    """Compiles every template, so that first visitors do not wait for it."""
     for name in _ENVIRONMENT.list_templates(extensions=("html",)):
         _ENVIRONMENT.get_template(name)
 
 
 def page(request: Request, template: str, values: Mapping[str, Any], *, status: int = HTTPStatus.OK) -> HTMLResponse:
-    """Returns the page of that template. `principal` is known in every template; None on pages that are open to everybody."""
+    """Renders that template. `principal` is None on pages that are open to everybody."""
     principal = request.scope.get("state", {}).get("principal")
     may = frozenset[str]() if principal is None else frozenset(one.value for one in principal.role.permissions)
     choice = range_of(request)
@@ -93,7 +92,7 @@ def page(request: Request, template: str, values: Mapping[str, Any], *, status: 
 
 
 def _read_worker_notice(request: Request) -> WorkerNotice | None:
-    """Returns the notice that no worker answers, if none does. A page is shown all the same where the database does not say."""
+    """None where the database does not say."""
     services: Services = request.state.services
     try:
         with services.database.transaction() as session:

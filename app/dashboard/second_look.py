@@ -1,4 +1,4 @@
-"""Page of the records that need a second look: the largest score difference first, with buttons that store a person's label."""
+"""Page of the records that need a second look, the largest score difference first."""
 
 import json
 from typing import Annotated, Final, Literal
@@ -25,7 +25,7 @@ router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=Fals
 
 SHOWN: Final = 50
 MOST_COUNTED: Final = 1000
-"""Max flags that are counted for the line that says how many there are."""
+"""Max flags that are counted."""
 MAX_LABELS: Final = 6
 """Max buttons of a record; a label of more classes is sent as a file."""
 
@@ -36,14 +36,14 @@ KINDS = {"changed": "the model was asked again", "likely": "the bias detector ex
 
 
 def say_flags(listed: int, total: int, *, is_all: bool) -> str:
-    """Returns how many flags the page lists, and of how many; those are counted up to `MOST_COUNTED`."""
+    """Says how many flags are listed, and of how many, counted up to `MOST_COUNTED`."""
     flags = "1 flag" if listed == 1 else f"{listed:,} flags"
     of = " in all" if is_all else f" of more than {MOST_COUNTED:,}" if total > MOST_COUNTED else f" of {total:,}"
     return f"{flags}{of}, over all hours of this model revision; a record has one for each attribute that it is flagged for."
 
 
 class ChosenFlags(BaseModel):
-    """Filter of a person, an empty member allows all; and the place of the flag after which the page begins."""
+    """Filter (an empty member allows all), and the flag after which the page begins."""
 
     attribute: Text = ""
     direction: Literal["lifted", "lowered", ""] = ""
@@ -57,7 +57,7 @@ class ChosenFlags(BaseModel):
 def second_look_page(
     request: Request, deployment: ReadableDeployment, session: SessionIn, chosen: Annotated[ChosenFlags, Query()]
 ) -> Response:
-    """Returns the records whose outcome would, or would probably, differ with a reference value."""
+    """Shows the records whose outcome would, or would probably, differ with a reference value."""
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Second look")
     monitor = monitor_of(session, deployment.no)

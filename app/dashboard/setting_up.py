@@ -1,4 +1,4 @@
-"""Steps in which a new deployment is set up, from its columns to its first check, and the parts of Configure that each needs."""
+"""Steps in which a new deployment is set up."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,7 +13,7 @@ from ..store.checks import checks
 
 
 class ConfigurePart(StrEnum):
-    """Part of Configure: a page of its own, and its title there."""
+    """Part of Configure: place in addresses, and title."""
 
     MODEL = "model", "Model and endpoint"
     RECOMMENDED = "recommended", "Recommended monitors"
@@ -27,7 +27,7 @@ class ConfigurePart(StrEnum):
     title_of: str
 
     def __new__(cls, name: str, title: str) -> Self:
-        """Makes a part: its place in addresses, and its title."""
+        """Makes a part."""
         part = str.__new__(cls, name)
         part._value_ = name
         part.title_of = title
@@ -35,7 +35,7 @@ class ConfigurePart(StrEnum):
 
 
 class StepName(StrEnum):
-    """Step of setting up, in the order in which they are best done."""
+    """Steps in the order in which they are best done."""
 
     DATA = "data"
     GROUPS = "groups"
@@ -46,7 +46,7 @@ class StepName(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One step: why it is needed, the parts of Configure that it shows, and whether it is done."""
+    """Why a step is needed, its parts of Configure, and whether it is done."""
 
     name: StepName
     title: str
@@ -57,10 +57,7 @@ class Step:
 
 
 def steps_of(session: Session, deployment: Deployment | None, monitor: Monitor | None, *, has_records: bool) -> tuple[Step, ...]:
-    """Returns the steps of a deployment; of one that is not registered yet, none is done.
-
-    `has_records`: some were logged.
-    """
+    """Without a deployment none is done. `has_records`: some were logged."""
     is_checked = deployment is not None and bool(checks.page(session, deployment.no, limit=1, state=CheckState.SUCCEEDED))
     return (
         Step(
@@ -107,7 +104,7 @@ def _step_of_records(deployment: Deployment | None, *, has_records: bool, is_che
 
 
 def next_step(steps: tuple[Step, ...]) -> Step | None:
-    """Returns the first step that is not done; None after the first check. An optional one is passed over once a later one is done."""
+    """First step that is not done; None after the first check. An optional one is passed over once a later one is done."""
     for place, step in enumerate(steps):
         if not step.is_done and not (step.is_optional and any(later.is_done for later in steps[place + 1 :])):
             return step

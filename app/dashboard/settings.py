@@ -1,4 +1,4 @@
-"""Settings page: people, keys and the receivers of alerts. For admins; others see their own account."""
+"""Settings page. Who is not an admin sees their own account."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -18,7 +18,7 @@ from .rendering import page
 router = APIRouter(include_in_schema=False)
 
 SHOWN = 500
-"""Max users and keys each; the API lists any number of them."""
+"""Max users and keys each."""
 
 
 ACTIONS: Final[Mapping[Permission, str]] = {
@@ -29,12 +29,12 @@ ACTIONS: Final[Mapping[Permission, str]] = {
     Permission.MANAGE: "change deployments, monitors, checks and alert rules",
     Permission.ADMIN: "manage users and keys",
 }
-"""Actions that each permission allows, as the page names them."""
+"""Actions that each permission allows."""
 
 
 @router.get("/settings")
 def settings_page(request: Request, principal: Reader, session: SessionIn, now: NowIn) -> Response:
-    """Returns the people who may log in, and their credentials."""
+    """Shows the people who may log in, and their credentials."""
     is_admin = Permission.ADMIN in principal.role.permissions
     values = {
         "is_admin": is_admin,

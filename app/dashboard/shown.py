@@ -13,17 +13,17 @@ from .wording import ABSENT, count
 _HUNDREDTHS, _TENTHS = 2, 1
 _LARGE = 1000
 _PER_CENT = "\u00a0%"
-"""Per cent sign with a space that no line ends at."""
+"""No line ends at this space."""
 
 _POINTS = "\u00a0points"
 _CHANGES_OF_SHARES = frozenset(change for *_, change in QUALITY)
-"""Metrics that are in percentage points next to shares in per cent."""
+"""Metrics in percentage points."""
 _CHANGED_SHARES = frozenset(share for *shares, _ in QUALITY for share in shares)
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A value with its 95 % interval as texts; without a value `text` is a dash and `reason` says why."""
+    """Value with its 95 % interval; without one `text` is a dash and `reason` says why."""
 
     text: str
     interval: str
@@ -31,9 +31,9 @@ class Number:
 
 
 def number_of(measurement: Measurement, least: int = _TENTHS) -> Number:
-    """Returns a measurement's value and interval: a share in per cent, its change in percentage points, a count, or a number.
+    """Share in per cent, its change in percentage points, count, or number.
 
-    Shares and their changes have at least so many digits.
+    `least` is the least number of digits of shares and their changes.
     """
     metric = CATALOGUE[measurement.metric]
     ends = (measurement.lower, measurement.upper)
@@ -53,7 +53,7 @@ def number_of(measurement: Measurement, least: int = _TENTHS) -> Number:
 
 @dataclass(frozen=True, slots=True)
 class ShownChange:
-    """A share before and after, and its change, which agree as they are shown with so many `digits`."""
+    """Share before and after, and its change, which agree with so many `digits`."""
 
     before: Measurement
     after: Measurement | None
@@ -62,7 +62,7 @@ class ShownChange:
 
 
 def round_change(found: Change) -> ShownChange:
-    """Returns the change as it is shown: with the digits at which the three agree, or with the gap of the rounded shares."""
+    """Shows the digits at which the three agree, or the gap of the rounded shares."""
     before, after, change = found.before, found.after, found.change
     if before.value is None or after is None or after.value is None or change is None or change.value is None:
         return ShownChange(before, after, change, _TENTHS)
@@ -71,7 +71,7 @@ def round_change(found: Change) -> ShownChange:
 
 
 def share_of(outcomes: Outcomes | SubRange) -> Number:
-    """Returns the favourable rate of some records with its interval."""
+    """Favourable rate of some records with its interval."""
     if outcomes.share is None:
         return Number(ABSENT, ABSENT, outcomes.reason or "no reason is known")
     return _share(outcomes.share, (outcomes.lower, outcomes.upper), (), _TENTHS)

@@ -1,4 +1,4 @@
-"""Groups nobody listed, on the page of a deployment: the newest scan, the groups that scans found, and why there is nothing yet."""
+"""Groups nobody listed, on the page of a deployment."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from ..tracking.subgroups.looking import read_result, say_scan
 from ..tracking.subgroups.watching import choose_name, find_watched, watching_problem
 
 MOST_SCANS = 20
-"""Max scans whose groups are on the page; the list in REST has all."""
+"""Max scans whose groups are on the page."""
 
 NO_MONITOR = "A scan needs a fairness monitor, which says what outcomes are favourable. There is none."
 NOTHING_COUNTED = (
@@ -30,7 +30,7 @@ NO_WORKER = "No worker answers. A scan that waits begins when one is started, an
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ShownGroup:
-    """A group that a scan found: the attribute that watches it, or the name for one, or why none can."""
+    """Group of a scan: the attribute that watches it, or the name for one, or why none can."""
 
     scan: SubgroupScan
     result: SearchResult
@@ -40,7 +40,7 @@ class _ShownGroup:
 
 
 def read_subgroups(session: Session, deployment: Deployment, evidence: DeploymentEvidence | None) -> dict[str, object]:
-    """Returns the newest scan, the newest one with a result if that is another, the groups, and what a reader must know of scans."""
+    """Newest scan, the newest with a result if that is another, the groups, and cautions."""
     scans = scans_of(session, deployment.no, before_no=None, limit=MOST_SCANS)
     newest, ended = next(iter(scans), None), next((scan for scan in scans if scan.state == "succeeded"), None)
     obstacle, monitor, era = None, None if evidence is None else evidence.monitor, None if evidence is None else evidence.era
@@ -67,7 +67,7 @@ def read_subgroups(session: Session, deployment: Deployment, evidence: Deploymen
 
 
 def _list_groups(scans: Sequence[SubgroupScan], monitor: Monitor) -> Iterator[_ShownGroup]:
-    """Yields each group once, by the newest scan that found it."""
+    """Each group once, by the newest scan that found it."""
     listed = set()
     for scan in scans:
         result = read_result(scan)

@@ -1,4 +1,4 @@
-"""Words of the pages in plain language: the glossary lists them, and each opens where it is read."""
+"""Words of the pages in plain language."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -8,12 +8,12 @@ from ..metrics.catalogue import CATALOGUE
 from ..metrics.verdicts import MINIMUM_GROUP_SIZE
 
 METRIC: Final = "metric-"
-"""Begins the keys of metrics."""
+"""Prefix of the keys of metrics."""
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One word. `key` is its place in the address: `/glossary#disparate-impact`."""
+    """`key` is its place in the address: `/glossary#disparate-impact`."""
 
     key: str
     name: str
@@ -219,12 +219,12 @@ TERMS: Final = (
         "Each change of the monitor, or of the model, gets a number, and each check stores the numbers that it used.",
     ),
 )
-"""Terms in the order in which a reader meets them."""
+"""In the order in which a reader meets them."""
 
 
 @cache
 def find_term(key: str) -> Term | None:
-    """Returns the term of that key; of `metric-` and a metric's key its title, convention and formula. None if there is none."""
+    """Finds a term; of `metric-` and a metric's key its title, convention and formula."""
     metric = CATALOGUE.get(key.removeprefix(METRIC)) if key.startswith(METRIC) else None
     if metric is not None:
         return Term(key, metric.title, f"{metric.title}: {metric.formula}. {metric.convention}")

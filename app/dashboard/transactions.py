@@ -1,4 +1,4 @@
-"""The logged records of a deployment, and one record with its counterfactuals."""
+"""Logged records, and one record with its counterfactuals."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ SORTS = {RecordSort.NEWEST: "newest first", RecordSort.GAP: "largest score diffe
 class ListedRecords:
     """Length of a list, as far as it is known. `is_all`: no other page has more.
 
-    Of a filter (`is_narrowed`) nobody knows how many fit before they are searched, unless a check has counted them: `fitting`.
+    Of a filter (`is_narrowed`) it is unknown, unless a check has counted them: `fitting`.
     """
 
     is_narrowed: bool
@@ -48,7 +48,7 @@ class ListedRecords:
 
 
 def say_count(listed: int, window: Mapping[str, object] | None, known: ListedRecords) -> str:
-    """Returns how many records the page lists: of all that a check with this window read, where no filter narrows them further."""
+    """Says how many records are listed: of all that a check with this window read, where no filter narrows them."""
     records = f"{listed:,} record{'' if listed == 1 else 's'}"
     read = None if known.is_narrowed else WindowCounts.of(window).records
     if read is not None and not known.is_all:
@@ -71,7 +71,7 @@ _WORDS = {
     "sorts": SORTS,
     "shown": SHOWN,
 }
-"""Words and functions of the list, the same for every request."""
+"""Names of the template."""
 
 CheckId = Annotated[str, Query(pattern=CHECK_ID)]
 RecordId = Annotated[str, Path(max_length=1000, pattern=r"^[^\x00]*$")]
@@ -87,12 +87,12 @@ def transactions_page(
     time_range: RangeIn,
     chosen: Annotated[ChosenRecords, Query()],
 ) -> Response:
-    """Returns records, newest first or by gap."""
+    """Shows records, newest first or by gap."""
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Transactions")
     wanted = chosen.wanted(limit=SHOWN)
     span, has_own_times = chosen_span(time_range, now), wanted.since is not None or wanted.until is not None
-    # The records of a check are those that it read, and times of the filter's own say more than a range that was chosen elsewhere.
+    # A check has its own records, and the filter's times say more than a range chosen elsewhere.
     if span is not None and wanted.check_id is None and not has_own_times:
         wanted = replace(wanted, since=span.start, until=time_range.end)
     check = checks.get(session, deployment.no, wanted.check_id) if wanted.check_id is not None else None
@@ -139,7 +139,7 @@ def record_page(
     id_in_query: IdInQuery = "",
     check: CheckId = "",
 ) -> Response:
-    """Returns one record; its id may be any text, and is in the query where a path cannot hold it."""
+    """Shows one record; its id is in the query where a path cannot hold it."""
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Transactions")
     used_by = checks.get(session, deployment.no, check) if check else None

@@ -1,4 +1,4 @@
-"""Line of a figure in its last checks, as a small picture: a drawer and an alert show one."""
+"""Small picture of a figure in its last checks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _TEXT_HEIGHT: Final = 13
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendDot:
-    """A check on the trend; `check_id` opens it."""
+    """Check on the trend; `check_id` opens it."""
 
     x: float
     y: float
@@ -27,7 +27,7 @@ class TrendDot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendLevel:
-    """Value with a line across the trend: a limit, or equality."""
+    """Line across the trend: a limit, or equality."""
 
     y: float
     text: str
@@ -36,9 +36,9 @@ class TrendLevel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
-    """Line of the last checks in a box of `TREND_WIDTH` by `TREND_HEIGHT`; broken where a check has no figure.
+    """Line in a box of `TREND_WIDTH` by `TREND_HEIGHT`; broken where a check has no figure.
 
-    `begun` is the place of a moment to mark; `start` and `end` are the times of the first and the last check.
+    `begun` is the place of a moment to mark.
     """
 
     dots: tuple[TrendDot, ...]
@@ -50,7 +50,7 @@ class Trend:
 
 
 def draw_trend(points: Sequence[StripPoint], *, metric: str, limits: Sequence[float | None], begun: int | None = None) -> Trend | None:
-    """Returns the line of the checks, oldest first; None without a value in any of them. `begun` is the place of the check to mark."""
+    """Checks are oldest first; None without a value in any. `begun` is the check to mark."""
     bounds = [limit for limit in limits if limit is not None]
     values = [point.value for point in points if point.value is not None]
     if not values:

@@ -1,4 +1,4 @@
-"""Words for figures, moments and states on a page. An absent value reads as a dash; the reason is next to it."""
+"""Words for figures, moments and states. An absent value reads as a dash."""
 
 import json
 import re
@@ -33,24 +33,24 @@ _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=
 
 
 def figure(value: float | None, digits: int = 2) -> str:
-    """Returns a ratio or difference: `0.63`."""
+    """`0.63`."""
     return ABSENT if value is None else write_minus(f"{value:.{digits}f}")
 
 
 def share(value: float | None) -> str:
-    """Returns a share as a percentage: `63.2 %`."""
+    """`63.2 %`."""
     return ABSENT if value is None else f"{100 * value:.1f} %"
 
 
 def count(value: float | None) -> str:
-    """Returns a count with thin groups of thousands: `12,345`."""
+    """`12,345`, with thin groups."""
     if value is None:
         return ABSENT
     return write_minus(f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}")
 
 
 def interval(ends: tuple[float | None, float | None]) -> str:
-    """Returns a 95 % interval: `0.55 to 0.73`; an end that is not bounded is named so."""
+    """`0.55 to 0.73`; an end that is not bounded is named so."""
     lower, upper = ends
     if lower is None and upper is None:
         return ABSENT
@@ -60,17 +60,17 @@ def interval(ends: tuple[float | None, float | None]) -> str:
 
 
 def limits(ends: tuple[float | None, float | None]) -> str:
-    """Returns limits as a range: `0.8 to 1.25`, `0.8 and more`."""
+    """`0.8 to 1.25`, `0.8 and more`."""
     return ABSENT if ends == (None, None) else limits_in_words(ends)
 
 
 def moment(at: datetime | None) -> str:
-    """Returns a moment in UTC: `2026-11-22 09:00 UTC`."""
+    """`2026-11-22 09:00 UTC`."""
     return ABSENT if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def moment_in_zone(at: datetime | None, zone: ZoneInfo) -> str:
-    """Returns a moment on the clock of a zone with its distance from UTC: `2026-11-22 10:00 UTC+01:00`."""
+    """`2026-11-22 10:00 UTC+01:00`."""
     if at is None or zone.key == "UTC":
         return moment(at)
     there = at.astimezone(zone)
@@ -79,7 +79,7 @@ def moment_in_zone(at: datetime | None, zone: ZoneInfo) -> str:
 
 
 def moment_of_text(at: object) -> str:
-    """Returns a moment that was stored as a text, as `moment` writes it; a text that is none stays as it is."""
+    """Stored text as `moment` writes it; one that is no moment stays."""
     try:
         return moment(datetime.fromisoformat(str(at)))
     except ValueError:
@@ -87,17 +87,17 @@ def moment_of_text(at: object) -> str:
 
 
 def plain_json(value: object) -> str:
-    """Returns a value as JSON that people read: letters of all scripts as they are; an absent one is `nothing`."""
+    """JSON for people: letters of all scripts as they are; an absent value is `nothing`."""
     return "nothing" if value is None else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def iso(at: datetime | None) -> str:
-    """Returns a moment as machines read it, for `<time datetime>`."""
+    """ISO form for `<time datetime>`."""
     return "" if at is None else at.astimezone(UTC).isoformat()
 
 
 def ago(at: datetime | None, now: datetime) -> str:
-    """Returns how long ago, in one unit: `3 hours ago`."""
+    """`3 hours ago`."""
     if at is None:
         return ABSENT
     passed = now - at
@@ -111,27 +111,27 @@ def ago(at: datetime | None, now: datetime) -> str:
 
 
 def verdict(word: str | None) -> str:
-    """Returns a verdict in words."""
+    """Verdict in words."""
     return ABSENT if word is None else VERDICT_WORDS.get(word, word.replace("_", " "))
 
 
 def data_set(name: str | None) -> str:
-    """Returns the data that a figure is measured on, in the words of the glossary: `payload` reads `as logged (payload)`."""
+    """Data of a figure: `payload` reads `as logged (payload)`."""
     return ABSENT if name is None else _DATA_SETS.get(name, name.replace("_", " "))
 
 
 def words(name: str | None) -> str:
-    """Returns a name of ours as words: `disparate_impact` reads `disparate impact`."""
+    """`disparate_impact` reads `disparate impact`."""
     return ABSENT if name is None else name.replace("_", " ")
 
 
 def unbroken(text: str) -> Markup:
-    """Returns a text, escaped, whose ranges of numbers and days stay in one line: `aged 26–75`, `2026-11-23`."""
+    """Keeps ranges of numbers and days in one line: `aged 26–75`, `2026-11-23`. The text is escaped."""
     return Markup(_RANGE.sub(r'<bdi class="whole">\g<0></bdi>', str(escape(text))))  # noqa: S704 - escaped before
 
 
 def decoded_query(query: object) -> str:
-    """Returns the query of an address for reading: `since: 2025-11-26T06:20:00+00:00, preset: ll144`."""
+    """`since: 2025-11-26T06:20:00+00:00, preset: ll144`."""
     members = parse_qsl(str(query), keep_blank_values=True)
     return ", ".join(f"{name}: {value}" for name, value in members) or str(query)
 

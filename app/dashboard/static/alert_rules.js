@@ -1,4 +1,3 @@
-/* Of a rule's form only what belongs to its kind is there. */
 import { alternate } from "./alternatives.js";
 
 for (const form of document.querySelectorAll("[data-rule]")) alternate(form, form.querySelector("[data-kind]"));

@@ -1,4 +1,4 @@
-/* Parts of a form that belong to one choice only: `<fieldset data-of="webhook slack">` is there while the select has one of these values. */
+/* `<fieldset data-of="webhook slack">` is there while the select has one of these values. */
 export function alternate(form, select) {
   const choose = () => {
     for (const part of form.querySelectorAll("[data-of]")) {

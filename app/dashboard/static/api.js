@@ -1,6 +1,6 @@
-/* Talks to REST v1 with the session of the page. Every change a page makes goes through here. */
+/* REST v1 with the session of the page. Every change of a page goes through here. */
 
-/** What the service refused: its problem document, with `errors` naming the fields. */
+/** A problem document, with `errors` naming the fields. */
 export class Problem extends Error {
   constructor(document, status) {
     super(document.detail || `The service answered ${status}.`);
@@ -10,18 +10,18 @@ export class Problem extends Error {
   }
 }
 
-/** What a change is answered when the session is over. The page stays, and with it what was typed. */
+/** Answer to a change when the session is over. The page stays, with what was typed. */
 const LOGGED_OUT = {
   detail: "Nothing was saved: you are no longer logged in. What you typed is still here. Log in in another tab, come back, and send it again.",
 };
 
-/** The answer's JSON (null without a body). Throws a `Problem`; one of status 0 if no answer came. */
+/** The answer's JSON (null without a body). Throws a `Problem`, of status 0 if no answer came. */
 export async function ask(method, path, body) {
   const text = await exchange(method, path, body === undefined ? undefined : JSON.stringify(body));
   return text === "" ? null : JSON.parse(text);
 }
 
-/** The text of the answer to a body that is sent as it is: a text, or a file. Throws as `ask` does. */
+/** Sends a text or a file as it is. Throws as `ask` does. */
 export async function exchange(method, path, body, type = "application/json") {
   const headers = { Accept: "application/json" };
   if (body !== undefined) headers["Content-Type"] = type;
@@ -38,7 +38,7 @@ export async function exchange(method, path, body, type = "application/json") {
   throw new Problem(answer.status === 401 ? LOGGED_OUT : documentOf(text), answer.status);
 }
 
-/** The problem document of an answer; empty if it is none. */
+/** An answer's problem document; empty if it is none. */
 export function documentOf(text) {
   try {
     return JSON.parse(text) || {};
@@ -47,17 +47,16 @@ export function documentOf(text) {
   }
 }
 
-/** The log-in page that returns to this page. */
 export function logInAddress() {
   return `/login?next=${encodeURIComponent(location.pathname + location.search)}&ended=true`;
 }
 
-/** Says something to people who listen instead of look. */
+/** For screen readers. */
 export function say(text) {
   document.getElementById("said").textContent = text;
 }
 
-/** Shows `problem` in `place` as an alert, or takes the one there away. */
+/** Shows `problem` in `place` as an alert, or removes the one there. */
 export function showProblem(place, problem) {
   place.textContent = problem ? problem.message + (problem.requestId && problem.status >= 500 ? ` (request ${problem.requestId})` : "") : "";
   if (problem?.status === 401) place.append(" ", Object.assign(document.createElement("a"), { href: logInAddress(), target: "_blank", textContent: "Log in (opens a new tab)" }));

@@ -1,9 +1,8 @@
-/* "Attribute…": shows first what an attribution costs, starts it only then, and shows how far it is. One that is under way when the page is
-   read is followed, no matter who asked for it. */
+/* "Attribute…": shows the cost first, starts only then. One that is under way is followed, no matter who asked for it. */
 import { Problem, ask, say } from "./api.js";
 
-const EVERY = 1000; // milliseconds between two looks
-const SLOWLY = 5000; // while nobody looks, or the service is in trouble
+const EVERY = 1000; // ms
+const SLOWLY = 5000; // while nobody looks, or in trouble
 const place = /** @type {HTMLElement | null} */ (document.getElementById("attribute"));
 const [begin, start, leave] = ["ask", "start", "leave"].map((part) => /** @type {HTMLButtonElement | null} */ (document.getElementById(`attribute-${part}`)));
 const cost = document.getElementById("attribute-cost");
@@ -19,7 +18,6 @@ function wanted() {
   return place.dataset.check ? { check_id: place.dataset.check, ...comparisons } : comparisons;
 }
 
-/** Offers to cancel the attribution, or none. */
 function offerToCancel(id) {
   if (!cancel) return;
   if (id) cancel.dataset.api = `POST ${path}/${id}/cancellation`;
@@ -38,7 +36,7 @@ function offer(isOffered) {
   (isOffered ? start : begin).focus();
 }
 
-/** The group by its display name, which the page knows of groups that a check has measured. */
+/** Display name, which the page knows of measured groups. */
 function nameOf({ attribute, group }) {
   const named = JSON.parse(place.dataset.names).find((one) => one.attribute === attribute && one.group === group);
   return named ? named.name : group;
@@ -78,7 +76,7 @@ async function startIt() {
   }
 }
 
-/** Shows how far the attribution is; loads the page again when it is done. */
+/** Loads the page again when the attribution is done. */
 async function follow(id) {
   for (;;) {
     let pause = document.hidden ? SLOWLY : EVERY;
@@ -113,7 +111,7 @@ async function follow(id) {
 }
 
 begin?.addEventListener("click", showCost);
-// Another choice has another cost, which must be seen before the start.
+// Another choice has another cost, to be seen before the start.
 together?.addEventListener("change", () => {
   if (start.hidden) return;
   cost.textContent = "";

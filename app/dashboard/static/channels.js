@@ -1,5 +1,4 @@
-/* Channels: a new one has only the fields of its kind, and its secret is in the answer to its making only. A channel that no rule names
-   is offered to be named in the rules that have open alerts, and to be sent these. */
+/* Channels: a new one has the fields of its kind. One that no rule names is offered to rules with open alerts. */
 import { alternate } from "./alternatives.js";
 import { ask } from "./api.js";
 import { attempt } from "./forms.js";
@@ -34,7 +33,7 @@ document.addEventListener("submit", (event) => {
   });
 });
 
-/** Names the channel in the rule at that address; the rule stays as it is otherwise. */
+/** The rule stays as it is otherwise. */
 async function nameIn(address, channel) {
   const stored = await ask("GET", address);
   if (stored.channels.includes(channel)) return;
@@ -42,7 +41,7 @@ async function nameIn(address, channel) {
   await ask("PUT", address, { ...rule, channels: [...stored.channels, channel] });
 }
 
-/** Reads the page again at that place; with another fragment alone a browser would only scroll. */
+/** With another fragment alone a browser would only scroll. */
 function show(address) {
   history.replaceState(null, "", address);
   location.reload();

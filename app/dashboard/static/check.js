@@ -1,4 +1,4 @@
-/* One check: how far it is while it runs, and figures that open in place. Without this script a figure opens as a page of its own. */
+/* One check: its progress, and figures that open in place. Without this script a figure opens as a page. */
 import { Problem, ask, say } from "./api.js";
 import { stepOf } from "./check_step.js";
 

@@ -1,11 +1,10 @@
-/* "Check fairness now": asks for a check, shows how far it is, and leads to it when it is over. A check that is under way already,
-   no matter who asked for it, is shown from the moment the page is read: a reload loses nothing. Only a check that was asked for in this tab
-   leads away from the page when it ends; of others the page says how they ended. */
+/* "Check fairness now". A check that is under way is shown, no matter who asked for it; only one that was asked for in this tab leads away
+   from the page when it ends. */
 import { Problem, ask, say } from "./api.js";
 import { stepOf } from "./check_step.js";
 
-const EVERY = 700; // milliseconds between two looks
-const SLOWLY = 5000; // while nobody looks, or the service is in trouble
+const EVERY = 700; // ms
+const SLOWLY = 5000; // while nobody looks, or in trouble
 const MINE = "asked-check";
 const place = /** @type {HTMLElement | null} */ (document.querySelector(".check-now"));
 const button = /** @type {HTMLButtonElement | null} */ (document.getElementById("check-now"));
@@ -22,7 +21,7 @@ function show(check) {
   else bar.removeAttribute("value");
 }
 
-/** Shows how far the check is until it is over. A later call takes the place of this one. */
+/** A later call replaces this one. */
 async function follow(id) {
   const mine = ++followed;
   while (mine === followed) {

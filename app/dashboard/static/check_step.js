@@ -1,6 +1,5 @@
-/* What a check that is not over does or waits for, in one line; the words are the service's. */
 
-/** The line for a check as REST answers it. */
+/** One line for a check as REST answers it. */
 export function stepOf({ cause, progress, waits_for: waitsFor, next_step: next }) {
   if (cause !== "check_running") return [waitsFor, next].filter(Boolean).join(" ");
   return progress ? `${progress.step[0].toUpperCase()}${progress.step.slice(1)}.` : "A worker has started it.";

@@ -1,12 +1,11 @@
-/* While a person types: REST says with validate_only=true what would be refused. Problems are shown at their fields without an alert and
-   without moving the focus, and only at fields that the person has been at, until saving was tried. Screen readers get
-   one short line, when it changes. What REST warns of (`warnings` in its answer) is shown at its field, too, and forbids nothing. */
+/* While a person types, REST says with validate_only=true what would be refused. Problems are shown without an alert or a change of focus,
+   only at fields that the person has been at, until saving was tried. */
 import { Problem, showProblem } from "./api.js";
 import { controlFor, markFields, warnFields, warningWords } from "./forms.js";
 
-const PAUSE = 700; // milliseconds without a key
+const PAUSE = 700; // ms without a key
 
-/** Calls `check` when the person pauses; it gives the answer, and throws a `Problem` where saving would be refused. */
+/** Calls `check` when the person pauses; it throws a `Problem` where saving would be refused. */
 export function checkAsTyped(form, check) {
   const line = form.querySelector("[data-checked]");
   const seen = new WeakSet();
@@ -50,7 +49,7 @@ export function checkAsTyped(form, check) {
   form.addEventListener("change", later);
   form.addEventListener("submit", () => {
     everything = true;
-    last += 1; // what is still being checked must not speak over what saving is answered
+    last += 1; // must not speak over the answer to saving
     clearTimeout(waiting);
   });
 }

@@ -1,4 +1,3 @@
-/* Configure: each part of the page brings itself to life if it is there. */
 import { startRecommended } from "./recommended.js";
 import { startSnippets } from "./snippets.js";
 import { startDryRun, startWaiting } from "./first_record.js";
@@ -43,11 +42,11 @@ function startMonitor(form) {
   whenOpened(form, () => filled.load());
 }
 
-/** Loads a form when its details are opened for the first time; what is folded away asks for nothing. */
+/** What is folded away asks for nothing. */
 function whenOpened(form, load) {
   const start = async () => {
     form.setAttribute("aria-busy", "true");
-    form.inert = true; // what is typed now would be replaced by the stored values
+    form.inert = true; // typed values would be replaced by the stored ones
     await attempt(form, load);
     form.inert = false;
     form.setAttribute("aria-busy", "false");

@@ -1,4 +1,3 @@
-/* The form of a deployment, for a new one and for one that is there: its columns as rows, its endpoint, and what it makes as a body. */
 import { bodyOf } from "./forms.js";
 import { say } from "./api.js";
 import { readExample } from "./examples.js";
@@ -28,7 +27,7 @@ export class DeploymentForm {
     return this.form.elements.namedItem("endpoint.credentials.kind");
   }
 
-  /** What REST takes; `records` to test the endpoint with are given apart. Throws a `Problem`. */
+  /** Body without the `records` to test the endpoint with. Throws a `Problem`. */
   read() {
     // Columns that are used as labels stay here.
     const { records, label: _label, ...body } = bodyOf(this.form);
@@ -46,7 +45,6 @@ export class DeploymentForm {
     return { body, records: this.#onlyFeatures(records, body) };
   }
 
-  /** Shows a stored deployment. */
   fill(stored) {
     const { elements } = this.form;
     const put = (name, value) => { elements.namedItem(name).value = value ?? ""; };
@@ -65,7 +63,7 @@ export class DeploymentForm {
     this.#arrange();
   }
 
-  /** The mapping as a merge patch of the stored one: names that are gone are null. */
+  /** Merge patch of the stored mapping: names that are gone are null. */
   #mergedMapping(mapping) {
     if (!mapping || typeof mapping !== "object") return mapping;
     for (const part of ["columns", "outputs", "constants"]) {
@@ -130,7 +128,7 @@ export class DeploymentForm {
     this.form.dispatchEvent(new Event("change"));
   }
 
-  /** A column of the model's answer names an output, where none is named yet or only the usual name is there. */
+  /** Where no output is named yet, or only the usual name is there. */
   #takeOutputs(names) {
     for (const name of names) {
       const output = outputOf(name);
@@ -154,7 +152,7 @@ function columnOf(row) {
   return { name: value("name"), type: value("type"), kind: value("kind"), use: useOf(row) };
 }
 
-/** Shows or hides a fieldset; what is hidden is no part of the body. */
+/** A hidden fieldset is no part of the body. */
 export function show(fieldset, isShown) {
   fieldset.hidden = !isShown;
   fieldset.disabled = !isShown;

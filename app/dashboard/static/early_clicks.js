@@ -1,6 +1,4 @@
-/* Keeps a click on a button that comes before the page's modules have run, and clicks again when they have.
-
-   It is loaded before the page's content, so no button is shown without it. Enter in a form counts too: browsers click the form's button. */
+/* Keeps a click, or Enter, that comes before the page's modules have run, and repeats it. Loaded before the content. */
 (() => {
   const early = new Set();
 
@@ -13,7 +11,7 @@
   }
 
   addEventListener("click", keep, true);
-  // Modules run before this event, in the order of the page; none of them is loaded later.
+  // Modules run before this event; none is loaded later.
   document.addEventListener("DOMContentLoaded", () => {
     removeEventListener("click", keep, true);
     early.forEach((button) => button.click());

@@ -1,7 +1,6 @@
-/* The result of a test of the model's endpoint, in words. */
 import { isExact, digitsOf } from "./exact.js";
 
-/** Puts the result of a test, as REST gave it, into `place`. */
+/** Shows the result that REST gave. */
 export function showTest(place, result) {
   const lines = result.ok ? answered(result) : [`The test failed after ${seconds(result.seconds)}: ${result.fault}`];
   place.className = result.ok ? "good" : "problem";

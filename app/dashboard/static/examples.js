@@ -1,10 +1,10 @@
-/* Columns proposed from an example: JSON (a record, a list of records, or a model's request) or CSV with a header.
+/* Proposes columns from JSON (a record, a list, or a model's request) or CSV with a header.
 
-   A proposal, to be looked at: what is a whole number in the example may be one with decimals in the next record. */
+   A whole number in the example may have decimals in the next record. */
 import { isExact, readExact } from "./exact.js";
 
 const MOST_ROWS = 200;
-const DECIMAL = "\u0001"; // before the digits of a number that is written with a point: 4200.0 is no whole number, though JavaScript says so
+const DECIMAL = "\u0001"; // before the digits of a number with a point: 4200.0 is no whole number, though JavaScript says so
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+\.\d+(?:[eE][+-]?\d+)?/g;
 
 /** `{ columns: [{ name, type }], record, passedOver }`. Throws an Error that says what cannot be read. */
@@ -70,7 +70,7 @@ function fromCsv(text) {
   return fromTable(names.map((name) => name.trim()), typedColumns(rows.slice(0, MOST_ROWS)));
 }
 
-/** The cells by line, with quotes undone. */
+/** Cells by line, with quotes undone. */
 function linesOf(text, separator) {
   const rows = [[]];
   let cell = "";
@@ -88,7 +88,7 @@ function linesOf(text, separator) {
   return rows.filter((row) => row.length > 1 || row[0].trim() !== "");
 }
 
-/** Texts turned into what a whole column of them spells. Leading zeros are kept as text: they are codes, such as postal codes. */
+/** Leading zeros stay text: they are codes, such as postal codes. */
 function typedColumns(rows) {
   const width = Math.max(...rows.map((row) => row.length));
   const readers = Array.from({ length: width }, (_, no) => readerOf(rows.map((row) => (row[no] || "").trim()).filter((text) => text !== "")));

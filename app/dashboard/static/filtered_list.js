@@ -1,4 +1,4 @@
-/* A search over a list of boxes: shows those whose words hold every word of the search, and those that are ticked. */
+/* Shows boxes that hold every word of the search, and those that are ticked. */
 
 export function startSearch(input, list, state) {
   const labels = [...list.querySelectorAll("label")];
@@ -17,7 +17,7 @@ export function startSearch(input, list, state) {
   };
   input.addEventListener("input", filter);
   list.addEventListener("change", filter);
-  // A search is no part of what is saved, and Enter in it sends nothing.
+  // A search is not saved, and Enter in it sends nothing.
   input.addEventListener("keydown", (event) => { if (event.key === "Enter") event.preventDefault(); });
   return filter;
 }

@@ -1,11 +1,10 @@
-/* The step in which records are logged: it says when the first record has come, without a reload, and tries a record without storing it. */
+/* Says without a reload when the first record has come, and tries a record without storing it. */
 import { Problem, ask, say } from "./api.js";
 import { askExactly, attempt, bodyOf } from "./forms.js";
 
-const EVERY = 2_000; // milliseconds between two looks
-const SLOWLY = 10_000; // while nobody looks, or the service is in trouble
+const EVERY = 2_000; // ms
+const SLOWLY = 10_000; // while nobody looks, or in trouble
 
-/** Asks until a record has come. Where one has come already, nothing is asked. */
 export async function startWaiting(place) {
   const line = place.querySelector("[data-received]");
   if (line.classList.contains("good")) return;
@@ -29,7 +28,6 @@ export async function startWaiting(place) {
   }
 }
 
-/** Sends a record to be checked only, and says what would happen to it. */
 export function startDryRun(form) {
   const result = form.querySelector("[data-dry-result]");
   form.addEventListener("submit", (event) => {
@@ -45,7 +43,7 @@ export function startDryRun(form) {
   });
 }
 
-/** Fills the form with the body of an example, unless a person has typed one. */
+/** Unless a person has typed one. */
 export function offerExample(example) {
   const area = /** @type {HTMLTextAreaElement | null} */ (document.getElementById("dry-body"));
   if (area && area.value === "") area.value = JSON.stringify(example, null, 2);

@@ -1,9 +1,8 @@
-/* The overview: filters that act at once, the keys j and k, and the same page read again every 30 seconds. What is read again takes the
-   place of the lines and rows that are there; the focus, open rows and the scrolled place stay, and only changes of a verdict are said. */
+/* Overview: filters at once, keys j and k, the page read again every 30 seconds. Focus, open rows and scrolled place stay. */
 import { logInAddress, say } from "./api.js";
 
-const EVERY = 30_000; // milliseconds between two reads
-const TYPING = 200; // milliseconds after the last letter until the filter acts
+const EVERY = 30_000; // ms
+const TYPING = 200; // ms after the last letter
 const KEYS = "fleet-keys";
 const PARTS = ["needs", "fleet"];
 const FOCUSABLE = "a[href], button, summary";
@@ -12,7 +11,7 @@ let waiting = 0;
 let typing = 0;
 let asked = 0;
 
-/** Reads the page at `address` and shows it. A later call takes the place of an earlier one. */
+/** A later call replaces an earlier one. */
 async function read(address, { isFilter = false } = {}) {
   const mine = ++asked;
   clearTimeout(waiting);
@@ -35,7 +34,6 @@ async function read(address, { isFilter = false } = {}) {
   wait();
 }
 
-/** Puts the new part in the place of the old one, unless nothing changed. */
 function swap(old, made) {
   if (!old || !made || old.outerHTML === made.outerHTML) return;
   const key = keyOf(document.activeElement);
@@ -48,7 +46,7 @@ function swap(old, made) {
   if (within) (elementOf(made, key) ?? document.getElementById("content")).focus({ preventScroll: true });
 }
 
-/** Which control of which row or line has the focus. */
+/** Control, and row or line, with the focus. */
 function keyOf(element) {
   const holder = element?.closest("[data-id], [data-key], .states");
   if (!holder) return null;
@@ -59,7 +57,7 @@ function elementOf(part, key) {
   if (!key) return null;
   const holders = [...part.querySelectorAll("[data-id], [data-key], .states")];
   const holder = holders.find((one) => one.dataset.id === key.id && one.dataset.key === key.line);
-  // The line that had the focus may be gone: the next one, or the part as a whole, takes it.
+  // Where that line is gone: the next one, or the whole part.
   const controls = holder?.querySelectorAll(FOCUSABLE);
   return controls?.[key.place] ?? controls?.[0] ?? part.querySelector(FOCUSABLE);
 }
@@ -68,7 +66,6 @@ function states(page) {
   return new Map([...page.querySelectorAll("tr[data-id]")].map((row) => [row.dataset.id, { state: row.dataset.state, name: row.querySelector("th").textContent.trim() }]));
 }
 
-/** Says which deployments have another verdict than before. */
 function announce(before, now) {
   const changed = [...now].filter(([id, one]) => before.has(id) && before.get(id).state !== one.state).map(([, one]) => `${one.name}: ${one.state}`);
   if (changed.length > 3) say(`${changed.length} deployments have another verdict.`);
@@ -92,7 +89,7 @@ function isPaused() {
   return pause.getAttribute("aria-pressed") === "true";
 }
 
-/** Shows what the form and the chosen state say, with an address of its own. */
+/** With an address of its own. */
 function choose(state = new URLSearchParams(location.search).getAll("state")) {
   const wanted = new URLSearchParams({ text: filter.elements.text.value, sort: filter.elements.sort.value });
   if (filter.elements.owner?.value) wanted.set("owner", filter.elements.owner.value);
@@ -138,7 +135,6 @@ if (filter) {
       move(event.key === "j" ? 1 : -1);
     }
   });
-  // An alert that was acknowledged here is no longer among the lines.
   document.addEventListener("done", () => { say("Acknowledged."); read(here()); });
   pause.addEventListener("click", () => {
     pause.setAttribute("aria-pressed", String(!isPaused()));

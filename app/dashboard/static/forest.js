@@ -1,7 +1,7 @@
-/* The drawer of the forest: a row opens over the page and under its own address. Without this script its link leads to the same. */
+/* Drawer of the forest: opens over the page, under its own address. Without this script its link leads there. */
 const home = () => /** @type {HTMLDialogElement | null} */ (document.getElementById("drawer"));
 
-/** Address of the row whose drawer is open; focus returns to its link. */
+/** Address of the open row; focus returns to its link. */
 let opener = location.search;
 
 function show(dialog) {
@@ -11,7 +11,7 @@ function show(dialog) {
   dialog.addEventListener("cancel", (event) => { event.preventDefault(); leave(); });
   dialog.addEventListener("click", (event) => {
     const target = /** @type {Element} */ (event.target);
-    // The backdrop belongs to the dialog itself, everything else is in it.
+    // The backdrop belongs to the dialog itself.
     if (target === dialog && !within(dialog, event)) leave();
     else if (target.closest("#drawer-close") && isPlain(event)) { event.preventDefault(); leave(); }
     else if (target.closest("[data-leave]")) dialog.close();
@@ -26,7 +26,7 @@ function within(dialog, { clientX, clientY }) {
 function leave() {
   const dialog = home();
   const left = new URL(dialog.dataset.close || "?", location.href);
-  history.pushState(null, "", left.pathname + left.search); // without a question mark that nothing follows
+  history.pushState(null, "", left.pathname + left.search); // without an empty question mark
   remove(dialog);
 }
 
@@ -38,7 +38,7 @@ function remove(dialog) {
   /** @type {HTMLElement} */ (link)?.focus();
 }
 
-/** Shows the drawer of that address; where it cannot be read, the page itself opens. */
+/** Where it cannot be read, the page itself opens. */
 async function open(address) {
   const answer = await fetch(address, { credentials: "same-origin", headers: { Accept: "text/html" } }).catch(() => null);
   const found = answer?.ok ? new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("drawer") : null;

@@ -2,18 +2,17 @@
 
    <form data-api="PATCH /v1/users/ada" data-after="reload"> … <p class="problem" data-problem hidden></p> </form>
 
-   A control's name is its place in the body (`channels`, `endpoint.url`, `attributes[0].threshold`). `data-as` says what it becomes:
-   text (by default; an empty one is left out), number, integer, lines (a list), json, set (all checked boxes of that name; of one with `data-many` each word), flag (true or
-   false), values (groups of the type in `data-type`: see values.js), names (display names of groups: see group_names.js), day (the end of a date, in UTC). `data-keep-empty` sends an empty text as null. A control with
-   `data-in-path` fills {its name} in the address instead; one with `data-must-be` holds the text that has to be typed to confirm.
-   `data-after` says what follows: reload, none (an event `done` on the form, with the answer), or an address in which {name} is filled
-   from the answer. `data-ask` is a question to be answered with yes first. */
+   A control's name is its place in the body (`channels`, `endpoint.url`, `attributes[0].threshold`). `data-as`: text (default; an empty
+   one is left out), number, integer, lines (a list), json, set (checked boxes of that name; with `data-many` each word), flag, values (groups
+   of `data-type`, see values.js), names (see group_names.js), day (the end of a date, in UTC). `data-keep-empty` sends an empty text as
+   null. `data-in-path` fills {its name} in the address; `data-must-be` has to be typed to confirm. `data-after`: reload, none (an event
+   `done` with the answer), or an address in which {name} is filled from the answer. `data-ask` is a question to be confirmed first. */
 import { Problem, exchange, say, showProblem } from "./api.js";
 import { exactNumber, readExact, writeExact } from "./exact.js";
 import { readGroupNames } from "./group_names.js";
 import { readValues } from "./values.js";
 
-/** The body that a form's controls make. Throws a `Problem` that names every control that cannot be read.
+/** Throws a `Problem` that names every control that cannot be read.
 
     @returns {Record<string, any>} */
 export function bodyOf(form) {
@@ -106,7 +105,7 @@ function put(body, name, value) {
   place[steps.at(-1)] = value;
 }
 
-/** Shows each problem at its field, and what belongs to no field at the top of the form. */
+/** What belongs to no field is at the top of the form. */
 export function showProblems(form, problem) {
   const left = markFields(form, problem ? problem.errors : []).map(({ field, message }) => `${field}: ${message}`);
   form.querySelectorAll("[aria-invalid]").forEach(reveal);
@@ -116,7 +115,7 @@ export function showProblems(form, problem) {
   showProblem(place, problem ? Object.assign(new Error(message), { status: problem.status, requestId: problem.requestId }) : null);
 }
 
-/** Marks the controls that the problems are about, and no others; gives the problems that are about none. */
+/** Returns the problems that are about no control. */
 export function markFields(form, problems) {
   for (const control of form.querySelectorAll("[aria-invalid]")) control.removeAttribute("aria-invalid");
   clearNotes(form, NOTE);
@@ -128,7 +127,7 @@ export function markFields(form, problems) {
   return left;
 }
 
-/** Shows each warning at its field, and no others; gives the warnings that are about none. */
+/** Returns the warnings that are about no field. */
 export function warnFields(form, warnings) {
   clearNotes(form, WARNING);
   const { found, left } = byControl(form, warnings);
@@ -136,7 +135,6 @@ export function warnFields(form, warnings) {
   return left;
 }
 
-/** Warnings as a sentence for where there is no field to show them at; nothing where there are none. */
 export function warningWords(warnings) {
   return (warnings || []).map(({ field, message }) => `Warning: ${field}: ${message}${message.endsWith("?") ? "" : "."}`).join(" ");
 }
@@ -152,15 +150,14 @@ function byControl(form, problems) {
   return { found, left };
 }
 
-/** The message, with the place inside the control's value where it is about a member of what the control holds. */
+/** The message, with the place inside the control's value. */
 function placed({ field, message }, control) {
   const inside = field.startsWith(control.name) ? field.slice(control.name.length) : "";
   return inside.includes(".") ? `${inside.replace(/^\./, "")}: ${message}` : message;
 }
 
-/** The control that a problem's field belongs to, if there is one. */
 export function controlFor(form, field) {
-  // The refusal may name a place inside a control's value (`monitored[1]` belongs to `monitored`), or one that holds several controls.
+  // `monitored[1]` belongs to `monitored`, and a place may hold several controls.
   for (let name = field; name; name = name.replace(/(\[\d+\]|\.?[^.[\]]+)$/, "")) {
     const control = form.elements.namedItem(name);
     const first = control instanceof RadioNodeList ? control[0] : control;
@@ -188,7 +185,7 @@ function note(control, message, prefix, className) {
   (control.closest("label") || control).after(line);
 }
 
-/** Keeps those ids of the control's descriptions that pass, and adds one. */
+/** Keeps the description ids that pass, and adds one. */
 function describe(control, passes, added) {
   const ids = (control.getAttribute("aria-describedby") || "").split(" ").filter((id) => id && passes(id));
   if (added) ids.push(added);
@@ -200,7 +197,7 @@ function reveal(control) {
   for (let around = control.closest("details"); around; around = around.parentElement.closest("details")) around.open = true;
 }
 
-/** Does what a form's button asks for, with its buttons off meanwhile; shows what is refused, and leads to the first problem. */
+/** Disables the form's buttons meanwhile; shows what is refused, and focuses the first problem. */
 export async function attempt(form, deed) {
   const buttons = [...form.querySelectorAll("button:enabled")];
   buttons.forEach((button) => { button.disabled = true; });
@@ -219,7 +216,7 @@ export async function attempt(form, deed) {
   }
 }
 
-/** The answer to a body as JSON, in which whole numbers are as exact as they were. Throws a `Problem`. */
+/** Whole numbers stay exact. Throws a `Problem`. */
 export async function askExactly(method, path, body) {
   const text = await exchange(method, path, body === undefined ? undefined : writeExact(body));
   return text === "" ? null : readExact(text);

@@ -1,7 +1,7 @@
-/* Display names of groups as a person writes them, one on a line: `sex: female = women`. */
+/* Display names of groups, one on a line: `sex: female = women`. */
 const LINE = /^(.+?): (.+) = (.+)$/;
 
-/** The names by feature and group, and the lines that cannot be read: `{ names, faults }`. */
+/** `{ names, faults }`; faults are lines that cannot be read. */
 export function readGroupNames(text) {
   const names = {};
   const faults = [];
@@ -14,7 +14,6 @@ export function readGroupNames(text) {
   return { names, faults };
 }
 
-/** The lines that `readGroupNames` reads as these names. */
 export function writeGroupNames(names) {
   return Object.entries(names).flatMap(([feature, groups]) => Object.entries(groups).map(([group, name]) => `${feature}: ${group} = ${name}`)).join("\n");
 }

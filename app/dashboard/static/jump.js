@@ -1,5 +1,5 @@
-/* Ctrl-K (on a Mac also Command-K) on every page: a window to jump to a deployment by its name. The names are those that the overview finds. */
-const TYPING = 150; // milliseconds after the last letter until names are looked for
+/* Ctrl-K or Command-K: jump to a deployment by its name. */
+const TYPING = 150; // ms after the last letter
 const MOST = 8;
 let dialog;
 let waiting = 0;

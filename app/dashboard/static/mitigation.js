@@ -1,4 +1,3 @@
-/* Mitigation settings: of every attribute, or of those that are chosen. */
 import { show } from "./deployment_form.js";
 import { askExactly, attempt, bodyOf } from "./forms.js";
 import { reloadSaying } from "./saved.js";

@@ -1,4 +1,4 @@
-/* The fairness monitor: the stored one is loaded whole, edited and sent whole. What has no control here stays as it was. */
+/* The stored monitor is loaded whole, edited and sent whole. What has no control here stays. */
 import { Problem } from "./api.js";
 import { checkAsTyped } from "./checking.js";
 import { show } from "./deployment_form.js";
@@ -41,7 +41,6 @@ export class MonitorForm {
     this.#wireJson();
   }
 
-  /** Loads the stored monitor, or begins a new one. */
   async load() {
     if (this.form.dataset.stored === "yes") {
       this.fill(await askExactly("GET", this.path));
@@ -66,7 +65,7 @@ export class MonitorForm {
     warnFields(this.form, warnings);
   }
 
-  /** The whole monitor. Throws a `Problem`. */
+  /** Throws a `Problem`. */
   read() {
     const body = bodyOf(this.form);
     const rows = this.attributes.items;
@@ -119,7 +118,7 @@ export class MonitorForm {
     this.#chosen(row);
   }
 
-  /** An attribute by a rule: its name is no column, and the rule says who is in its group. Limits can be changed here, the rule in JSON. */
+  /** An attribute by a rule: limits can be changed here, the rule only in JSON. */
   #showRule(row, { feature, monitored, found_by }) {
     row.querySelector("[data-name=feature]").append(new Option(feature, feature));
     const groups = row.querySelector("[data-groups]");
@@ -142,7 +141,6 @@ export class MonitorForm {
     row.querySelectorAll("[data-attribute]").forEach((select, no) => offer(select, this.#features(), names[no] || ""));
   }
 
-  /** What depends on the chosen column: how its values are read, and whether it has correlated features. */
   #chosen(row) {
     const option = row.querySelector("[data-name=feature]").selectedOptions[0];
     const type = option?.dataset.type;
@@ -250,12 +248,12 @@ function without(whole, names) {
   return Object.fromEntries(Object.entries(whole).filter(([name]) => !names.includes(name)));
 }
 
-/** The members that are there, in the order in which the documentation lists them. */
+/** In the order of the documentation. */
 function inThisOrder(names, whole) {
   return Object.fromEntries(names.filter((name) => name in whole).map((name) => [name, whole[name]]));
 }
 
-/** What was picked, in the order in which it is stored, what is new at the end: another order would be another monitor. */
+/** In the stored order, new members last: another order would be another monitor. */
 function inOrderOf(stored, picked) {
   const kept = (stored || []).filter((one) => picked.includes(one));
   return [...kept, ...picked.filter((one) => !kept.includes(one))];

@@ -1,4 +1,3 @@
-/* Register a deployment: checked as it is typed, its endpoint tried before it is saved. */
 import { Problem } from "./api.js";
 import { checkAsTyped } from "./checking.js";
 import { DeploymentForm } from "./deployment_form.js";

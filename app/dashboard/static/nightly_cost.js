@@ -1,11 +1,11 @@
-/* What one night of attributing costs: asked for the last day that has ended, as the night after it would ask the model. Nothing is stored. */
+/* Cost of attributing the last day that has ended. Nothing is stored. */
 import { Problem, ask } from "./api.js";
 
-const DAY = 86400000; // milliseconds
+const DAY = 86400000; // ms
 const count = new Intl.NumberFormat("en");
 let newest = 0;
 
-/** Shows the cost of a night with the limit that is typed now; the answer to an earlier limit is dropped. */
+/** An answer to an earlier limit is dropped. */
 export async function showNightlyCost(form) {
   const mine = ++newest;
   const line = document.getElementById("m-night-cost");

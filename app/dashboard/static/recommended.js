@@ -1,4 +1,4 @@
-/* Recommended monitors: each proposal with its evidence; what is ticked is accepted with one request, edited or as it is. */
+/* Recommended monitors: what is ticked is accepted with one request. */
 import { Problem, showProblem } from "./api.js";
 import { isExact, digitsOf } from "./exact.js";
 import { askExactly, attempt, bodyOf, warningWords } from "./forms.js";
@@ -62,7 +62,7 @@ class Recommended {
     if (proposal.customary && differs(proposal, proposal.customary)) this.#offerCustomary(made, proposal);
   }
 
-  /** Custom would compare other groups than the rates do: both are shown, and either may be chosen. */
+  /** Custom would compare other groups than the rates do: either may be chosen. */
   #offerCustomary(made, { feature, customary }) {
     const names = (values) => values.map(shown).join(", ");
     show(made.querySelector("[data-customary]"), true);
@@ -96,7 +96,7 @@ class Recommended {
     this.#arrange();
   }
 
-  /** What is not ticked takes no part; what is gets its place in the list that is sent. */
+  /** Ticked proposals get their places in the list that is sent. */
   #arrange() {
     let no = 0;
     for (const made of this.holder.children) {
@@ -156,7 +156,7 @@ function others({ already_monitored: already, not_proposed: passed }) {
   return lines;
 }
 
-/** How the lines of a proposal are read: by what was proposed, for that has the column's type. */
+/** By what was proposed, which has the column's type. */
 function typeOf(values) {
   if (values.every((value) => typeof value === "boolean")) return "boolean";
   return values.every((value) => typeof value === "string" && !isExact(value)) ? "string" : "number";

@@ -1,4 +1,4 @@
-/* Downloads of reports: making one may take long or fail, and then the page says so in words and offers another try. */
+/* Downloads of reports: where one fails, the page says so and offers another try. */
 import { documentOf, logInAddress, say } from "./api.js";
 
 const waiting = new WeakSet();
@@ -11,7 +11,7 @@ document.addEventListener("click", (event) => {
   download(link);
 });
 
-/** Asks for the file and hands it to the browser. One at a time of each link. */
+/** One at a time of each link. */
 async function download(link) {
   if (waiting.has(link)) return;
   waiting.add(link);

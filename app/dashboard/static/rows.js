@@ -3,12 +3,12 @@
    <div data-rows="intersections" data-what="intersection"> <template> one row </template> <div data-items></div>
      <button type="button" data-add>Add an intersection</button> </div>
 
-   In a row `data-name` is the end of a control's name, `data-aria` its label without the row's number, `data-no` a place for that number,
-   `data-remove` the button that removes it. Names are given again whenever rows come, go or change. */
+   In a row `data-name` ends a control's name, `data-aria` is its label without the row's number, `data-no` a place for that number,
+   `data-remove` the button. Names are given again at every change. */
 import { say } from "./api.js";
 
 export class Rows {
-  /** `prefix(row, no)` gives the first part of the names in a row; `made(row, value)` fills a new one; `changed()` is called at every change.
+  /** `prefix(row, no)` begins the names in a row; `made(row, value)` fills a new one; `changed()` is called at every change.
 
       @param {HTMLElement} place
       @param {{ prefix?: (row: any, no: number) => string, made?: (row: any, value: any) => void, changed?: () => void }} options */
@@ -23,14 +23,13 @@ export class Rows {
     this.button.addEventListener("click", () => firstIn(this.add()).focus());
   }
 
-  /** The rows; forms keep what belongs to one on its element.
+  /** Forms keep what belongs to a row on its element.
 
       @returns {any[]} */
   get items() {
     return [...this.holder.children];
   }
 
-  /** One more row at the end, filled from `value`. */
   add(value = undefined) {
     const row = /** @type {HTMLElement} */ (this.template.content.firstElementChild.cloneNode(true));
     this.holder.append(row);
@@ -41,7 +40,7 @@ export class Rows {
     return row;
   }
 
-  /** Takes a row away; the focus goes to the one that takes its place, else to the last one, else to the button that adds one. */
+  /** Focus goes to the row in its place, else the last one, else the button that adds one. */
   remove(row) {
     const no = this.items.indexOf(row);
     row.remove();
@@ -52,14 +51,13 @@ export class Rows {
     say(`Removed ${this.what} ${no + 1}. ${this.items.length} left.`);
   }
 
-  /** As many rows as there are values. */
   replace(values) {
     this.holder.replaceChildren();
     values.forEach((value) => this.add(value));
     this.rename();
   }
 
-  /** Gives every control its name and label by the place where its row is now. */
+  /** Names and labels follow the row's present place. */
   rename() {
     this.items.forEach((row, no) => {
       const own = (selector) => [...row.querySelectorAll(selector)].filter((one) => one.closest("[data-items] > *") === row);

@@ -1,8 +1,8 @@
-/* Groups nobody listed: follows a scan that waits or runs, no matter who asked for it, and loads the page again when it has ended. */
+/* Follows a scan, no matter who asked for it, and loads the page again when it has ended. */
 import { Problem, ask, say } from "./api.js";
 
-const EVERY = 2000; // milliseconds between two looks
-const SLOWLY = 5000; // while nobody looks, or the service is in trouble
+const EVERY = 2000; // ms
+const SLOWLY = 5000; // while nobody looks, or in trouble
 const step = document.getElementById("scan-step");
 const problem = document.getElementById("scan-problem");
 

@@ -1,10 +1,10 @@
-/* Labels at a press: each button stores its outcome as the label of its record, and the next record takes the focus. */
+/* Each button stores its outcome as the label of its record; the next record takes the focus. */
 import { say } from "./api.js";
 
 for (const form of document.querySelectorAll("[data-label-form]")) {
   const label = /** @type {HTMLInputElement} */ (form.querySelector("input[name='records[0].label']"));
   let chosen = "";
-  // Before the form is sent: the button that is pressed says which label it is.
+  // Before the form is sent: the button says which label it is.
   form.addEventListener("click", (event) => {
     const button = /** @type {HTMLElement} */ (event.target).closest("[data-label-value]");
     if (!button) return;

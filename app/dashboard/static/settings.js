@@ -1,4 +1,4 @@
-/* Shows a key that was just made: its text is in that one answer only. */
+/* A new key's text is in this one answer only. */
 for (const form of document.querySelectorAll("[data-shows-key]")) {
   form.addEventListener("done", (event) => {
     const made = event.detail.new || event.detail;

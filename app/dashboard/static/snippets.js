@@ -1,4 +1,4 @@
-/* Code that logs records, each piece with a button that copies it. */
+/* Code that logs records, with buttons that copy it. */
 import { offerExample } from "./first_record.js";
 import { Problem, ask, say, showProblem } from "./api.js";
 
@@ -18,7 +18,7 @@ export async function startSnippets(place) {
   place.setAttribute("aria-busy", "false");
 }
 
-/** A name that no other piece has: two may have the same form and language. */
+/** Two pieces may have the same form and language. */
 function nameOf({ logs, form, language, asks_model: asks }, forms) {
   if (asks) return "Ask the model, and log its answer: Python with httpx and evenhand-client";
   if (form === "client") return `${NAMES[logs]}: Python with evenhand-client`;
@@ -45,7 +45,7 @@ async function copy(code, block, name) {
     await navigator.clipboard.writeText(code);
     isCopied = true;
   } catch {
-    // Without https browsers have no clipboard for pages; what is selected can be copied all the same.
+    // Without https there is no clipboard; what is selected can be copied.
     getSelection().selectAllChildren(block);
     isCopied = document.execCommand("copy");
   }

@@ -1,5 +1,4 @@
-/* The panels over time: one crosshair for all, the nearest bar in words, a click opens its check, a drag or Shift with the arrows
-   chooses a time. The pictures and their sentences are there without this script. */
+/* Panels over time: one crosshair, the nearest bar in words; a click opens its check, a drag or Shift with the arrows chooses a time. */
 const [X, FROM, TO, LOW, HIGH, LOWER, UPPER, RECORDS, CARRIED, VERDICTS, CHECK] = Array(11).keys();
 const NAMES = ["unfair", "suspected", "no limit on this side", "fair", "too few records", "not computable", "no limit"];
 const LEAST_DRAG = 6; // CSS pixels; less is a click
@@ -17,7 +16,7 @@ function start(timeline, tip) {
   const brush = timeline.querySelector(".brush");
   const spoken = document.getElementById("timeline-said");
   const clock = formatter(timeline.dataset.zone);
-  /** The bar that is shown: its panel and its number; and the other end of a marked time, in units. */
+  /** Shown bar (panel and number), and the other end of a marked time, in units. */
   let at = null, anchor = null, drag = null;
 
   const visible = () => panels.filter((one) => one.figure.offsetParent !== null);
@@ -141,7 +140,6 @@ function start(timeline, tip) {
   });
 }
 
-/** The lines about one bar: when, the figures, how many records, the verdicts. */
 function describe(panel, step, clock) {
   const format = { share: (value) => `${(100 * value).toFixed(1)} %`, count: (value) => value.toFixed(0), number: (value) => value.toFixed(3) }[panel.form];
   const write = (value) => format(value).replace(/^-/, "\u2212");
@@ -165,12 +163,12 @@ function formatter(zone) {
   const words = { dateStyle: "medium", timeStyle: "short" };
   try {
     return new Intl.DateTimeFormat("en-GB", { ...words, timeZone: zone });
-  } catch { // a zone that this browser does not know
+  } catch { // a zone unknown to this browser
     return new Intl.DateTimeFormat("en-GB", { ...words, timeZone: "UTC" });
   }
 }
 
-/** Puts the words next to the bar, on the side with more room. */
+/** On the side with more room. */
 function position(tip, plot, x) {
   const box = plot.getBoundingClientRect(), width = tip.offsetWidth;
   const middle = box.left + (x / 1000) * box.width;
@@ -179,7 +177,6 @@ function position(tip, plot, x) {
   tip.style.top = `${Math.max(4, box.top + scrollY - tip.offsetHeight - 6)}px`;
 }
 
-/** The chosen range, for the address of another page of the deployment. */
 function keptQuery() {
   const kept = new URLSearchParams();
   for (const name of ["range", "from", "to", "compare", "zone"]) {

@@ -1,5 +1,4 @@
-/* Local time on hover, wherever a page shows a moment; and the choice of local time in the range bar.
-   A moment reads `2026-11-22 09:00 UTC`, or `2026-11-22 10:00 UTC+01:00` on another clock than UTC's. */
+/* Local time on hover, and the choice of it in the range bar. A moment reads `2026-11-22 09:00 UTC`, or `2026-11-22 10:00 UTC+01:00`. */
 const MOMENT = /(\d{4}-\d\d-\d\d) (\d\d:\d\d) UTC([+-]\d\d:\d\d)?/;
 const here = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 const format = new Intl.DateTimeFormat("en-GB", { timeZone: here, dateStyle: "medium", timeStyle: "short" });
@@ -8,7 +7,7 @@ function said(moment) {
   return `${format.format(moment)} in ${here}; ${moment.toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
-/** Wraps the moments of an element's own texts, when the pointer reaches it: nothing of the page changes before. */
+/** When the pointer reaches the element: nothing of the page changes before. */
 function wrap(element) {
   for (const node of [...element.childNodes]) {
     const found = node.nodeType === Node.TEXT_NODE && MOMENT.exec(node.data);

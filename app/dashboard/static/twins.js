@@ -1,5 +1,5 @@
-/* The table next to a chart: `<details data-table="ADDRESS OF ITS CSV">` is filled when it is opened, from the same file that can be downloaded. */
-const SHOWN = 500; // rows, the newest; the file has all of them
+/* `<details data-table="ADDRESS OF ITS CSV">` is filled from the CSV when it is opened. */
+const SHOWN = 500; // newest rows
 
 function parsed(text) {
   const rows = [[]];
@@ -12,7 +12,7 @@ function parsed(text) {
 }
 
 function worthShowing(rows) {
-  // A column that says the same in every row, or nothing, only takes room.
+  // A column that says the same in every row only takes room.
   return rows[0].map((_, no) => no).filter((no) => no === 0 || rows.length === 2 || rows.slice(1).some((row) => row[no] !== rows[1][no]));
 }
 

@@ -1,4 +1,4 @@
-/* Training data: the file itself is the body, as REST takes it. */
+/* The training file itself is the body. */
 import { Problem, exchange } from "./api.js";
 import { attempt } from "./forms.js";
 import { reloadSaying } from "./saved.js";

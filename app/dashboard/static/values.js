@@ -1,8 +1,7 @@
-/* Groups and outcomes as a person writes them: one on a line, a range as `18 to 25`, and back without a loss.
+/* Groups and outcomes as lines, a range as `18 to 25`, and back without a loss.
 
-   What a line becomes depends on the column: in a text column `1` is the text "1", in a number column the number 1. `any` is for the
-   classes of a model, whose type is not declared: there `1` is a number, `true` is true, and everything else is text. A text that
-   would be read as something else, or that begins or ends with a space, is put in double quotes. */
+   In a text column `1` is the text "1", in a number column the number 1. `any` is for classes of undeclared type: `1` is a number, `true` is
+   true, all else text. A text that would be read as something else, or has a space at an end, is put in double quotes. */
 import { digitsOf, exactNumber, isExact } from "./exact.js";
 
 const NUMBER = String.raw`[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?`;
@@ -10,7 +9,7 @@ const ONE = new RegExp(`^${NUMBER}$`);
 const RANGE = new RegExp(`^(${NUMBER})\\s*(?:to|-|–|—|\\.\\.)\\s*(${NUMBER})$`, "i");
 const CLASS_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
 
-/** The values of the lines, and what is wrong with the lines that cannot be read: `{ values, faults }`. */
+/** `{ values, faults }`; faults are about lines that cannot be read. */
 export function readValues(text, type) {
   const values = [];
   const faults = [];
@@ -23,12 +22,10 @@ export function readValues(text, type) {
   return { values, faults };
 }
 
-/** The lines that `readValues` reads as these values. */
 export function writeValues(values, type) {
   return values.map((value) => writeValue(value, type)).join("\n");
 }
 
-/** One value as a line. */
 export function writeValue(value, type = "any") {
   if (Array.isArray(value)) return value.map(String).join(" to ");
   if (isExact(value)) return digitsOf(value);

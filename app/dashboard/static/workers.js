@@ -1,12 +1,11 @@
-/* On every page: whether a worker answers. The server says it when the page is read; this asks again while the page is open, so that a
-   worker that stops is seen within a minute. An answer that does not come changes nothing: it must never take away what a person types. */
-const EVERY = 10_000; // milliseconds between two looks
+/* Asks on every page whether a worker answers. A missing answer changes nothing: it must never take away what a person types. */
+const EVERY = 10_000; // ms
 const place = document.getElementById("workers");
 let waiting = 0;
 
 async function look() {
   clearTimeout(waiting);
-  if (document.hidden) return; // asked at once when the page is seen again
+  if (document.hidden) return;
   const answer = await fetch("/v1/workers", { headers: { Accept: "application/json" }, credentials: "same-origin" }).catch(() => null);
   if (answer?.status === 401) return;
   const found = answer?.ok ? await answer.json().catch(() => null) : null;
