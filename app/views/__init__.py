@@ -1,1 +1,1 @@
-"""Views for people: the overview, series, the four views of a check, transactions. Reads the store, writes nothing."""
+"""Views for people: read the store, write nothing."""

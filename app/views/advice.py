@@ -1,4 +1,4 @@
-"""Advice: each cause in words, with the next step. The only place that words it."""
+"""Causes in words, with the next step."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from .workers import notice_of, silence_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """The cause for programs, its reason in words and the next step; None where there is nothing to say."""
+    """Cause for programs, reason and next step; None where there is nothing to say."""
 
     cause: Cause
     reason: str | None
@@ -94,8 +94,8 @@ _STEPS: Mapping[Cause, str] = {
 
 
 def advice_of(because: Because) -> Advice:
-    """Returns the cause in words."""
-    # The usual case of hundreds of deployments: there is nothing to say.
+    """Words the cause."""
+    # The usual case of hundreds of deployments.
     if not _REASONS[because.cause] and not _STEPS[because.cause]:
         return Advice(cause=because.cause, reason=None, next_step=None)
     workers = because.outlook.workers
@@ -142,7 +142,7 @@ def advice_of(because: Because) -> Advice:
 
 
 def _group_facts(because: Because) -> dict[str, str]:
-    """Returns the groups that were compared: `smaller` has the fewer records, `missing` has none."""
+    """`smaller` has the fewer records, `missing` has none."""
     compared = because.compared
     if compared is None:
         return {}
@@ -161,7 +161,7 @@ def _group_facts(because: Because) -> dict[str, str]:
 
 
 def _follows(because: Because) -> str:
-    """Returns when the next check comes, or why none does."""
+    """Says when the next check comes, or why none does."""
     outlook, silence = because.outlook, silence_of(because.outlook.workers)
     if silence is not None:
         return f"{silence} No check runs before one does."

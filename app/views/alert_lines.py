@@ -1,4 +1,4 @@
-"""Alerts as lines of a list: those of one group as logged and counterfactual are one line, and lines are listed by deployment."""
+"""Alerts as lines of a list: one group as logged and counterfactual is one line."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _HUNDREDTHS: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertFigure:
-    """Figure of an alert in a list: the data that it is of, its value and interval as text. `text` is empty where there is none."""
+    """Value and interval as text; empty where there is none."""
 
     alert: Alert
     data: str
@@ -33,54 +33,54 @@ class AlertFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertLine:
-    """One line: the alerts of one group, the one on the records as logged first."""
+    """Alerts of one group, the one on records as logged first."""
 
     alerts: tuple[Alert, ...]
 
     @property
     def first(self) -> Alert:
-        """Returns the alert that the line opens: the gravest, of equals the one on the records as logged."""
+        """Alert that the line opens: the gravest, of equals the one as logged."""
         return min(self.alerts, key=lambda one: _GRAVEST.index(one.state))
 
     @property
     def state(self) -> AlertState:
-        """Returns the state that asks for most."""
+        """State that asks for most."""
         return self.first.state
 
     @property
     def gravity(self) -> tuple[int, int, float]:
-        """Returns the sort key of the line, the gravest first: its state, the verdict, then how far the figure is beyond its limit."""
+        """Sort key, the gravest first: state, verdict, distance beyond the limit."""
         return min(gravity_of(one) for one in self.alerts)
 
     @property
     def open_ids(self) -> tuple[str, ...]:
-        """Returns the ids of the alerts that are not acknowledged."""
+        """Ids of alerts that are not acknowledged."""
         return tuple(one.id for one in self.alerts if one.state is AlertState.OPEN)
 
     @property
     def opened_at(self) -> datetime:
-        """Returns when the first of them was opened."""
+        """When the first was opened."""
         return min(one.opened_at for one in self.alerts)
 
     @property
     def last_seen_at(self) -> datetime:
-        """Returns when one of them was last found to hold."""
+        """When one was last seen to hold."""
         return max(one.last_seen_at for one in self.alerts)
 
     @property
     def assignees(self) -> tuple[str, ...]:
-        """Returns who works on them, each once."""
+        """Everybody who works on them."""
         return tuple(dict.fromkeys(one.assignee for one in self.alerts if one.assignee is not None))
 
     @property
     def figures(self) -> tuple[AlertFigure, ...]:
-        """Returns the figures of alerts that are about one."""
+        """Figures of alerts that are about one."""
         return tuple(figure_of(one) for one in self.alerts if one.subject.data is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertsOfDeployment:
-    """Lines of one deployment, the gravest first, of equals the newest."""
+    """Lines, the gravest first, of equals the newest."""
 
     deployment_id: str
     deployment_name: str
@@ -88,12 +88,12 @@ class AlertsOfDeployment:
 
     @property
     def alerts(self) -> int:
-        """Returns how many alerts the lines are about."""
+        """Number of alerts."""
         return sum(len(line.alerts) for line in self.lines)
 
     @property
     def open_alerts(self) -> int:
-        """Returns how many alerts of the lines are not acknowledged."""
+        """Number of alerts that are not acknowledged."""
         return sum(len(line.open_ids) for line in self.lines)
 
 
@@ -111,9 +111,9 @@ class _LineKey:
 
 
 def list_lines(session: Session, found: Sequence[Alert], state: AlertState | None) -> list[AlertsOfDeployment]:
-    """Returns the alerts of a page, newest first, as lines by deployment; a line is on the page that its newest alert is on.
+    """Lines of a page's alerts; a line is on the page of its newest alert.
 
-    Lines and deployments of the page are in the order of their gravity, and newest first of equals. The pages themselves go on by age.
+    Lines and deployments are in the order of gravity, of equals newest first; pages go on by age.
     """
     numbers = {one.no for one in found}
     every = {one.no: one for one in (*found, *counterparts_of(session, found, state))}
@@ -133,10 +133,9 @@ def list_lines(session: Session, found: Sequence[Alert], state: AlertState | Non
 
 
 def gravity_of(alert: Alert) -> tuple[int, int, float]:
-    """Returns the sort key of an alert, the gravest first: its state, the verdict, then how far the figure is beyond its limit.
+    """Sort key, the gravest first: state, verdict, distance beyond the limit.
 
-    Of evidence, which has an interval alone, the end next to the limit counts. An alert that is about no figure comes after those that are;
-    one that is over has no gravity.
+    Of evidence the interval's end next to the limit counts. Alerts without a figure come last; one that is over has no gravity.
     """
     place = _GRAVEST.index(alert.state)
     metric = CATALOGUE.get(alert.subject.metric or "")
@@ -153,7 +152,7 @@ def gravity_of(alert: Alert) -> tuple[int, int, float]:
 
 
 def figure_of(alert: Alert) -> AlertFigure:
-    """Returns the figure that the alert was last seen with; of evidence the interval at all hours."""
+    """Figure last seen; of evidence the interval at all hours."""
     data = alert.subject.data
     name = "" if data is None else _NAMES.get(data, data.value.replace("_", " "))
     facts = alert.facts

@@ -1,4 +1,4 @@
-"""Surroundings of an alert: its figure in the checks of two days before and after, and the newest records that it affects."""
+"""An alert's figure in the checks around it, and the records it affects."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ MOST_COUNTED: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertTrend:
-    """Figures around an alert, oldest first; `begun` is the place among them of the first one from `since` on."""
+    """Oldest first; `begun` is the place of the first one from `since` on."""
 
     since: datetime
     points: tuple[StripPoint, ...]
@@ -32,13 +32,13 @@ class AlertTrend:
 
 
 def start_of_alert(alert: Alert) -> datetime:
-    """Returns since when the alert's cause holds, as far as it is known; else when it was opened."""
+    """Time since which the cause holds, if known; else of opening."""
     since = alert.facts.get("since")
     return datetime.fromisoformat(since) if isinstance(since, str) else alert.opened_at
 
 
 def read_trend(session: Session, alert: Alert) -> AlertTrend | None:
-    """Returns the alert's figure in the checks around its start; None for an alert about no single group, or without a figure there."""
+    """None for an alert about no single group, or without a figure there."""
     about, since = alert.subject, start_of_alert(alert)
     if about.data is None or about.metric is None or about.group is None:
         return None
@@ -57,7 +57,7 @@ def read_trend(session: Session, alert: Alert) -> AlertTrend | None:
 
 
 def affected_records(alert: Alert) -> RecordsWanted | None:
-    """Returns the request for the records that the alert is about; None for an alert about no single group.
+    """Records that the alert is about; None for one about no single group.
 
     Of copies those that another group would turn favourable, else those with the unfavourable outcome.
     """
@@ -81,14 +81,14 @@ def affected_records(alert: Alert) -> RecordsWanted | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AffectedRecords:
-    """Newest records that an alert is about, and how many there are."""
+    """Newest affected records, and their number."""
 
     records: Records
     count: RecordCount
 
 
 def read_affected(session: Session, alert: Alert, wanted: RecordsWanted | None) -> AffectedRecords | None:
-    """Returns the newest affected records; None where there are none to ask for, or the monitor no longer has the group."""
+    """None where there are none to ask for, or the monitor no longer has the group."""
     try:
         if wanted is None:
             return None

@@ -1,4 +1,4 @@
-"""Causes of the states of deployments and checks: one cause, with the facts that its sentences need. `advice.py` puts it into words."""
+"""Causes of states, with the facts that their sentences need."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from ..store.overviews.figures import Compared
 from ..store.overviews.overview import EndedCheck, OverviewEntry, Success
 
 QUEUED_AFTER = timedelta(minutes=1)
-"""Time after its end by which an hour's check is queued: until then the next check is that of the hour that has just ended."""
+"""Until then the next check is that of the hour that has just ended."""
 
 
 class Cause(StrEnum):
@@ -58,10 +58,7 @@ _OF_FAILURE: Mapping[Failure, Cause] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """Near future of a deployment: whether a worker answers, when its next scheduled check is, and whether a check is under way.
-
-    `due_at` is None where the monitor's schedule is off or follows the files (`by_files`); `under_way` is `queued`, `running` or None.
-    """
+    """`due_at` is None where the schedule is off or follows the files (`by_files`); `under_way` is `queued`, `running` or None."""
 
     workers: WorkersSeen
     due_at: datetime | None = None
@@ -71,10 +68,10 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Because:
-    """One cause and its facts; a fact that does not belong to the cause is None.
+    """A fact that does not belong to the cause is None.
 
-    `is_of_check`: it is about one check, not about a deployment. `since` is the newest record, `measured_at` the time of the newest
-    figures, `stated` the reason that the check or figure states, `have` and `needed` numbers of records.
+    `is_of_check`: it is about one check, not a deployment. `since` is the newest record, `measured_at` the time of the newest figures,
+    `stated` the reason that the check or figure states, `have` and `needed` numbers of records.
     """
 
     cause: Cause
@@ -94,7 +91,7 @@ class Because:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unjudged:
-    """A figure of a group without a verdict on fairness. `verdict` None: it has no limits."""
+    """Figure without a verdict on fairness. `verdict` None: it has no limits."""
 
     attribute: str
     group: str
@@ -104,7 +101,7 @@ class Unjudged:
 
 
 def next_due(now: datetime, schedule: Schedule | None) -> datetime | None:
-    """Returns when the next check of the schedule is due, in UTC: the end of an hour or a day; None where none is by the clock."""
+    """UTC end of an hour or a day; None where no check is due by the clock."""
     end = hour_of(now - QUEUED_AFTER).astimezone(UTC) + HOUR
     match schedule:
         case Schedule.HOURLY:
@@ -116,14 +113,14 @@ def next_due(now: datetime, schedule: Schedule | None) -> datetime | None:
 
 
 def of_first_check(one: OverviewEntry, outlook: Outlook) -> Because:
-    """Returns why a deployment with a monitor has no check that ended."""
+    """Why a deployment with a monitor has no check that ended."""
     if one.newest_record_at is None:
         return Because(cause=Cause.NO_RECORDS, outlook=outlook)
     return Because(cause=_waits_for(outlook), outlook=outlook)
 
 
 def of_stale_figures(one: OverviewEntry, success: Success, outlook: Outlook) -> Because:
-    """Returns why nothing was measured for so long: nothing was logged, or nothing was checked."""
+    """Why nothing was measured for so long."""
     newest = one.newest_record_at
     nothing_came = newest is None or newest < success.measured_at
     cause = Cause.RECORDS_STOPPED if nothing_came else _waits_for(outlook)
@@ -131,7 +128,7 @@ def of_stale_figures(one: OverviewEntry, success: Success, outlook: Outlook) -> 
 
 
 def of_ended_check(last: EndedCheck, outlook: Outlook) -> Because:
-    """Returns why the newest check of a deployment ended without figures."""
+    """Why the newest check ended without figures."""
     if last.state is CheckState.INSUFFICIENT_DATA:
         return Because(
             cause=Cause.TOO_FEW_RECORDS, outlook=outlook, stated=last.reason, have=last.counts.records, needed=last.counts.needed
@@ -141,7 +138,7 @@ def of_ended_check(last: EndedCheck, outlook: Outlook) -> Because:
 
 
 def of_figures(figure: Unjudged | None, success: Success, outlook: Outlook) -> Because:
-    """Returns why no group can be judged; `figure` is the one that is shown, None where there is none at all."""
+    """Why no group can be judged; `figure` None: there is none at all."""
     counts = success.counts
     if counts.records and counts.unclassified == counts.records:
         return Because(cause=Cause.ALL_UNCLASSIFIED, outlook=outlook, have=counts.records)
@@ -166,7 +163,7 @@ def of_figures(figure: Unjudged | None, success: Success, outlook: Outlook) -> B
 
 
 def of_check(check: CheckRun, outlook: Outlook) -> Because:
-    """Returns why one check is in its state: the thing it waits for, or how it ended."""
+    """Why one check is in its state."""
     match check.state:
         case CheckState.QUEUED | CheckState.RUNNING:
             silent = _silence(outlook)
@@ -188,7 +185,7 @@ def of_check(check: CheckRun, outlook: Outlook) -> Because:
 
 
 def _waits_for(outlook: Outlook) -> Cause:
-    """Returns the cause that the next check waits for."""
+    """Cause that the next check waits for."""
     if outlook.under_way is None and outlook.due_at is None and not outlook.by_files:
         return Cause.NOT_SCHEDULED
     silent = _silence(outlook)

@@ -1,4 +1,4 @@
-"""Advice about one check: the thing it waits for, or why it ended without figures."""
+"""Advice about one check."""
 
 from sqlalchemy.orm import Session
 
@@ -12,7 +12,7 @@ from .causes import Outlook, next_due, of_check
 
 
 def outlook_of(session: Session, deployment_no: int) -> Outlook:
-    """Returns what comes next for the deployment, on the database's clock."""
+    """Outlook on the database's clock."""
     monitor, busy = monitor_of(session, deployment_no), under_way(session, deployment_no)
     schedule = None if monitor is None else monitor.schedule
     return Outlook(
@@ -24,5 +24,5 @@ def outlook_of(session: Session, deployment_no: int) -> Outlook:
 
 
 def advice_on_check(check: CheckRun, outlook: Outlook) -> Advice:
-    """Returns why the check is where it is, and what to do about it."""
+    """Why the check is where it is, and what to do."""
     return advice_of(of_check(check, outlook))

@@ -1,4 +1,4 @@
-"""Source of the views of one check: its stored tables and measurements, and nothing else."""
+"""Stored tables and measurements of the views of one check."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ _NOBODY: Final = OutcomeRule(favourable=(), unfavourable=())
 
 @dataclass(frozen=True, slots=True)
 class StoredParts:
-    """One table of a check: `additional` is the part of earlier hours in `whole`, `cells` are the parts as they are stored."""
+    """`additional` is the part of earlier hours in `whole`, `cells` are the stored parts."""
 
     whole: Table
     additional: Table
@@ -33,7 +33,7 @@ class StoredParts:
 
 @dataclass(frozen=True, slots=True)
 class CountedCheck:
-    """A check, and the one that counted its records: itself, unless it was carried forward. `data_sets` are those with tables."""
+    """Check, and the one that counted its records: itself, unless carried forward. `data_sets` are those with tables."""
 
     check: CheckRun
     origin: CheckRun
@@ -41,13 +41,13 @@ class CountedCheck:
 
     @property
     def window(self) -> Mapping[str, Any]:
-        """Returns the description of the records that were counted; empty before there is one."""
+        """Description of the counted records; empty before there is one."""
         return self.origin.window or {}
 
 
 @dataclass(frozen=True, slots=True)
 class CheckSource:
-    """The tables and measurements of a check, as far as a view needs them, and the present monitor, whose limits and seed are used."""
+    """Tables and measurements that a view needs, and the present monitor, whose limits and seed are used."""
 
     counted: CountedCheck
     tables: Mapping[tuple[DataSet, Comparison], StoredParts]
@@ -56,26 +56,26 @@ class CheckSource:
 
     @property
     def window(self) -> Mapping[str, Any]:
-        """Returns the description of the records that were counted."""
+        """Description of the counted records."""
         return self.counted.window
 
     def comparisons(self) -> list[Comparison]:
-        """Returns the comparisons that the window was divided by, in the order of the monitor as far as the measurements show it."""
+        """Comparisons of the window, in the monitor's order as far as the measurements show it."""
         divided = [comparison for data, comparison in self.tables if data is DataSet.PAYLOAD]
         measured = dict.fromkeys(one.comparison for one in self.figures if one.data is DataSet.PAYLOAD)
         order = {comparison: place for place, comparison in enumerate(measured)}
         return sorted(divided, key=lambda one: (one.is_together, order.get(one, len(order)), one.label))
 
     def of(self, data: DataSet, comparison: Comparison, metric: str) -> Iterator[Measurement]:
-        """Returns the check's own measurements of a metric."""
+        """The check's own measurements of a metric."""
         return (one for one in self.figures if (one.data, one.comparison, one.metric) == (data, comparison, metric))
 
     def measured(self, data: DataSet, comparison: Comparison, metric: str, table: Table) -> list[Measurement]:
-        """Returns the check's own measurements of a metric; where it stored none, the same code over the same table."""
+        """The check's own measurements; where it stored none, the same code over the table."""
         return list(self.of(data, comparison, metric)) or self.measured_again(data, comparison, metric, table)
 
     def measured_again(self, data: DataSet, comparison: Comparison, metric: str, table: Table) -> list[Measurement]:
-        """Returns a metric measured from a table, under the present limits."""
+        """Measures a table under the present limits."""
         check, stored = self.counted.check, self.tables.get((data, comparison))
         measured = measure_table(data, comparison, table, monitor=self.monitor, at=check.span.end, picked=[CATALOGUE[metric]])
         explained = explain_nulls(measured, table.groups, merge_revisions(() if stored is None else stored.cells))
@@ -84,14 +84,14 @@ class CheckSource:
 
 
 def counted_check(session: Session, check: CheckRun) -> CountedCheck:
-    """Returns the check and the one that counted its records, for callers that only ask which views it has."""
+    """For callers that only ask which views the check has."""
     carried_from = (check.window or {}).get("carried_from")
     origin = check if carried_from is None else get(session, check.deployment_no, str(carried_from))
     return CountedCheck(check, origin, frozenset(data_sets_of(session, origin.no)))
 
 
 def source_of(session: Session, counted: CountedCheck, *, data: Sequence[DataSet], metrics: Collection[str]) -> CheckSource:
-    """Returns the tables of those data sets and the measurements of those metrics."""
+    """Reads those data sets and metrics."""
     found: dict[tuple[DataSet, Comparison], list[StoredTable]] = {}
     for stored in tables_of(session, counted.origin.no, data=data):
         found.setdefault((stored.data, stored.comparison), []).append(stored)
@@ -105,6 +105,6 @@ def source_of(session: Session, counted: CountedCheck, *, data: Sequence[DataSet
         )
 
     monitor = monitor_of(session, counted.check.deployment_no)
-    # A check that was carried forward stores the measurements of its origin again, but not its tables.
+    # A carried check stores the measurements of its origin again, but not its tables.
     figures = tuple(measurements_of(session, counted.check.no, metrics=metrics))
     return CheckSource(counted, tables, figures, monitor or Monitor(outcomes=_NOBODY, attributes=()))

@@ -1,4 +1,4 @@
-"""The four views of one check, as shapes. `app.views.viewing` makes them; nothing here reads or computes.
+"""Shapes of the views of one check.
 
 Source: spec of the fairness check, section 12.
 """
@@ -23,7 +23,7 @@ class ViewKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewState:
-    """Availability of a view of a check; `reason` says why the check does not have it, and is None where it has."""
+    """`reason` says why the check does not have the view; None where it has."""
 
     kind: ViewKind
     reason: str | None
@@ -31,7 +31,7 @@ class ViewState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubRange:
-    """One interval of a numeric group. `label` is `20-21` of whole numbers, else `0.5 to <1` (the group's last one: `1 to 1.5`).
+    """Interval of a numeric group: `20-21` of whole numbers, else `0.5 to <1`, the last `1 to 1.5`.
 
     `share` is None exactly when `reason` says why. `lower` and `upper` are its 95 % interval.
     """
@@ -47,16 +47,16 @@ class SubRange:
 
     @property
     def records(self) -> int:
-        """Returns the number of classified records, of which `favourable` is a share."""
+        """Classified records."""
         return self.favourable + self.unfavourable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcomes:
-    """Favourable and unfavourable outcomes of some records. `records` are both; of weighted training data they are weights.
+    """Outcomes of some records; of weighted training data they are weights.
 
-    `share` is None exactly when `reason` says why. `lower` and `upper` are its 95 % interval, `figure` the measurement they are of; None
-    where no metric of the catalogue is it (balanced data after mitigation), whose counts the comparison has.
+    `share` is None exactly when `reason` says why. `lower` and `upper` are its 95 % interval, `figure` its measurement; None where no
+    metric of the catalogue is it (balanced data after mitigation), whose counts the comparison has.
     """
 
     favourable: float
@@ -72,14 +72,12 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupShare:
-    """One group of an attribute, or (`group` None) all groups of the role together.
+    """One group, or (`group` None) all groups of the role together.
 
-    `outcomes` are before mitigation where there is an `after`. `original_records` are the classified records without copies.
-    `unclassified` records are in neither outcome list and in no share. `additional_records` of the original ones come from earlier
-    hours, `additional_favourable` of them favourable. `comparison` is how a monitored group compares with the reference: its disparate
-    impact, with verdict; of training data the difference in proportions of labels. None where the check did not measure it, and for
-    the reference. `comparison_after` is the same after mitigation. With copies, `comparison` is the balanced disparate impact, and
-    `openscale_fairness` OpenScale's figure of the outcomes shown, which counts every copy as a record.
+    `outcomes` are before mitigation where there is an `after`. `original_records` are classified, without copies. `unclassified` records
+    are in no share. `additional_records` of the original ones come from earlier hours. `comparison` is the disparate impact with verdict,
+    of training data the difference in proportions of labels, with copies the balanced disparate impact; None for the reference and where
+    not measured. `openscale_fairness` is OpenScale's figure of these outcomes, which counts every copy as a record.
     """
 
     group: str | None
@@ -97,18 +95,18 @@ class GroupShare:
 
     @property
     def share(self) -> float | None:
-        """Returns the favourable rate; before mitigation where there is an after."""
+        """Favourable rate; before mitigation where there is an after."""
         return self.outcomes.share
 
     @property
     def records(self) -> float:
-        """Returns the records of the share."""
+        """Records of the share."""
         return self.outcomes.records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One figure before and after mitigation, and the change; of all records, a role or a group, as their scope says."""
+    """Figure before and after mitigation, of the subject that the scope says."""
 
     before: Measurement
     after: Measurement | None
@@ -117,7 +115,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MitigatedRecords:
-    """Counts of the monitored records that mitigation changes.
+    """Monitored records that mitigation changes.
 
     `changed` are `lifted` and `lowered`; `undecided` it left. `note` says what is not known of the attribute.
     """
@@ -132,13 +130,12 @@ class MitigatedRecords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributeView:
-    """One attribute, or an intersection of several.
+    """One attribute, or an intersection.
 
-    `groups` are in the order of the monitor, `pooled` is the monitored then the reference group as a whole. Where there are none,
-    `reason` says why. `worst` is the headline: the comparison of the monitored value that is furthest out. `in_no_group` counts the
-    records whose value is in neither group or missing. `perturbed_records` are the copies (None: it is not perturbed),
-    `unclassified_copies` those of them in neither outcome list. `perfect_equality` is there on data with copies, and `notes` where the
-    model does not see the attribute: what its copies mean. `accuracy` and `mitigated` are of the debiased view only, `worst_after` too.
+    `groups` are in the monitor's order, `pooled` the monitored, then the reference group. Without them `reason` says why. `worst` is the
+    comparison furthest out. `in_no_group` counts records whose value is missing or in neither group. `perturbed_records` are copies (None:
+    not perturbed), `unclassified_copies` those in neither outcome list. `notes` say what copies mean where the model does not see the
+    attribute. `accuracy`, `mitigated` and `worst_after` are of the debiased view only.
     """
 
     comparison: Comparison
@@ -157,7 +154,7 @@ class AttributeView:
 
     @property
     def attribute(self) -> str:
-        """The comparison's label, for people and answers."""
+        """The comparison's label."""
         return self.comparison.label
 
     @property
@@ -168,7 +165,7 @@ class AttributeView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckOfView:
-    """The check of a view. `counted_span` is that of the check that counted, another one where it was carried forward."""
+    """`counted_span` is that of the check that counted, another one where it was carried forward."""
 
     id: str
     deployment_id: str
@@ -182,12 +179,11 @@ class CheckOfView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckView:
-    """One view of one check. Where there is nothing to show, `attributes` is empty and `reason` says why.
+    """One view. Without anything to show `attributes` is empty and `reason` says why.
 
-    `records` are the window's from the check's own span, `additional_records` those of earlier hours; of training data, `records` are
-    those of the upload, `processed_at` says when. Where the check was carried forward they are those of the check that counted.
-    `balanced` is, in the debiased view, the same attributes with copies. `not_received` and `left_out` records of the window's hours did
-    not reach Evenhand; None in the view of training data. `notes` are sentences to show next to the figures.
+    `records` are of the counting check's own span, `additional_records` of earlier hours; of training data, `records` are of the upload,
+    `processed_at` says when. `balanced` is, in the debiased view, the same with copies. `not_received` and `left_out` records did not reach
+    Evenhand; None for training data. `notes` are shown next to the figures.
     """
 
     kind: ViewKind

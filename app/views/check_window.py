@@ -1,4 +1,4 @@
-"""Finds the records that a check read, from its stored window. Source: spec of the fairness check, section 2."""
+"""Records that a check read, from its stored window. Source: spec of the fairness check, section 2."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,9 +17,9 @@ WindowPart: TypeAlias = Literal["span", "additional"]
 
 @dataclass(frozen=True, slots=True)
 class CheckWindow:
-    """Records of one schema version (None: of all) logged before the end of the span, back to `oldest`; None: none at all.
+    """Records of one schema version (None: of all) before the end of the span, back to `oldest`; None: none at all.
 
-    A window is one piece of the log: the newest records of the span and, where they were too few, those right before it.
+    It is one piece of the log: the span's newest records, and where they were too few those right before it.
     """
 
     span: Span
@@ -27,7 +27,7 @@ class CheckWindow:
     oldest: RecordPlace | None
 
     def part_of(self, record: StoredRecord) -> WindowPart | None:
-        """Returns whether the check read the record as one of its span, or as an additional one; None if it did not."""
+        """Whether the check read the record as of its span or as additional; None if not at all."""
         is_read = self.oldest is not None and record.logged_at < self.span.end and self.version in (None, record.schema_version)
         if not is_read or self.oldest is None or (record.logged_at, record.record_no) < (self.oldest.logged_at, self.oldest.record_no):
             return None
@@ -35,9 +35,9 @@ class CheckWindow:
 
 
 def window_of_check(session: Session, deployment_no: int, check_id: str) -> CheckWindow:
-    """Returns the window of the check's figures; of one carried forward, that of the check that measured them.
+    """Window of the check's figures; of one carried forward, that of its origin.
 
-    It is found by times and counts, not by a list: records that were placed into past hours after the check are taken for its own.
+    It goes by times and counts: records placed into past hours after the check are taken for its own.
 
     Raises:
         NotFound: the deployment has no check of that id.

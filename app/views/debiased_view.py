@@ -1,4 +1,4 @@
-"""View of mitigation: the same records before and after it, alone and with their copies, and the accuracy on labels."""
+"""Same records before and after mitigation, alone and with copies, and the accuracy."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -34,7 +34,7 @@ PROVISIONAL = "The profile that mitigation uses is provisional: it is fitted to 
 
 
 def debiased_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
-    """Returns each mitigated attribute on logged records, before and after; any other with the reason why it is not there."""
+    """Mitigated attributes on logged records; others with the reason why they are absent."""
     views = []
     for comparison in source.comparisons():
         if (DataSet.DEBIASED, comparison) not in source.tables:
@@ -75,8 +75,8 @@ def debiased_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
 
 
 def balanced_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
-    """Returns the mitigated attributes on logged records with their copies, before and after."""
-    # Rates and their comparison are of one definition, also in checks of release 0.1.
+    """Mitigated attributes on logged records with copies."""
+    # Rates and comparison are of one definition, also in checks of release 0.1.
     data = DataSet.PAYLOAD_PERTURBED if is_of_earlier_definition(source) else DataSet.BALANCED
     views = []
     for comparison in source.comparisons():
@@ -92,7 +92,7 @@ def balanced_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
             source.measured_again(data, comparison, RATE, table.balanced_after),
             source.measured(DataSet.DEBIASED, comparison, BALANCED_AFTER, table),
         )
-        # The catalogue has no rate after mitigation, and statements on the rate before it would be untrue of these outcomes.
+        # The catalogue has no rate after mitigation, and statements on the one before would be untrue.
         after = replace(after, outcomes={subject: replace(one, figure=None) for subject, one in after.outcomes.items()})
         groups, pooled = shares(table, additional, before, after=after)
         copies, unclassified = copies_of(source, comparison.label)
@@ -112,7 +112,7 @@ def balanced_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
 
 
 def why_not_debiased(counted: CountedCheck, *, is_in_files: bool) -> str | None:
-    """Returns why a check that is over says nothing of mitigation; None if it does."""
+    """None if the ended check has figures of mitigation."""
     if DataSet.DEBIASED in counted.data_sets:
         return None
     if is_in_files:
@@ -124,18 +124,18 @@ def why_not_debiased(counted: CountedCheck, *, is_in_files: bool) -> str | None:
 
 
 def mode_of(source: CheckSource) -> str | None:
-    """Returns the mode in which the outcomes were mitigated."""
+    """Mode in which the outcomes were mitigated."""
     found = _mitigation(source).get("mode")
     return None if found is None else str(found)
 
 
 def notes_on_mitigation(source: CheckSource) -> tuple[str, ...]:
-    """Returns the notes to show next to debiased figures."""
+    """Notes next to debiased figures."""
     return (ONLY_DIRECT, PROVISIONAL) if _mitigation(source).get("profile_is_provisional") else (ONLY_DIRECT,)
 
 
 def _accuracy_changes(source: CheckSource, comparison: Comparison) -> Iterable[Change]:
-    """Returns the accuracy before and after, of all records first."""
+    """All records come first."""
     data = DataSet.DEBIASED_FEEDBACK
     parts = source.tables.get((data, comparison))
     for names in QUALITY:

@@ -1,7 +1,4 @@
-"""Explanation of one figure: its formula, the counts it was computed from, and the meaning of interval and limits, in words.
-
-Page and report open the same explanation. Nothing is computed here: the numbers are those that are stored with the measurement.
-"""
+"""Explanation of one stored figure: formula, counts, interval and limits in words."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -56,7 +53,7 @@ INTERVALS: Mapping[str, str] = {
     "paired_ratio": "limits of the ratio of two rates of the same records (Bonett and Price)",
     "paired_difference": "limits of the difference of two rates of the same records (Newcombe)",
 }
-"""Words for the method of each interval. The table of docs/concepts/uncertainty.md says more."""
+"""Methods of intervals in words."""
 
 _WORDS = {
     "n": "records",
@@ -77,7 +74,7 @@ _SHOWN_ELSEWHERE = {"formula", "whom", "monitored", "reference", "caution"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureCount:
-    """One of the counts that a figure is based on. `name` is its key among the measurement's details, `label` says it in words."""
+    """Count that a figure is based on. `name` is its key in the details."""
 
     name: str
     label: str
@@ -86,10 +83,10 @@ class FigureCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Everything that a figure is based on. `check` is None for a roll-up and for training data, which no check measures.
+    """Basis of a figure. `check` is None for roll-ups and training data.
 
-    `interval` is None where there is no number; then `reason` says why. `convention` says what the sign or size of the number means,
-    `caution` that it is based on few records.
+    Without a number `interval` is None and `reason` says why. `convention` says what its sign or size means, `caution` that records are
+    few.
     """
 
     title: str
@@ -115,7 +112,7 @@ class Explanation:
 
 
 def explained(measurement: Measurement, check: CheckOfView | None = None) -> Explanation:
-    """Returns the explanation of a measurement.
+    """Explains a measurement.
 
     Raises:
         KeyError: the catalogue has no metric of that key.
@@ -155,7 +152,7 @@ def explained(measurement: Measurement, check: CheckOfView | None = None) -> Exp
 
 
 def limits_of(measurement: Measurement) -> str:
-    """Returns between which numbers the figure counts as fair: a range with its name, as a sentence."""
+    """Range between which the figure counts as fair, as a sentence."""
     limits = (measurement.lower_limit, measurement.upper_limit)
     if limits == (None, None):
         return "No limit is set."
@@ -172,7 +169,7 @@ def limits_of(measurement: Measurement) -> str:
 
 
 def judged_figure(measurement: Measurement) -> JudgedFigure:
-    """Returns the measurement as its statements are made of it."""
+    """Measurement as statements are made of it."""
     details, group = measurement.details, measurement.group
     # The details of older measurements do not name the groups that they are about.
     named = replace(
@@ -197,19 +194,19 @@ def judged_figure(measurement: Measurement) -> JudgedFigure:
 
 
 def sentence_of(measurement: Measurement) -> str:
-    """Returns the measurement in words; where the reference is at a disadvantage, also as seen from its side."""
+    """Where the reference is at a disadvantage, also as seen from its side."""
     return figure_sentence(judged_figure(measurement), measurement.reason)
 
 
 def statements_of(measurement: Measurement) -> tuple[str, ...]:
-    """Returns the statements on gap and limit, and of the group furthest out on how it was chosen; what does not apply is left out."""
+    """Statements on gap, limit and, of the group furthest out, on its choice."""
     figure = judged_figure(measurement)
     found = (gap_statement(figure), limit_statement(figure), choice_statement(figure))
     return tuple(one for one in found if one is not None)
 
 
 def _list_counts(details: Details) -> Iterator[FigureCount]:
-    """Yields the counts in words: `monitored_favourable` of women is `female: favourable`."""
+    """`monitored_favourable` of women is `female: favourable`."""
     for name, value in details.to_json().items():
         if name in _SHOWN_ELSEWHERE:
             continue
@@ -221,6 +218,5 @@ def _list_counts(details: Details) -> Iterator[FigureCount]:
         if side is not None:
             group = details.name_of(side)
             label = f"{f'the {side} group' if group is None else group}: {words}"
-        # Lists, such as scores by bin, are written in one line.
         shown = value if isinstance(value, str | int | float) else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         yield FigureCount(name=name, label=label, value=shown)

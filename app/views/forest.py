@@ -1,7 +1,4 @@
-"""Forest of a deployment: one row for each group that is compared, worst first, and one headline. Page and report show the same.
-
-A row has the figure as logged and the counterfactual one, both sides' records, the last verdicts and the evidence.
-"""
+"""Forest of a deployment: one row for each compared group, worst first."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -27,13 +24,13 @@ STRIP_CHECKS: Final = 72
 """Checks whose verdicts a row shows: three days of hourly ones."""
 
 LOGGED: Final = (DataSet.PAYLOAD, DataSet.FEEDBACK)
-"""Data sets of records as they were logged; a metric that needs labels has no figure on the first."""
+"""A metric that needs labels has no figure on the first."""
 SHOWN: Final = (*LOGGED, DataSet.BALANCED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StripPoint:
-    """Verdict of one of the last checks on a row; `value` and `verdict` are None where that check has no figure of the group."""
+    """`value` and `verdict` are None where the check has no figure of the group."""
 
     check_id: str
     at: datetime
@@ -45,7 +42,7 @@ class StripPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForestFigure:
-    """One figure of a row, its last verdicts (oldest first) and the evidence on it, which is None if none is collected."""
+    """Figure with its last verdicts, oldest first; evidence is None if none is collected."""
 
     measurement: Measurement
     strip: tuple[StripPoint, ...]
@@ -53,27 +50,27 @@ class ForestFigure:
 
     @property
     def verdict(self) -> Verdict | None:
-        """Returns the verdict of the newest check."""
+        """Verdict of the newest check."""
         return None if self.measurement.verdict is None else Verdict(self.measurement.verdict)
 
     @property
     def beyond(self) -> float:
-        """Returns the distance beyond the limits; see `how_far_out`. 0 without a value."""
+        """Distance beyond the limits; see `how_far_out`. 0 without a value."""
         one = self.measurement
         limits = (one.lower_limit, one.upper_limit)
         return 0.0 if one.value is None else how_far_out(one.value, CATALOGUE[one.metric], limits)
 
     @property
     def gravity(self) -> tuple[int, float]:
-        """Returns the sort key of the figure, the gravest first."""
+        """Sort key, the gravest first."""
         return GRAVEST.index(self.verdict), -self.beyond
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForestRow:
-    """One group of one attribute, compared with its reference. At least one of `logged` and `counterfactual` is there.
+    """One group compared with its reference. At least one figure is there.
 
-    `name` and `reference_name` are for people; `parts` are the names by feature, of which several together have several.
+    `name` and `reference_name` are for people; `parts` are the names by feature.
     """
 
     attribute: str
@@ -85,46 +82,46 @@ class ForestRow:
     logged: ForestFigure | None
     counterfactual: ForestFigure | None
     notes: tuple[str, ...] = ()
-    """Notes on the counterfactual figure of an attribute that the model does not see."""
+    """Counterfactual figure of an attribute that the model does not see."""
 
     @property
     def is_unseen(self) -> bool:
-        """Returns whether the counterfactual figure is of an attribute that the model does not see."""
+        """Whether the counterfactual figure is of an attribute that the model does not see."""
         return bool(self.notes)
 
     @property
     def figures(self) -> tuple[ForestFigure, ...]:
-        """Returns the figures that are there, the one as logged first."""
+        """Figures that are there, the one as logged first."""
         return tuple(one for one in (self.logged, self.counterfactual) if one is not None)
 
     @property
     def leading(self) -> ForestFigure:
-        """Returns the figure with the gravest verdict; of equals the one as logged."""
+        """Gravest figure; of equals the one as logged."""
         return min(self.figures, key=lambda one: one.gravity[0])
 
     @property
     def verdict(self) -> Verdict | None:
-        """Returns the gravest verdict of the newest check."""
+        """Gravest verdict of the newest check."""
         return self.leading.verdict
 
     @property
     def n(self) -> int | None:
-        """Returns the group's records."""
+        """The group's records."""
         return self._count("monitored")
 
     @property
     def n_reference(self) -> int | None:
-        """Returns the reference's records."""
+        """The reference's records."""
         return self._count("reference")
 
     @property
     def strip(self) -> tuple[StripPoint, ...]:
-        """Returns the last verdicts on the leading figure, oldest first."""
+        """Last verdicts on the leading figure, oldest first."""
         return self.leading.strip
 
     @property
     def evidence(self) -> ComparisonState | None:
-        """Returns the evidence on the leading figure."""
+        """Evidence on the leading figure."""
         return self.leading.evidence
 
     def _count(self, side: str) -> int | None:
@@ -139,9 +136,9 @@ class ForestRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forest:
-    """Forest of one metric. `check` is the newest check with figures, None before the first; `checks` are the last ones, newest first.
+    """Forest of one metric. `check` is the newest with figures; `checks` are newest first.
 
-    `is_stale`: the newest figures are older than a day. `is_outdated`: they were measured under another version of the monitor.
+    `is_stale`: figures are older than a day. `is_outdated`: they were measured under another version of the monitor.
     """
 
     metric: str
@@ -154,18 +151,18 @@ class Forest:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Returns the notes of all rows, each once."""
+        """Notes of all rows, each once."""
         return tuple(dict.fromkeys(note for row in self.rows for note in row.notes))
 
     @property
     def compared(self) -> int:
-        """Returns the number of figures that the worst one is chosen from."""
+        """Number of figures that the worst one is chosen from."""
         return sum(len(row.figures) for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForestSource:
-    """Stored facts that a forest is built from; `measured` are the newest check's measurements, `recent` those of the last checks."""
+    """`measured` are of the newest check, `recent` of the last checks."""
 
     monitor: Monitor | None
     evidence: DeploymentEvidence | None
@@ -175,7 +172,7 @@ class ForestSource:
 
 
 def choose_metric(measured: Iterable[Measurement]) -> str:
-    """Returns the disparate impact, or where it is not measured the first metric of groups that has limits, or the first of all."""
+    """Disparate impact, else the first metric of groups with limits, else the first."""
     found = [one for one in measured if one.scope is Scope.GROUP and one.data in SHOWN and one.metric in CATALOGUE]
     if not found or any(one.metric == IMPACT for one in found):
         return IMPACT
@@ -183,7 +180,7 @@ def choose_metric(measured: Iterable[Measurement]) -> str:
 
 
 def build_forest(source: ForestSource, *, metric: str, now: datetime) -> Forest:
-    """Returns the forest of that metric, worst row first; without rows where the newest check did not measure it."""
+    """Without rows where the newest check did not measure the metric."""
     words, unseen = GroupWords.of(source.monitor), notes_on_unseen(source.checks[0].unseen if source.checks else {})
     figures: dict[str, dict[str, dict[DataSet, Measurement]]] = {}
     for one in source.measured:
@@ -230,7 +227,7 @@ def build_forest(source: ForestSource, *, metric: str, now: datetime) -> Forest:
 
 
 def is_on_ratios(metric: str) -> bool:
-    """Returns whether the metric's figures are ratios, which lie on a logarithmic axis."""
+    """Ratios lie on a logarithmic axis."""
     return is_ratio(CATALOGUE[metric])
 
 
@@ -242,12 +239,11 @@ class _Series:
 
 
 def collect_strips(source: ForestSource) -> dict[_Series, tuple[StripPoint, ...]]:
-    """Returns the last verdicts by series: one for each check since the first that has a figure of it, oldest first."""
+    """Last verdicts by series: one for each check since the first with a figure, oldest first."""
     by_series: dict[_Series, dict[int, RecentFigure]] = {}
     for one in source.recent:
         by_series.setdefault(_Series(one.data, one.attribute, one.group), {})[one.check_no] = one
     found = {}
-    # The last checks come newest first, so that the first one is the newest.
     oldest_first = list(reversed(source.checks))
     for series, by_check in by_series.items():
         # Figures of an earlier definition are other figures.
@@ -269,7 +265,7 @@ def collect_strips(source: ForestSource) -> dict[_Series, tuple[StripPoint, ...]
 
 
 def find_evidence(one: Measurement, sides: Sequence[ComparisonState]) -> ComparisonState | None:
-    """Returns the evidence on the limit that the figure is beyond, or inside both limits the side that decides their state."""
+    """Evidence on the limit that the figure is beyond, else on the side that decides the state."""
     # Evidence that a group is favoured says nothing about a figure that shows it at a disadvantage.
     side = None
     if one.value is not None and not reaches(one.value, one.lower_limit):

@@ -1,4 +1,4 @@
-"""Headline of a forest in one sentence: who is at a disadvantage, by how much, how sure, since when. Page and report say the same."""
+"""Headline of a forest in one sentence: who, by how much, how sure, since when."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -24,23 +24,23 @@ NO_FIGURES: Final = "No check has measured anything yet"
 
 _HUNDREDTHS: Final = 2
 _FAVOURED: Final = "favourable"
-"""Rate whose ratio says how many times as often a group gets the favourable outcome."""
+"""Its ratio says how many times as often a group gets the favourable outcome."""
 
 SHARED_RECORDS: Final = "Checks share records: hours with few are topped up with earlier ones."
-"""Sentence that counts of checks need next to them where these are topped up: such checks are no independent measurements."""
+"""Topped-up checks are no independent measurements."""
 
 _FROM_BEFORE: Final = "it may have been so before: no earlier hour was counted with this monitor and model revision"
 
 Ends: TypeAlias = tuple[float | None, float | None]
-"""Ends of an interval; None is unbounded."""
+"""None is unbounded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForestHeadline:
-    """Headline: the `lead`, its 95 % interval (may be empty), and further `parts`. `note` says which interval that is.
+    """`lead`, its 95 % interval (may be empty), which `note` explains, and further `parts`.
 
-    `windows` say of how many records the figure is, and its interval over many hours. `row` is the row that it is about; None where it is
-    about none. Each part begins with a word of ours, never with a name, so that it may also begin a sentence with a capital letter.
+    `windows` say of how many records the figure is, and its interval over many hours. `row` is None where it is about none. Each part
+    begins with a word of ours, never with a name, so that it can be capitalised.
     """
 
     lead: str
@@ -52,22 +52,22 @@ class ForestHeadline:
 
     @property
     def verdict(self) -> Verdict | None:
-        """Returns the verdict on the figure that the lead is about."""
+        """Verdict on the lead's figure."""
         return None if self.row is None else self.row.verdict
 
     @property
     def text(self) -> str:
-        """Returns all of it in one line, without the note."""
+        """All in one line, without the note."""
         lead = f"{self.lead} ({self.interval})" if self.interval else self.lead
         return " · ".join((lead, *self.parts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clause:
-    """Figure as a clause without a full stop, and its 95 % interval, which is empty where the clause has it or there is none.
+    """Figure without a full stop, and its 95 % interval, empty where the clause has it or there is none.
 
-    `own_interval` is the figure's own, where `interval` is another one; all numbers have equally many decimals. `note` says which
-    interval it is; empty where nothing was chosen. `is_turned`: it says the ratio from the reference's side.
+    `own_interval` is the figure's own; all numbers have equally many decimals. `note` says which interval was chosen. `is_turned`: the
+    ratio is from the reference's side.
     """
 
     text: str
@@ -78,7 +78,7 @@ class Clause:
 
 
 def word_forest(forest: Forest) -> ForestHeadline:
-    """Returns the headline of the forest's worst row; true also where nothing is judged, and where there is no row."""
+    """True also where nothing is judged, and where there is no row."""
     if forest.check is None:
         return ForestHeadline(lead=NO_FIGURES)
     age = tuple(_say_age(forest))
@@ -98,7 +98,7 @@ def word_forest(forest: Forest) -> ForestHeadline:
     parts, windows = (*say_history(forest, row), *age), tuple(say_windows(forest, row, is_turned=clause.is_turned))
     if row.verdict is Verdict.UNFAIR and share_records(row.leading.strip):
         windows = (*windows, SHARED_RECORDS)
-    # A row is as grave as its gravest figure, so no other comparison is outside its limits either.
+    # A row is as grave as its gravest figure, so no other comparison is outside its limits.
     if row.verdict is Verdict.FAIR:
         unjudged = sum(other.verdict is not Verdict.FAIR for other in forest.rows)
         fair = "No comparison with a verdict is outside its limits" if unjudged else "Every comparison is inside its limits"
@@ -109,7 +109,7 @@ def word_forest(forest: Forest) -> ForestHeadline:
 
 
 def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
-    """Returns the leading figure of the worst row with the interval that allows for its choice; without one with its own."""
+    """Figure of the worst row with the interval that allows for its choice, else with its own."""
     figure, one = row.leading, row.leading.measurement
     own = word_figure(row, figure, forest.words)
     if forest.compared == 1 or one.value is None:
@@ -129,20 +129,20 @@ def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
 
 
 def _divide_compared(forest: Forest) -> str:
-    """Returns how many of the figures are as logged and how many counterfactual, in brackets; nothing where all are of one kind."""
+    """Figures as logged and counterfactual, in brackets; empty where all are of one kind."""
     logged = sum(row.logged is not None for row in forest.rows)
     return f" ({logged} as logged, {forest.compared - logged} counterfactual)" if 0 < logged < forest.compared else ""
 
 
 def word_figure(row: ForestRow, figure: ForestFigure, words: GroupWords, *, ends: Ends | None = None) -> Clause:
-    """Returns the figure from the side at a disadvantage; of other metrics than ratios of favourable outcomes its own sentence.
+    """Figure from the side at a disadvantage; only ratios of favourable outcomes are turned.
 
-    `ends` replace those of the figure's own interval, which is `own_interval` then.
+    `ends` replace the figure's own interval, which is `own_interval` then.
     """
     one, metric = figure.measurement, CATALOGUE[figure.measurement.metric]
     is_favoured = is_ratio(metric) and isinstance(metric.measure, ComparedRate) and metric.measure.rate == _FAVOURED
     is_balanced = one.data is DataSet.BALANCED
-    # Copies of an attribute that the model does not see change other features: they are not the same records.
+    # Copies of an attribute that the model does not see are not the same records.
     if one.value is None or not is_favoured or (is_balanced and row.is_unseen):
         return Clause(text=sentence_of(words.rename(one)).rstrip("."))
     value, groups, intervals = one.value, (row.group, row.reference), [(one.lower, one.upper), *([] if ends is None else [ends])]
@@ -168,10 +168,9 @@ def word_figure(row: ForestRow, figure: ForestFigure, words: GroupWords, *, ends
 
 
 def say_windows(forest: Forest, row: ForestRow, *, is_turned: bool) -> Iterator[str]:
-    """Yields of how many records the row's leading figure is, and its 95 % interval over many hours where evidence has one.
+    """Yields the records of the leading figure, and its 95 % interval over many hours where evidence has one.
 
-    One check is a small part of these hours, so that their figures of one group differ. `is_turned`: the ratio is seen from the
-    reference's side.
+    `is_turned`: the ratio is seen from the reference's side.
     """
     if forest.check is not None and row.n is not None and row.n_reference is not None:
         sizes = _say_sizes(row, row.n, row.n_reference)
@@ -201,24 +200,24 @@ def _say_sizes(row: ForestRow, monitored: int, reference: int) -> str:
 
 
 def _say_moment(forest: Forest, at: datetime) -> str:
-    """Returns the moment in UTC, with its year where that is not the check's."""
+    """In UTC, with the year where that is not the check's."""
     year = None if forest.check is None else forest.check.at.astimezone(UTC).year
     return f"{day_of(at, year)} {at.astimezone(UTC):%H:%M} UTC"
 
 
 def capitalise(text: str) -> str:
-    """Returns the text with a capital first letter; names keep all other letters."""
+    """Capitalises the first letter only."""
     return text[:1].upper() + text[1:]
 
 
 def day_of(at: datetime, year: int | None = None) -> str:
-    """Returns the day in UTC: `19 Nov`, with its year where that is another than `year`."""
+    """`19 Nov` in UTC, with a year other than `year`."""
     there = at.astimezone(UTC)
     return f"{there.day} {there:%b}" if there.year == year else f"{there.day} {there:%b} {there.year}"
 
 
 def count_verdicts(strip: Sequence[StripPoint], verdict: Verdict) -> str:
-    """Returns in how many of the checks the figure had that verdict: `70 of the last 72 checks`, or of all where there are not more."""
+    """`70 of the last 72 checks`, or of all where there are not more."""
     if len(strip) == 1:
         return "the only check" if strip[0].verdict == verdict else "no check"
     # There may be more checks than those that are shown.
@@ -227,7 +226,7 @@ def count_verdicts(strip: Sequence[StripPoint], verdict: Verdict) -> str:
 
 
 def share_records(strip: Sequence[StripPoint]) -> bool:
-    """Returns whether there are several checks, some of them topped up with records of earlier hours."""
+    """Whether some of several checks are topped up with records of earlier hours."""
     return len(strip) > 1 and any(one.is_topped_up for one in strip)
 
 
@@ -248,7 +247,7 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
             yield "no limit is set on this side"
         case None:
             yield "no limit is set"
-    # The newest hour may be fair by chance, or have too few records, where all hours together are not.
+    # The newest hour may be fair by chance, or have too few records.
     others = ((other, oldest) for other in forest.rows if (oldest := _find_oldest(other.figures)) is not None)
     if row.verdict is not Verdict.UNFAIR and (first := next(others, None)) is not None:
         other, oldest = first
@@ -264,14 +263,14 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Onset:
-    """Hour since which evidence shows something unfair; `may_be_older` where no hour before it is known to be fair."""
+    """`may_be_older` where no hour before it is known to be fair."""
 
     since: datetime
     may_be_older: bool
 
 
 def _find_oldest(figures: Sequence[ForestFigure]) -> _Onset | None:
-    """Returns the earliest onset of the figures that are unfair over all hours; None where none is."""
+    """Earliest onset of figures that are unfair over all hours; None where none is."""
     unfair = [one.evidence for one in figures if one.evidence is not None and one.evidence.state is State.UNFAIR]
     onsets = [_Onset(one.since, one.reaches_first_hour) for one in unfair if one.since is not None]
     return min(onsets, key=lambda one: one.since, default=None)

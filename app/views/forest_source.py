@@ -1,4 +1,4 @@
-"""Stored facts for the forest of one check, as it was: the report of a check and its page show the same."""
+"""Forest of one check, as it was."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from .forest import STRIP_CHECKS, Forest, ForestSource, build_forest, choose_met
 
 
 def forest_of_check(session: Session, check: CheckRun, measured: Sequence[Measurement]) -> Forest:
-    """Returns the forest of a check that succeeded, with the verdicts of the checks before it."""
+    """The check succeeded; the verdicts of those before it are included."""
     no, checks, metric = check.deployment_no, checks_up_to(session, check), choose_metric(measured)
     source = ForestSource(
         monitor=monitor_of(session, no),
@@ -29,12 +29,12 @@ def forest_of_check(session: Session, check: CheckRun, measured: Sequence[Measur
 
 
 def evidence_before(evidence: DeploymentEvidence | None, end: datetime) -> DeploymentEvidence | None:
-    """Returns the states that began before that moment: a later one says nothing about the groups of that time."""
+    """States that began before that moment."""
     return evidence and replace(evidence, comparisons=[one for one in evidence.comparisons if one.since is None or one.since < end])
 
 
 def checks_up_to(session: Session, check: CheckRun) -> list[RecentCheck]:
-    """Returns the check and those before it, newest first."""
+    """The check and those before it, newest first."""
     counted, window = counted_check(session, check), check.window or {}
     own = RecentCheck(
         no=check.no,

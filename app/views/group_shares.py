@@ -1,4 +1,4 @@
-"""Groups of a view from measurements and count tables: outcomes, comparison with the reference, and omitted records."""
+"""Groups of a view from measurements and count tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,29 +21,29 @@ _POOLED: Mapping[Role, Scope] = {"monitored": Scope.POOLED, "reference": Scope.R
 
 
 def side_subject(role: Role, groups: Groups) -> "ShareSubject":
-    """Returns the subject of the measurements of a role as a whole: its only group, or all of them pooled."""
+    """A role's only group, or all of them pooled."""
     places = of_role(groups, role)
     return ShareSubject(Scope.GROUP, groups[places[0]].label) if len(places) == 1 else ShareSubject(_POOLED[role], None)
 
 
 @dataclass(frozen=True, slots=True)
 class ShareSubject:
-    """One group by its label, or (None) all monitored or reference ones."""
+    """Group by label, or (None) all monitored or reference ones."""
 
     scope: Scope
     group: str | None
 
     @classmethod
     def of(cls, figure: Measurement) -> "ShareSubject":
-        """Returns the subject of a measurement."""
+        """Subject of a measurement."""
         return cls(figure.scope, figure.group)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupFigures:
-    """Measurements of each group, before mitigation or after it: outcomes, and comparisons with the reference.
+    """Outcomes of groups and comparisons with the reference, before or after mitigation.
 
-    `openscale` are OpenScale's own comparisons of the outcomes, where they hold copies.
+    `openscale` are OpenScale's own comparisons, where the outcomes hold copies.
     """
 
     outcomes: Mapping[ShareSubject, Outcomes]
@@ -52,7 +52,7 @@ class GroupFigures:
 
     @property
     def worst(self) -> Measurement | None:
-        """Returns the headline: the comparison of the monitored value that is furthest out."""
+        """Comparison of the monitored value furthest out."""
         return next((one for one in self.comparisons.values() if one.worst_of is not None), None)
 
 
@@ -63,7 +63,7 @@ def side(
     counted_as: str = "favourable",
     openscale: Iterable[Measurement] = (),
 ) -> GroupFigures:
-    """Returns the measurements by group and scope. `counted_as` is the name of the favourable ones among the details."""
+    """`counted_as` is the name of favourable ones among the details."""
     return GroupFigures(
         {ShareSubject.of(one): _outcomes(one, counted_as) for one in rates},
         {ShareSubject.of(one): one for one in comparisons},
@@ -79,9 +79,9 @@ def shares(
     after: GroupFigures | None = None,
     inside: Mapping[str, SubRanges] | None = None,
 ) -> tuple[tuple[GroupShare, ...], tuple[GroupShare, ...]]:
-    """Returns the groups in the order of the table, then the monitored and the reference ones as a whole."""
+    """Groups in the order of the table, then the monitored and the reference ones as a whole."""
     counts = own_outcomes(table)
-    # Earlier hours may have had other groups: their counts are put under the groups of the whole table.
+    # Earlier hours may have had other groups: their counts go under those of the whole table.
     of_label = {group.label: earlier for group, earlier in zip(additional.groups, own_outcomes(additional), strict=True)}
     listed = [of_label.get(group.label, np.zeros(2, np.int64)) for group in table.groups]
     earlier = np.array(listed, dtype=np.int64).reshape(len(table.groups), 2)
@@ -110,7 +110,7 @@ def shares(
 
 
 def own_outcomes(table: Divided) -> IntArray:
-    """Returns counts [groups, 2] (unfavourable, favourable) of the records themselves, without copies, before mitigation."""
+    """Counts [groups, 2] (unfavourable, favourable) without copies, before mitigation."""
     match table:
         case GroupCounts():
             return table.counts

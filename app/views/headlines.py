@@ -1,7 +1,4 @@
-"""Headlines of a check: of each attribute the group that is furthest out, as logged and counterfactual, in sentences.
-
-Pages, reports and the overview of a deployment use these words; no other module words a verdict.
-"""
+"""Headlines of a check in sentences. No other module words a verdict."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +30,7 @@ VERDICT_WORDS: Final[Mapping[str | None, str]] = {
     Verdict.NOT_COMPUTABLE: "not computable",
     None: "no limit set",
 }
-"""Words for the verdicts, one or two each."""
+"""Verdicts in one or two words."""
 
 _READINGS: Mapping[tuple[str | None, str | None], str] = {
     (
@@ -78,7 +75,7 @@ _READINGS: Mapping[tuple[str | None, str | None], str] = {
     " the groups fare alike enough with everything else equal.",
     (Verdict.FAIR, Verdict.FAIR): "Both figures are inside the limits, as logged and with everything else equal.",
 }
-"""Joint reading of the verdicts as logged and counterfactual. There is none where one of them was not reached, or one side is unwatched."""
+"""None where a verdict was not reached, or one side is unwatched."""
 
 _TURNED_ROUND: Mapping[tuple[str | None, str | None], str] = {
     (
@@ -102,14 +99,14 @@ _TURNED_ROUND: Mapping[tuple[str | None, str | None], str] = {
     ): "Both figures are outside the limits, on opposite sides, but the interval of each reaches inside: these records do not show for sure"
     " that anybody is at a disadvantage.",
 }
-"""Joint reading of the verdicts where other groups are at a disadvantage: {logged} as logged, {equal} with everything else equal."""
+"""Other groups are at a disadvantage: {logged} as logged, {equal} with everything else equal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordedFigure:
-    """One figure in sentences: its `group`, a `sentence` for the figure, and `statements` on how sure it is.
+    """`group`, `sentence` for its figure, and `statements` on how sure it is.
 
-    `disadvantaged` is the side that is at a disadvantage by it; None where nothing says so.
+    `disadvantaged` is the side at a disadvantage, if any.
     """
 
     measurement: Measurement
@@ -122,13 +119,13 @@ class WordedFigure:
 
     @property
     def text(self) -> str:
-        """Returns all sentences, in the order in which they are read."""
+        """All sentences in reading order."""
         return " ".join((self.sentence, *self.statements, self.limits))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnData:
-    """Part of a headline on one data set: its name in words, and its figure, or why there is none (`absent`)."""
+    """Figure on one data set, or why there is none (`absent`)."""
 
     data: DataSet
     name: str
@@ -138,9 +135,9 @@ class OnData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headline:
-    """Headline of one attribute; of each data set its sentences. `reading` says what they mean together.
+    """Headline of one attribute. `reading` says what its sentences mean together.
 
-    `notes` say of an attribute that the model does not see what its counterfactual figure means.
+    `notes` say what the counterfactual figure of an unseen attribute means.
     """
 
     comparison: Comparison
@@ -150,14 +147,14 @@ class Headline:
 
     @property
     def attribute(self) -> str:
-        """The comparison's label, for people."""
+        """The comparison's label."""
         return self.comparison.label
 
 
 def headlines(measurements: Sequence[Measurement], window: Mapping[str, Any] | None = None) -> tuple[Headline, ...]:
-    """Returns the headlines of a check's measurements, in the order of the monitor, intersections last.
+    """In the monitor's order, intersections last.
 
-    `window` is that of the check: it says which attributes the model does not see.
+    The check's `window` says which attributes the model does not see.
     """
     notes_of = notes_on_unseen(window or {})
     known = {data for data, _ in NAMES}
@@ -170,14 +167,14 @@ def headlines(measurements: Sequence[Measurement], window: Mapping[str, Any] | N
         parts = []
         for data, name in NAMES:
             candidates = [one for one in worst if one.comparison == comparison and one.data is data]
-            # The disparate impact, or where the monitor does not pick it the first figure that is compared with a limit.
+            # Disparate impact, else the first figure that is compared with a limit.
             chosen = min(candidates, key=lambda one: (one.metric != IMPACT, one.verdict is None), default=None)
             parts.append(OnData(data=data, name=name, figure=None if chosen is None else word_figure(chosen), absent=absent))
 
         notes = notes_of.get(comparison.label, ())
         figures = [part.figure for part in parts if part.figure is not None]
         reading = None
-        # If the model does not see the attribute, its copies differ in nothing or in other features: these readings would be untrue.
+        # If the model does not see the attribute, these readings would be untrue.
         if len(figures) == len(NAMES) and not notes:
             reading = read_together(*figures)
         has_copies = any(part.data is DataSet.BALANCED and part.figure is not None for part in parts)
@@ -186,7 +183,7 @@ def headlines(measurements: Sequence[Measurement], window: Mapping[str, Any] | N
 
 
 def read_together(logged: WordedFigure, equal: WordedFigure) -> str | None:
-    """Returns what the figures of one group as logged and counterfactual mean together; None where a verdict is missing."""
+    """Joint meaning of one group's figures; None where a verdict is missing."""
     if logged.group != equal.group or not logged.measurement.metric == equal.measurement.metric == IMPACT:
         return None
     verdicts = (logged.measurement.verdict, equal.measurement.verdict)
@@ -196,7 +193,7 @@ def read_together(logged: WordedFigure, equal: WordedFigure) -> str | None:
 
 
 def word_figure(one: Measurement) -> WordedFigure:
-    """Returns the measurement in sentences."""
+    """Words a measurement."""
     figure = judged_figure(one)
     return WordedFigure(
         measurement=one,
@@ -210,7 +207,7 @@ def word_figure(one: Measurement) -> WordedFigure:
 
 
 def summary(shown: Sequence[Headline]) -> list[tuple[str | None, list[str]]]:
-    """Returns the attributes by verdict, the gravest first: `sex (as logged, counterfactual)`."""
+    """Attributes by verdict, the gravest first: `sex (as logged, counterfactual)`."""
     found: dict[str | None, dict[str, list[str]]] = {}
     for one in shown:
         for part in one.parts:

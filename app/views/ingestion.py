@@ -1,4 +1,4 @@
-"""Records of a deployment as they come in, by hour and source, and the signs that something is wrong with them."""
+"""Records as they come in, by hour and source, and signs that something is wrong."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ SOURCE_WORDS: Final[Mapping[RecordSource, str]] = MappingProxyType(
         RecordSource.EVENT: "events",
     }
 )
-"""The sources in words of people."""
+"""Sources in words."""
 
 REASON_WORDS: Final[Mapping[RejectionReason, str]] = MappingProxyType(
     {
@@ -67,7 +67,7 @@ REMEDIES: Final[Mapping[RejectionReason, str]] = MappingProxyType(
 
 
 _ANSWERED_BEFORE: Final = frozenset({RecordSource.GATEWAY, RecordSource.EVENT})
-"""Sources whose callers are answered before their records are read, so that no answer says what is wrong with these."""
+"""Callers are answered before their records are read: no answer says what is wrong."""
 
 _REASON_OF_CALLS: Final = (
     "GET /v1/deployments/{id}/intake-counts has the reason of the last one. Compare the call with the deployment's payload format."
@@ -76,7 +76,7 @@ _REASON_OF_CALLS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestionHour:
-    """Numbers of one hour. Arrivals are by the service's clock, missing records by the clocks of the senders that counted them."""
+    """Arrivals are by the service's clock, missing records by the senders' clocks."""
 
     hour: datetime
     payload: Mapping[RecordSource, int]
@@ -88,14 +88,14 @@ class IngestionHour:
 
     @property
     def is_empty(self) -> bool:
-        """Returns whether nothing came in, and nothing is known to be missing."""
+        """Whether nothing came in, and nothing is known to be missing."""
         numbers = (self.rejected, self.unreadable_requests, self.not_received, self.left_out)
         return not (self.payload or self.feedback or any(numbers))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectionLine:
-    """Records that were not stored for one reason; `newest_hour` is the last hour with any."""
+    """Records not stored for one reason; `newest_hour` is the last hour with any."""
 
     source: RecordSource
     kind: LogKind
@@ -106,13 +106,13 @@ class RejectionLine:
 
     @property
     def sentence(self) -> str:
-        """The reason in words: `Age is of another type`."""
+        """Reason: `Age is of another type`."""
         subject = {RejectionReason.ORPHAN: "a record", RejectionReason.UNREADABLE: "a request"}.get(self.reason)
         return f"{subject or self.field or 'a field'} {REASON_WORDS[self.reason]}"
 
     @property
     def remedy(self) -> str:
-        """The advice for people."""
+        """Advice for people."""
         if self.reason is RejectionReason.UNREADABLE and self.source in _ANSWERED_BEFORE:
             return _REASON_OF_CALLS
         return REMEDIES[self.reason]
@@ -120,7 +120,7 @@ class RejectionLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IgnoredEvents:
-    """Events of which nothing was used; `reason` is that of the last, which holds no value of a record."""
+    """Events of which nothing was used; `reason` is the last, without a value of a record."""
 
     events: int
     reason: str
@@ -128,10 +128,10 @@ class IgnoredEvents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestionView:
-    """Hours of ingestion, newest first, of which none is left out; rejections with the most frequent reason first.
+    """All hours, newest first; the most frequent rejection first.
 
-    `waiting_labels` are labels whose payload record has not arrived, at most `MOST_WAITING`; `is_more` says that there are more.
-    `ignored` counts events that are no half of a call, and has the reason of the last.
+    `waiting_labels` are labels without a payload record, at most `MOST_WAITING`; `is_more`: there are more. `ignored` events are no half of
+    a call.
     """
 
     hours: Sequence[IngestionHour]
@@ -143,18 +143,18 @@ class IngestionView:
 
     @property
     def sources(self) -> Sequence[RecordSource]:
-        """The sources of which any record arrived."""
+        """Sources with any record."""
         return [one for one in RecordSource if any(one in hour.payload or one in hour.feedback for hour in self.hours)]
 
 
 def ingestion_of(session: Session, deployment_no: int, now: datetime, *, hours: int) -> IngestionView:
-    """Returns the ingestion of the present hour and those before it, `hours` in all. Five statements, none of which reads records."""
+    """`hours` in all, with the present one. Five statements, none of which reads records."""
     until = hour_of(now) + HOUR
     return ingestion_in(session, deployment_no, Span(start=until - hours * HOUR, end=until), now)
 
 
 def ingestion_in(session: Session, deployment_no: int, span: Span, now: datetime) -> IngestionView:
-    """Returns the ingestion of the whole hours of that time. Five statements, none of which reads records."""
+    """Whole hours of that time. Five statements, none of which reads records."""
     arrivals = arrivals_in(session, deployment_no, span)
     rejections = rejections_in(session, deployment_no, span)
     hours = (span.end - span.start) // HOUR
@@ -221,14 +221,14 @@ def _by_reason(rejections: Sequence[RejectionCount]) -> list[RejectionLine]:
 
 
 def _sum_ignored(counts: Sequence[IntakeCount]) -> IgnoredEvents:
-    """Returns the sum of counts that are newest first."""
+    """Counts are newest first."""
     return IgnoredEvents(events=sum(one.count for one in counts), reason=next((one.reason for one in counts if one.reason), ""))
 
 
 def _find_signs(
     hours: Sequence[IngestionHour], rejections: Sequence[RejectionCount], ignored: Sequence[IntakeCount], *, is_present: bool
 ) -> list[str]:
-    """Returns a sentence for each thing that a person should look at: those of the newest 24 hours, and a silence up to now."""
+    """Signs of the newest 24 hours, and a silence up to now."""
     newest = hours[:24]
     span = ("hour" if len(newest) == 1 else f"{len(newest)} hours") + ("" if is_present else " of this time")
     signs = []
@@ -251,7 +251,7 @@ def _find_signs(
         requests = "1 request" if unreadable == 1 else f"{unreadable:,} requests"
         signs.append(f"{requests} of the last {span} could not be read. Each may have held many records.")
     unused = _sum_ignored([one for one in ignored if one.hour >= newest[-1].hour])
-    # Some senders also send events that are no calls, such as feedback. Where nothing else came, the sender is set up wrongly.
+    # Some senders also send events that are no calls. Where nothing else came, the sender is set up wrongly.
     if unused.events and not any(one.payload.get(RecordSource.EVENT) for one in newest):
         were = "The only event of the last {span} was" if unused.events == 1 else f"All {unused.events:,} events of the last {{span}} were"
         signs.append(f"{were.format(span=span)} ignored: {unused.reason}.")

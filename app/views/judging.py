@@ -1,4 +1,4 @@
-"""Chooses the figure that a deployment is judged by: the gravest of its newest check. The overview says what follows from it."""
+"""Chooses the gravest figure of a deployment's newest check."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -20,13 +20,13 @@ from ..store.overviews.figures import Compared, GroupFigure, RankedFigure, Ranke
 from ..store.overviews.overview import OverviewEntry, Success
 
 HEADLINE = "disparate_impact"
-"""Metric that deployments are judged by here, on payload and balanced data."""
+"""Metric that deployments are judged by, on payload and balanced data."""
 
 FEW = 2
-"""Most figures whose distances are all measured, which takes less time than to find the ends of their values first."""
+"""Most figures whose distances are all measured: faster than to find the ends of their values first."""
 
 FURTHEST = 1e6
-"""Max distance beyond the limits that is used for sorting: a ratio of 0 is infinitely far, which a cursor cannot hold."""
+"""Max distance for sorting: a ratio of 0 is infinitely far, which a cursor cannot hold."""
 
 _HEADLINE_DATA = {DataSet.PAYLOAD.value, DataSet.BALANCED.value}
 
@@ -38,11 +38,11 @@ _JUDGED_ON: Mapping[str, frozenset[str]] = {
     key: frozenset(_HEADLINE_DATA & {data.value for data in map(DataSet, metric.data)} or {DataSet.FEEDBACK.value})
     for key, metric in CATALOGUE.items()
 }
-"""Data sets that deployments are judged on, by metric: payload and balanced data, or labels where the metric needs them."""
+"""Payload and balanced data, or labels where the metric needs them."""
 
 
 class WorstGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """The group with the gravest verdict; if several have it, the one furthest out. `no` is the store's number of the measurement."""
+    """Group with the gravest verdict, of several the furthest out. `no` is the measurement's."""
 
     no: int
     metric: str
@@ -58,23 +58,23 @@ class WorstGroup(msgspec.Struct, frozen=True, kw_only=True):
     lower_limit: float | None
     upper_limit: float | None
     beyond: float
-    """Distance beyond the limits; 0 without a value. It serves only to sort."""
+    """Distance beyond the limits; 0 without a value."""
 
     measured_at: datetime
     carried_forward: bool
     check_id: str
     compared: Compared
     for_choice: Interval | None = None
-    """Interval that is valid although the figure was chosen from all groups; None for one figure, or without the counts for it."""
+    """Interval valid although the figure was chosen; None for one figure, or without its counts."""
 
     @property
     def chosen_interval(self) -> list[float | None] | None:
-        """Returns both ends of `for_choice`."""
+        """Both ends of `for_choice`."""
         return None if self.for_choice is None else [self.for_choice.lower, self.for_choice.upper]
 
     @property
     def is_unfair_by_own_interval_alone(self) -> bool:
-        """Returns whether the figure is unfair by its own interval while the one that allows for the choice reaches the limit."""
+        """Whether only the interval that allows for the choice reaches the limit."""
         if self.for_choice is None or self.value is None or self.verdict != Verdict.UNFAIR:
             return False
         if self.lower_limit is not None and self.value < self.lower_limit:
@@ -83,7 +83,7 @@ class WorstGroup(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def judged(self) -> JudgedFigure:
-        """Returns the figure as statements are made of it. They take time to make for hundreds, and few of them are shown."""
+        """Made when asked for: statements take time for hundreds."""
         return JudgedFigure(
             metric=self.metric,
             scope="group",
@@ -98,22 +98,22 @@ class WorstGroup(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def disadvantaged(self) -> Disadvantaged | None:
-        """Returns the role of the group at a disadvantage, which may be the reference."""
+        """Role at a disadvantage, which may be the reference."""
         return self.judged.disadvantaged
 
     @property
     def disadvantaged_group(self) -> str | None:
-        """Returns the name of that group."""
+        """Name of that group."""
         return self.judged.disadvantaged_group
 
     @property
     def other_side(self) -> str | None:
-        """Returns in words that the reference is at a disadvantage; None where it is not."""
+        """Says that the reference is at a disadvantage; None where it is not."""
         return other_side(self.judged)
 
     @classmethod
     def of(cls, figure: GroupFigure, metric: str, success: Success, beyond: float) -> "WorstGroup":
-        """Returns the figure of that metric, as that check measured it, so far beyond its limits."""
+        """`beyond` is the figure's distance beyond its limits."""
         return cls(
             no=figure.no,
             metric=metric,
@@ -136,7 +136,7 @@ class WorstGroup(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def allow_for_choice(self, chosen_from: int, details: Details | None) -> "WorstGroup":
-        """Returns the figure, whose details these are, with the interval that allows for the choice from so many figures."""
+        """Adds the interval for a choice from so many figures; `details` are the figure's."""
         if self.value is None or details is None or chosen_from <= 1:
             return self
         found = interval_for_choice(CATALOGUE[self.metric].measure, details, point=self.value, chosen_from=chosen_from)
@@ -144,7 +144,7 @@ class WorstGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgedBy(msgspec.Struct, frozen=True, kw_only=True):
-    """The gravest figure of a deployment, the number of figures that it is judged by, and how many of them have a verdict on fairness."""
+    """Gravest figure, number of figures, and how many have a verdict on fairness."""
 
     worst: WorstGroup | None = None
     groups: int = 0
@@ -155,12 +155,12 @@ NOTHING_JUDGED = JudgedBy()
 
 
 def judge(session: Session, found: Iterable[OverviewEntry]) -> dict[int, JudgedBy]:
-    """Returns for each newest success, by its number, what its deployment is judged by."""
+    """Keys are numbers of newest successes."""
     of_check: dict[int, tuple[Success, str]] = {}
     keys = []
     for one in found:
         if one.success is not None and one.monitor_version is not None:
-            # Disparate impact, or where it is not measured the first picked metric that has limits.
+            # Disparate impact, else the first picked metric that has limits.
             picked = [] if one.picked is None or HEADLINE in one.picked else [key for key in one.picked if key in CATALOGUE]
             limited = (key for key in picked if "group" in CATALOGUE[key].scopes and CATALOGUE[key].limits != (None, None))
             metric = next(limited, HEADLINE)
@@ -173,7 +173,7 @@ def judge(session: Session, found: Iterable[OverviewEntry]) -> dict[int, JudgedB
             figures.setdefault(figure.check_no, []).append(figure)
 
     beyond = Distances()
-    # Many figures are ranked, and only those of the gravest verdict by their distance; one per deployment is read in full.
+    # Only figures of the gravest verdict are ranked by distance; one per deployment is read in full.
     chosen = {}
     for no, ranked in figures.items():
         verdicts = [one.verdict for one in ranked]
@@ -191,16 +191,16 @@ def judge(session: Session, found: Iterable[OverviewEntry]) -> dict[int, JudgedB
 
 
 class Distances:
-    """Distances beyond limits. Most deployments have the same metric and limits, whose marks are computed once."""
+    """Marks of a metric and limits are computed once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, Limits], Callable[[float], float]] = {}
 
     def furthest(self, metric: str, figures: Sequence[RankedFigure]) -> RankedFigure:
-        """Returns the figure furthest beyond its limits, the first of equals. Expects at least one."""
+        """Figure furthest beyond its limits, the first of equals. Expects at least one."""
         if len(figures) <= FEW:
             return figures[0] if len(figures) == 1 else max(figures, key=partial(self.of, metric))
-        # The distance grows to both sides of a point between the limits, so that only the ends of the values can be furthest out.
+        # Distance grows to both sides of a point between the limits: only the ends can be furthest out.
         ends: dict[Limits, tuple[RankedFigure, RankedFigure]] = {}
         for one in figures:
             limits = one.lower_limit, one.upper_limit
@@ -212,7 +212,7 @@ class Distances:
         return max((candidates[no] for no in sorted(candidates)), key=partial(self.of, metric))
 
     def of(self, metric: str, figure: RankedFigure) -> float:
-        """Returns the distance of the figure beyond its limits; 0 without a value."""
+        """Distance beyond the limits; 0 without a value."""
         if figure.value is None:
             return 0.0
         limits = figure.lower_limit, figure.upper_limit

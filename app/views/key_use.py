@@ -20,14 +20,14 @@ class UsedKey:
 
     @property
     def storage_share(self) -> float | None:
-        """Returns the share of its storage that the key has used, from 0 to 1; None without that limit."""
+        """Used share of storage, 0 to 1; None without that limit."""
         if self.limits.max_bytes is None:
             return None
         return min(1.0, self.use.bytes / self.limits.max_bytes) if self.limits.max_bytes else 1.0
 
 
 def read_key_use(session: Session) -> list[UsedKey]:
-    """Returns the keys that have a limit or logged something, in the order of their ids."""
+    """Keys that have a limit or logged something, in the order of ids."""
     limits, use = all_limits(session), use_of(session)
     names = ApiKeys(session).names({*limits, *use})
     return [

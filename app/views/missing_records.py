@@ -1,4 +1,4 @@
-"""Notes about records that are in no figure because Evenhand did not get them."""
+"""Notes about records that Evenhand did not get."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -35,7 +35,7 @@ UNEQUALLY: Final = (
 
 
 def missing_of_window(session: Session, deployment_no: int, span: Span, oldest: datetime | None) -> tuple[MissingRecords, Span]:
-    """Returns the missing records of the hours of a window, and these hours: those of its span, back to its oldest record."""
+    """Missing records of a window's hours, and these hours: the span's, back to its oldest record."""
     start = span.start if oldest is None else min(span.start, oldest)
     # The first moment after the span belongs to no hour of it.
     end = hour_of(span.end) if hour_of(span.end) == span.end else hour_of(span.end) + HOUR
@@ -44,7 +44,7 @@ def missing_of_window(session: Session, deployment_no: int, span: Span, oldest: 
 
 
 def notes_of_check(session: Session, check: CheckRun) -> tuple[str, ...]:
-    """Returns the notes to show next to every figure of a check."""
+    """Notes next to every figure of a check."""
     counted = counted_check(session, check)
     oldest = counted.window.get("oldest_record_at")
     since = None if oldest is None else datetime.fromisoformat(oldest)
@@ -52,7 +52,7 @@ def notes_of_check(session: Session, check: CheckRun) -> tuple[str, ...]:
 
 
 def notes_on_missing(missing: MissingRecords, hours: Span, sampling: Mapping[str, Any] | None = None) -> tuple[str, ...]:
-    """Returns the notes to show next to every figure of these hours; `sampling` describes the window's sample, as it was stored."""
+    """`sampling` is the stored description of the window's sample."""
     start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (hours.start, hours.end))
     notes = []
     if missing.not_received:

@@ -1,4 +1,4 @@
-"""Lines of the overview that need a person: at most five, the gravest first, each with one thing to do. Reads nothing by itself."""
+"""Lines of the overview that need a person: at most five, the gravest first."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from .workers import silence_of
 MOST_LINES = 5
 
 WORKER_HELP = "/glossary#worker"
-"""Address that says what a worker does, and what to do without one."""
+"""Says what a worker does, and what to do without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """Verb of a line, and the page under the deployment's address that it leads to; `{check}` is the last check's id."""
+    """`path` is under the deployment's address; `{check}` is the last check's id."""
 
     verb: str
     page: str
@@ -28,7 +28,7 @@ class NextStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PressingNeed:
-    """One line. `name` None: it is about the installation. `acknowledges` is the id of the alert that the verb acknowledges, if it does."""
+    """`name` None: it is about the installation. `acknowledges` is the alert that the verb acknowledges."""
 
     deployment_id: str | None = None
     name: str | None = None
@@ -41,7 +41,7 @@ class PressingNeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """The gravest lines, how many there are in all, and how many alerts of all deployments are not acknowledged."""
+    """Gravest lines, the number of all, and alerts that are not acknowledged."""
 
     lines: tuple[PressingNeed, ...]
     total: int
@@ -67,7 +67,7 @@ STEPS: Mapping[Cause, NextStep] = {
     Cause.NO_LIMITS: NextStep("Change monitor", "/configure/monitor"),
     Cause.SIDE_UNWATCHED: NextStep("Watch both sides", "/configure/monitor"),
 }
-"""Step of a person for each cause. A cause that is absent passes by itself, or is that of all deployments: no worker answers."""
+"""An absent cause passes by itself, or is that of all deployments: no worker answers."""
 
 _LOOK = NextStep("Show", "")
 
@@ -75,7 +75,7 @@ _OF_DATA: Mapping[DataSet, str] = {DataSet.BALANCED: ", counterfactual", DataSet
 
 
 def needs_of(found: Overview, *, now: datetime, may_manage: bool, may_acknowledge: bool) -> Needs:
-    """Returns the lines for all deployments that the caller may see, whatever the filter; the verbs are those that the caller may do."""
+    """Lines for all deployments that the caller may see, whatever the filter, with verbs that they may do."""
     lines = []
     silence = silence_of(found.workers)
     if silence is not None and found.every:
@@ -83,7 +83,7 @@ def needs_of(found: Overview, *, now: datetime, may_manage: bool, may_acknowledg
     states = list(DeploymentState)
 
     def gravity(one: DeploymentOverview) -> tuple[int, object]:
-        # An alert that nobody acknowledged is at least as grave as a suspicion, whatever the state is by now.
+        # An alert that nobody acknowledged is at least as grave as a suspicion.
         place = states.index(one.state)
         return min(place, states.index(DeploymentState.SUSPECTED)) if one.unacknowledged else place, place_of(one, OverviewSort.SEVERITY)
 
@@ -118,14 +118,14 @@ def needs_of(found: Overview, *, now: datetime, may_manage: bool, may_acknowledg
 
 
 def _name_review(waiting: Unacknowledged) -> str:
-    """Returns the verb with the number of alerts, and of the lines that the list shows where these are fewer."""
+    """Names the number of alerts, and of the lines that the list shows where these are fewer."""
     if waiting.lines == waiting.alerts:
         return f"Review {waiting.alerts} alerts"
     return f"Review {waiting.alerts} alerts on {waiting.lines} line{'' if waiting.lines == 1 else 's'}"
 
 
 def is_needing(one: DeploymentOverview) -> bool:
-    """Returns whether a person has something to do: an alert is not acknowledged, or the deployment does not get on by itself.
+    """Whether an alert is not acknowledged, or the deployment does not get on by itself.
 
     Unfair deployments whose alerts are all acknowledged are in somebody's hands.
     """
@@ -135,7 +135,7 @@ def is_needing(one: DeploymentOverview) -> bool:
 
 
 def sentence_of(one: DeploymentOverview, now: datetime) -> str:
-    """Returns what is the matter with the deployment, and for how long its alerts have been waiting."""
+    """Says what is the matter, and for how long alerts have been waiting."""
     worst = one.worst
     if one.state is DeploymentState.UNFAIR and worst is not None:
         group, side = _name(one, worst.group), worst.disadvantaged_group
@@ -161,14 +161,14 @@ def sentence_of(one: DeploymentOverview, now: datetime) -> str:
 
 
 def _name(one: DeploymentOverview, group: str) -> str:
-    """Returns a group of the worst figure's attribute by its display name, or else with the attribute."""
+    """Display name of a group, or else its label with the attribute."""
     attribute = "" if one.worst is None else one.worst.attribute
     label = one.words.label(attribute, group)
     return label if one.words.is_named(attribute, group) else f"{label} ({attribute})"
 
 
 def _say_waiting(waiting: Unacknowledged, age: str) -> str:
-    """Returns for how long alerts wait, and whether for a person or for the word of the one who is assigned."""
+    """Says for how long alerts wait, and for what."""
     if waiting.unassigned == waiting.alerts:
         return (
             f"Nobody is assigned for {age}."
@@ -182,7 +182,7 @@ def _say_waiting(waiting: Unacknowledged, age: str) -> str:
 
 
 def lasting(passed: timedelta) -> str:
-    """Returns a duration in one unit: `2 h`; hours up to two days."""
+    """`2 h`, in one unit; hours up to two days."""
     if passed < timedelta(minutes=1):
         return "less than a minute"
     if passed < HOUR:

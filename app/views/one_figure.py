@@ -1,4 +1,4 @@
-"""One figure of a check, found by the measurement that it is. The views are not built for it."""
+"""One figure of a check, without building the views."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from .viewing import check_of_view
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasurementKey:
-    """The members that identify a measurement of a check, under the names that REST gives them.
+    """Identifies a measurement of a check, under REST's names.
 
     `group` is there in the scope `group` only, and may be empty: values may be blank. `attribute` None: of all records.
     """
@@ -36,7 +36,7 @@ class MeasurementKey:
 
 @dataclass(frozen=True, slots=True)
 class _TableFigures:
-    """Figures that the views measure from a stored table where the check did not store them."""
+    """Figures measured from a stored table where the check did not store them."""
 
     table: DataSet
     metrics: frozenset[str]
@@ -64,7 +64,7 @@ VIEW_OF_DATA: Final[Mapping[DataSet, ViewKind]] = {
 
 
 def key_of(measurement: Measurement) -> MeasurementKey:
-    """Returns the key of a measurement: the same figure has the same key in every check."""
+    """The same figure has the same key in every check."""
     return MeasurementKey(
         metric=measurement.metric,
         data=measurement.data,
@@ -75,7 +75,7 @@ def key_of(measurement: Measurement) -> MeasurementKey:
 
 
 def explain_figure(session: Session, deployment: Deployment, check: CheckRun, key: MeasurementKey, words: GroupWords) -> Explanation:
-    """Returns the explanation of a figure of the check, or of the training data as they are now; `words` name its groups.
+    """Explains a figure of the check, or of the present training data; `words` name its groups.
 
     Raises:
         NotFound: the check has no such figure.

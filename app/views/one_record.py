@@ -1,4 +1,4 @@
-"""One payload record: its logged values, its results, and its counterfactuals side by side."""
+"""One payload record with its counterfactuals."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,10 +27,10 @@ DONORS_REPLACED = "The training data that the values of the copy were taken from
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counterfactual:
-    """One copy of a record and the model's answer to it.
+    """Copy of a record and the model's answer to it.
 
-    `values` are those of the changed features; None where they are no longer known. `is_present` is False for copies that the
-    present monitor does not ask for, which are in none of its figures any more; `role` is then None.
+    `values` are of the changed features; None where no longer known. `is_present` is False for copies that the present monitor does not ask
+    for, which are in none of its figures; `role` is then None.
     """
 
     attribute: str
@@ -49,7 +49,7 @@ class Counterfactual:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feedback:
-    """The ground-truth label that was observed of the record, and its outcome."""
+    """Ground-truth label of the record, and its outcome."""
 
     label: Any
     outcome: OutcomeWord | None
@@ -58,7 +58,7 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordDetails:
-    """One record with everything that is known of it."""
+    """Everything that is known of a record."""
 
     summary: RecordSummary
     feedback: Feedback | None
@@ -66,7 +66,7 @@ class RecordDetails:
 
 
 def record_details(session: Session, deployment_no: int, record_id: str, *, check_id: str | None = None) -> RecordDetails:
-    """Returns the record of that id, and its part of the check's window if a check is named.
+    """Includes the record's part of the check's window if a check is named.
 
     Raises:
         NotFound: there is no such record or check.
@@ -117,7 +117,7 @@ def record_details(session: Session, deployment_no: int, record_id: str, *, chec
 
 
 def _copy_target(kind: CopyKind, key: TargetKey, schema: RecordSchema, donors: Donors | None) -> CopyTarget | None:
-    """Returns the change that the check made, so that the same code computes the values of a copy; None where it is not known."""
+    """Change that the check made, from which values of a copy are computed again; None where unknown."""
     column = schema.column(kind.attribute)
     if column is None:
         return None

@@ -1,4 +1,4 @@
-"""Overview of the states of all deployments, with the gravest figure of each. Reads in a constant number of statements."""
+"""States of all deployments, in a constant number of statements."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,10 +34,10 @@ from .causes import (
 from .judging import NOTHING_JUDGED, JudgedBy, WorstGroup, judge
 
 TREND_POINTS = 30
-"""Points of the series of a deployment's gravest figure, where the caller wants no other number."""
+"""Usual points of the series of a deployment's gravest figure."""
 
 STALE_AFTER = timedelta(hours=24)
-"""Age at which a figure is stale: the time since the end of the span on which it was measured, before any carrying forward."""
+"""Time since the end of the measured span, before any carrying forward."""
 
 
 class DeploymentState(StrEnum):
@@ -74,10 +74,10 @@ class OverviewSort(StrEnum):
 
 
 class DeploymentOverview(msgspec.Struct, frozen=True, kw_only=True):
-    """One deployment. `cause` and `reason` say why it is in its state, `next_step` what to do; None where there is nothing to say.
+    """`cause` and `reason` say why the deployment is in its state; None where there is nothing to say.
 
-    `groups` is the number of figures of groups, `judged` how many of them have a verdict on fairness. `records` is the number of records
-    logged in this minute and the 60 before it. `evidence` is None before it has begun.
+    `groups` is the number of figures of groups, `judged` how many have a verdict on fairness. `records` were logged in this minute and the
+    60 before it. `evidence` is None before it has begun.
     """
 
     no: int
@@ -102,7 +102,7 @@ class DeploymentOverview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OverviewPlace(NamedTuple):
-    """Position of a deployment in an overview, under one sort."""
+    """Position of a deployment under one sort."""
 
     rank: float
     nearness: float
@@ -112,9 +112,9 @@ class OverviewPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverviewWanted:
-    """Request for an overview: the sort, and which deployments; an absent member allows all. The caller may see only `only_no`, if set.
+    """An absent member allows all. The caller may see only `only_no`, if set.
 
-    `text` is part of a name or owner, or of an id; `owner` is a whole one.
+    `text` is part of a name, owner or id; `owner` is a whole one.
     """
 
     sort: OverviewSort = OverviewSort.SEVERITY
@@ -129,10 +129,10 @@ class OverviewWanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """Deployments asked for, in order, and how many deployments that the caller may see are in each state.
+    """Deployments in order, and how many that the caller may see are in each state.
 
-    `next_step` is set only if no deployment is registered, or none fits the filter. `every` has all that the caller may see, whatever the
-    filter, in no order, without records, trends, evidence and intervals that allow for the choice.
+    `next_step` is set only if none is registered, or none fits the filter. `every` has all that the caller may see, unordered, without
+    records, trends, evidence and intervals for the choice.
     """
 
     deployments: tuple[DeploymentOverview, ...]
@@ -143,7 +143,7 @@ class Overview:
 
 
 def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Overview:
-    """Returns the state of each deployment that the caller may see."""
+    """State of each deployment that the caller may see."""
     found = overview_entries(session, only_no=wanted.only_no)
     judged_by = judge(session, found)
     workers = workers_seen(session)
@@ -182,7 +182,7 @@ def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Over
 
 
 def _add_details(session: Session, listed: Sequence[DeploymentOverview], *, points: int, now: datetime) -> Iterator[DeploymentOverview]:
-    """Yields the listed deployments with what only they show, in three statements: records, trends, evidence and the wider interval."""
+    """Adds records, trends, evidence and the wider interval in three statements."""
     keys = [
         GroupKey(deployment_no=one.no, metric=one.worst.metric, data=one.worst.data, attribute=one.worst.attribute, group=one.worst.group)
         for one in listed
@@ -202,10 +202,10 @@ def _add_details(session: Session, listed: Sequence[DeploymentOverview], *, poin
 
 
 def place_of(one: DeploymentOverview, sort: OverviewSort) -> OverviewPlace:
-    """Returns the position of the deployment under that sort.
+    """Position under that sort.
 
-    By severity, the graver of its state and its last verdict counts: a stale or failing deployment does not hide that it was unfair. It
-    comes after all that are so now.
+    By severity, the graver of state and last verdict counts: a stale or failing deployment does not hide that it was unfair, but comes
+    after all that are so now.
     """
     name = one.name.casefold()
     match sort:
@@ -222,7 +222,6 @@ def place_of(one: DeploymentOverview, sort: OverviewSort) -> OverviewPlace:
 
 
 def _describe(one: OverviewEntry, by: JudgedBy, outlook: Outlook, now: datetime) -> DeploymentOverview:
-    """Returns the deployment with its state, the reason and what to do."""
     worst = by.worst
     last, success = one.last, one.success
     state = DeploymentState.WAITING

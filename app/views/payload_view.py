@@ -1,4 +1,4 @@
-"""Views of logged records: as they were scored, and together with their perturbed copies."""
+"""Views of logged records, alone and with perturbed copies."""
 
 from collections.abc import Mapping
 from typing import Any, Final, cast
@@ -49,7 +49,7 @@ OTHER_REVISIONS = "{records:,} records were scored by another revision of the mo
 
 
 def payload_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
-    """Returns each attribute and intersection on logged records."""
+    """Attributes and intersections on logged records."""
     views = []
     for comparison in source.comparisons():
         parts = source.tables[DataSet.PAYLOAD, comparison]
@@ -72,7 +72,7 @@ def payload_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
 
 
 def perturbed_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
-    """Returns each attribute on logged records with their copies; an intersection with the reason why it is not there."""
+    """Attributes with copies; an intersection with the reason why it is absent."""
     views, not_scored = [], source.window.get("records_not_scored", {})
     for comparison in source.comparisons():
         if (DataSet.BALANCED, comparison) not in source.tables:
@@ -107,18 +107,18 @@ def perturbed_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
 
 
 def why_not_perturbed(counted: CountedCheck) -> str | None:
-    """Returns why a check that is over has no copies; None if it has."""
+    """Why an ended check has no copies; None if it has."""
     if DataSet.BALANCED in counted.data_sets:
         return None
     return NOT_PICKED if counted.window.get("with_endpoint") else NO_ENDPOINT
 
 
 def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
-    """Returns the notes to show next to counterfactual figures, of these attributes."""
+    """Notes next to counterfactual figures."""
     unseen, through = notes_on_unseen(source.window), source.window.get("correlated_features", {})
     others = int(source.window.get("records_of_other_revisions", 0))
     copied = [one for one in with_copies if one.attribute not in unseen or one.attribute in through]
-    # With one group on each side every record is in both; otherwise records are more often in one group than in another.
+    # With one group on each side every record is in both; else some are in more groups than others.
     unequal = [one for one in copied if len(one.groups) > _TWO_SIDES or len({group.records for group in one.groups}) > 1]
     return (
         *(note for notes in unseen.values() for note in notes),
@@ -130,7 +130,7 @@ def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...])
 
 
 def notes_on_intervals(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
-    """Returns the note that these shares and those before mitigation have different intervals, of a check where that is so."""
+    """Says that these shares and those before mitigation have different intervals, where that is so."""
     # Release 0.1 had one definition for both, and so the same intervals.
     has_both = DataSet.DEBIASED in source.counted.data_sets and not is_of_earlier_definition(source)
     methods = {group.outcomes.interval_method for one in with_copies for group in one.groups}
@@ -138,7 +138,7 @@ def notes_on_intervals(source: CheckSource, with_copies: tuple[AttributeView, ..
 
 
 def notes_on_refused(window: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns notes on records that the model did not take: how many are in no counterfactual figure, and why."""
+    """How many records the model refused, and why; they are in no counterfactual figure."""
     counted = {name: records for name, records in window.get("records_not_scored", {}).items() if records}
     if not counted:
         return ()
@@ -148,17 +148,14 @@ def notes_on_refused(window: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def is_of_earlier_definition(source: CheckSource) -> bool:
-    """Returns whether the check's balanced comparisons were measured by release 0.1, whose definition was OpenScale's."""
+    """Release 0.1 measured balanced comparisons by OpenScale's definition."""
     impacts = (one for one in source.figures if one.metric != OPENSCALE and "disparate_impact" in one.metric)
     current = CATALOGUE[IMPACT].definition_on(DataSet.BALANCED.value)
     return any(one.data is DataSet.BALANCED and one.definition < current for one in impacts)
 
 
 def notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Returns, of each attribute that the model does not see, the meaning of its counterfactual figures and whether they can be trusted.
-
-    `window` is that of a check.
-    """
+    """Of attributes that the model does not see, the meaning of counterfactual figures and whether they can be trusted."""
     through = cast("Mapping[str, Mapping[str, Any]]", window.get("correlated_features", {}))
     plain = [name for name in window.get("attributes_unseen_by_model", ()) if name not in through]
     found: dict[str, tuple[str, ...]] = {name: (LIKE_PAYLOAD.format(attribute=name),) for name in plain}
@@ -168,6 +165,6 @@ def notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def copies_of(source: CheckSource, attribute: str) -> tuple[int | None, int | None]:
-    """Returns the copies of the window's records in an attribute, and those of them in neither outcome list; None where unknown."""
+    """Copies in an attribute, and those in neither outcome list; None where unknown."""
     perturbed, unclassified = (source.window.get(name, {}) for name in ("perturbed_records", "unclassified_copies"))
     return perturbed.get(attribute), unclassified.get(attribute)

@@ -1,4 +1,4 @@
-"""Lens on a deployment's records: outcomes, groups and copies in the words of its present monitor. Reads no record."""
+"""Outcomes, groups and copies in the words of the present monitor. Reads no record."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ WORDS: Mapping[Outcome, OutcomeWord] = {
 
 @dataclass(frozen=True, slots=True)
 class RecordGroup:
-    """Group of an attribute that a record is in; both None where its value is in neither, or missing."""
+    """Both None where the value is in neither, or missing."""
 
     attribute: str
     group: str | None
@@ -39,10 +39,10 @@ class RecordGroup:
 
 @dataclass(frozen=True, slots=True)
 class CopyKind:
-    """Kind of copy, by the change it makes to a record.
+    """Kind of copy, by the change it makes.
 
-    `donated` are the features that a donor of the group lends, of a meta field; `digest` says from which donors. `role` None: it is
-    none that the present monitor asks for.
+    `donated` are the features that a donor of the group lends, of a meta field; `digest` says from which donors. `role` None: the present
+    monitor does not ask for it.
     """
 
     attribute: str
@@ -55,7 +55,7 @@ class CopyKind:
 
 @dataclass(frozen=True, slots=True)
 class Lens:
-    """The present monitor (None: there is none), every schema version, and every kind of copy that was ever scored."""
+    """Present monitor or None, every schema version, and every kind of copy ever scored."""
 
     monitor: Monitor | None
     schemas: Mapping[int, RecordSchema]
@@ -63,11 +63,11 @@ class Lens:
     kinds: Mapping[int, CopyKind]
 
     def outcome(self, answer: StoredRecord | StoredCopy) -> Outcome | None:
-        """Returns the outcome of the model's answer; None without a monitor, which says what is favourable."""
+        """None without a monitor, which says what is favourable."""
         return None if self.monitor is None else self.monitor.outcomes.classify(answer.prediction if answer.label is None else answer.label)
 
     def groups(self, record: StoredRecord) -> list[RecordGroup]:
-        """Returns the record's group of each watched attribute."""
+        """Group of each watched attribute."""
         schema = self.schemas[record.schema_version]
         values = dict(zip((column.name for column in schema.features), record.features, strict=True))
         values |= dict(zip((column.name for column in schema.meta), record.meta or [None] * len(schema.meta), strict=True))
@@ -81,7 +81,7 @@ class Lens:
         return groups
 
     def changes(self, record: StoredRecord, copies: Iterable[StoredCopy]) -> dict[str, Change]:
-        """Returns the changes by the present monitor's copies of the record, by attribute; one without a classified copy is left out."""
+        """Changes by the present monitor's copies; an attribute without a classified copy is left out."""
         own, found = self.outcome(record), dict[str, Change]()
         roles = {group.attribute: group.role for group in self.groups(record)}
         for copy in copies:
@@ -95,13 +95,13 @@ class Lens:
         return found
 
     def asked_for(self, attributes: Iterable[str] | None = None) -> list[int]:
-        """Returns the numbers of the copies that the present monitor asks for, of these attributes or of all."""
+        """Numbers of the copies that the present monitor asks for."""
         names = None if attributes is None else set(attributes)
         return [no for no, kind in self.kinds.items() if kind.role is not None and (names is None or kind.attribute in names)]
 
 
 def open_lens(session: Session, deployment_no: int) -> Lens:
-    """Returns the lens on a deployment's records; four statements."""
+    """Takes four statements."""
     monitor = monitor_of(session, deployment_no)
     through = [one.feature for one in monitor.attributes if one.correlated_features] if monitor is not None else []
     digests = donor_digests_of(session, deployment_no, through)
@@ -111,7 +111,7 @@ def open_lens(session: Session, deployment_no: int) -> Lens:
 
 
 def change_of(own: Outcome | None, copy: Outcome | None) -> Change | None:
-    """Returns the change that a copy made; None where one of the two is in neither outcome list."""
+    """None where one of the two is in neither outcome list."""
     if own is None or copy is None or Outcome.UNCLASSIFIED in (own, copy):
         return None
     if own is copy:
@@ -120,7 +120,7 @@ def change_of(own: Outcome | None, copy: Outcome | None) -> Change | None:
 
 
 def _read_kind(key: TargetKey, schema: RecordSchema, monitor: Monitor | None, digests: Mapping[str, str]) -> CopyKind:
-    """Returns the kind of copy that a stored target is; with a role where the present monitor asks for the same."""
+    """With a role where the present monitor asks for the same copy."""
     column = schema.column(key.feature)
     target, donated, digest = key.target, (), None
     # The model does not see a meta field: its copies take the features of a donor.
@@ -136,7 +136,7 @@ def _read_kind(key: TargetKey, schema: RecordSchema, monitor: Monitor | None, di
     attribute = next((one for one in monitor.attributes if one.feature == key.feature), None) if monitor is not None else None
     if monitor is None or attribute is None or column is None:
         return kind
-    # Whether the present monitor would draw the same copies; of a single value there is nothing to draw.
+    # Of a single value there is nothing to draw.
     drawn = (monitor.draws, monitor.seed) if is_range else (1, 0)
     if key.seed != monitor.seed if is_donated else (key.draws, key.seed) != drawn:
         return kind

@@ -1,4 +1,4 @@
-"""Read models whose groups have their display names. They are for people: nothing is looked up by such a name."""
+"""Read models with display names, for people: nothing is looked up by such a name."""
 
 from dataclasses import replace
 
@@ -10,17 +10,17 @@ from .series import Series
 
 
 def rename_state(words: GroupWords, one: ComparisonState) -> ComparisonState:
-    """Returns the state of a comparison whose group has its display name."""
+    """Renames the group of a comparison."""
     return one if one.group is None else replace(one, group=words.label(one.attribute, one.group))
 
 
 def rename_evidence(words: GroupWords, evidence: DeploymentEvidence | None) -> DeploymentEvidence | None:
-    """Returns the evidence whose comparisons have display names; None without evidence."""
+    """Renames the comparisons."""
     return evidence and replace(evidence, comparisons=[rename_state(words, one) for one in evidence.comparisons])
 
 
 def rename_gap(words: GroupWords, gap: AttributedGap) -> AttributedGap:
-    """Returns the gap whose sides have their display names, as a sentence says them: `people aged 18–25`."""
+    """Renames both sides as a sentence says them: `people aged 18–25`."""
 
     def call(side: SideCounts) -> SideCounts:
         if side.label is None or not words.is_named(gap.attribute, side.label):
@@ -31,7 +31,7 @@ def rename_gap(words: GroupWords, gap: AttributedGap) -> AttributedGap:
 
 
 def rename_series(words: GroupWords, series: Series) -> Series:
-    """Returns the series whose groups have their display names, for the legend of a chart."""
+    """Renames the groups of a legend."""
     if series.attribute is None:
         return series
     attribute = series.attribute
@@ -40,7 +40,7 @@ def rename_series(words: GroupWords, series: Series) -> Series:
 
 
 def rename_shares(words: GroupWords, view: AttributeView) -> AttributeView:
-    """Returns the attribute of a view whose groups have their display names, for the names of bars and rows."""
+    """Renames the groups of bars and rows."""
     groups = (one if one.group is None else replace(one, group=words.label(view.attribute, one.group)) for one in view.groups)
     accuracy = (
         one if one.before.group is None else replace(one, before=replace(one.before, group=words.label(view.attribute, one.before.group)))
@@ -50,6 +50,6 @@ def rename_shares(words: GroupWords, view: AttributeView) -> AttributeView:
 
 
 def rename_view(words: GroupWords, view: CheckView) -> CheckView:
-    """Returns the view of a check whose groups have their display names."""
+    """Renames the groups of a view."""
     attributes, balanced = (tuple(rename_shares(words, one) for one in each) for each in (view.attributes, view.balanced))
     return replace(view, attributes=attributes, balanced=balanced)

@@ -1,4 +1,4 @@
-"""Figures of mitigated data that no check stores: measured from its count tables when somebody asks for them by name."""
+"""Figures of mitigated data that no check stores, measured from count tables when asked for."""
 
 from collections.abc import Collection, Iterator
 from itertools import islice
@@ -17,7 +17,7 @@ _MOST_OF_CHECK = 100_000
 
 
 def measure_requested(session: Session, check: CheckRun, metrics: Collection[str]) -> list[Measurement]:
-    """Returns those of the metrics that checks do not store, under the present limits; a check that was carried has its origin's."""
+    """Measures metrics that checks do not store, under the present limits; a carried check has its origin's."""
     wanted = [metric for key in metrics if not (metric := CATALOGUE[key]).is_stored]
     data = [one for one in DataSet if any(one.value in metric.data for metric in wanted)]
     source = source_of(session, counted_check(session, check), data=data, metrics=())
@@ -31,7 +31,7 @@ def measure_requested(session: Session, check: CheckRun, metrics: Collection[str
 
 
 def read_points(session: Session, deployment_no: int, wanted: SeriesFilter, *, after_no: int, limit: int) -> list[Point]:
-    """Returns measurements as `series` does; of a metric that checks do not store, measured now."""
+    """As `series`, but measures a metric that checks do not store."""
     if all(CATALOGUE[metric].is_stored for metric in wanted.metrics):
         return series(session, deployment_no, wanted, after_no=after_no, limit=limit)
     return list(islice(_measure_series(session, deployment_no, wanted, after_no), limit))

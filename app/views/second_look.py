@@ -1,4 +1,4 @@
-"""Records that need a second look, in words: how many records of each group would be decided otherwise, and the reason for each flag."""
+"""Records that need a second look, in words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ from ..store.checks.results import measurements_of
 from .check_source import counted_check
 
 FLIPS = "flip_rate"
-"""Metric whose details count unfavourable records with a favourable copy, among the records with a copy."""
+"""Counts unfavourable records with a favourable copy, among those with a copy."""
 
 _DIGITS = 4
-"""Min digits after the point of a score, as probabilities have on all pages."""
+"""Min digits after the point of a score."""
 MOST_REFERENCES = 3
 """Max reference groups that a total names."""
 
@@ -30,7 +30,7 @@ MAX_SENTENCES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlipTotal:
-    """Sentence on the `records` of a group whose outcome a copy would make favourable, of those that a check asked about.
+    """`records` of a group whose outcome a copy would make favourable.
 
     `query` is the filter of the list that has exactly these.
     """
@@ -43,10 +43,10 @@ class FlipTotal:
 def totals_of(
     session: Session, deployment: Deployment, monitor: Monitor | None, check: CheckRun | None
 ) -> tuple[CheckRun | None, list[FlipTotal]]:
-    """Returns a check and sentences such as `71 of 222 women were not rated No Risk, and would have been as men`, from the copies.
+    """Sentences such as `71 of 222 women were not rated No Risk, and would have been as men`, and their check.
 
-    It is the given check, or else the newest that succeeded. There is no sentence where it asked about no copies, and none about an
-    attribute that the model does not see, whose copies change other columns.
+    The check is the given one, or the newest that succeeded. There is no sentence without copies, and none on an attribute that the model
+    does not see, whose copies change other columns.
     """
     if check is None:
         check = next(iter(checks.page(session, deployment.no, limit=1, state=CheckState.SUCCEEDED)), None)
@@ -78,7 +78,7 @@ def _word_total(attribute: MonitoredAttribute, group: str, gained: int, records:
 
 
 def _word_change(attribute: MonitoredAttribute, words: GroupWords) -> str:
-    """Returns what the copies change: `as men`, if there is only one reference value, else `with age as in the reference (26-75)`."""
+    """`as men`, with one reference value, else `with age as in the reference (26-75)`."""
     reference = attribute.reference
     if reference is not None and len(reference) == 1 and not isinstance(reference[0], Range):
         return f"as {words.subject(attribute.feature, label_of(reference[0]))}"
@@ -90,7 +90,7 @@ def _word_change(attribute: MonitoredAttribute, words: GroupWords) -> str:
 
 
 def pick_labels(monitor: Monitor | None, most: int) -> Sequence[Scalar]:
-    """Returns the outcomes that a person can choose as a label: those that the monitor lists one by one, at most so many."""
+    """Outcomes that the monitor lists one by one, at most `most`."""
     if monitor is None:
         return ()
     listed = (*monitor.outcomes.favourable, *monitor.outcomes.unfavourable)
@@ -98,12 +98,12 @@ def pick_labels(monitor: Monitor | None, most: int) -> Sequence[Scalar]:
 
 
 def known_gap(flag: FlaggedRecord) -> float | None:
-    """Returns the distance of the two scores; None where one of them is not known."""
+    """Distance of the two scores; None where one is not known."""
     return None if flag.own_score is None or flag.reference_score is None else flag.gap
 
 
 def why(flag: FlaggedRecord, words: GroupWords) -> str:
-    """Returns the reason why the record needs a second look, in a sentence with the monitor's display names."""
+    """Says why the record needs a second look, with display names."""
     outcome, negation = ("favourable", "") if flag.direction == "lifted" else ("unfavourable", "not ")
     copied = f"with reference values of {flag.attribute} instead of {words.label(flag.attribute, flag.group)}"
     if flag.kind == "likely":

@@ -1,4 +1,4 @@
-"""Series for people: all groups of an attribute of one metric, over hours or rolled up."""
+"""All groups of an attribute of one metric, over hours or rolled up."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,18 +20,17 @@ from ..store.deployments.monitors import monitor_of
 from ..store.mitigation.mitigation import settings_of
 
 SHOWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
-"""Scopes that a chart shows. The value furthest out, the pooled ones and the two furthest apart are given in words next to it."""
+"""Scopes that a chart shows."""
 
 MOST_TABLES = 20_000
-"""Max hours that one roll-up adds up: more than two years of them."""
+"""Max hours that one roll-up adds up: more than two years."""
 
 
 class SeriesPoint(NamedTuple):
-    """One value, its 95 % interval, and remarks on it.
+    """One value with its 95 % interval, whose absent limit means unbounded.
 
-    `value` is None exactly when `reason` says why. An absent limit of the interval of a value means unbounded. `at` is the end of
-    the time it describes; of a roll-up, the start of the period, which has no check of its own. The limits are those that the value was
-    compared with: a monitor may have had others before. `definition` numbers the definitions that the metric has had on the data.
+    `value` is None exactly when `reason` says why. `at` is the end of its time; of a roll-up, the start of the period. The limits are those
+    at the time. `definition` numbers the metric's definitions on the data.
     """
 
     at: datetime
@@ -50,7 +49,7 @@ class SeriesPoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSeries:
-    """The points of one group, or of another scope that has no group; oldest first."""
+    """Points of one group, or of a scope without groups; oldest first."""
 
     group: str | None
     scope: Scope
@@ -59,7 +58,7 @@ class GroupSeries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """Check that ended without measurements: the end of its span, how it ended, and why."""
+    """Check without measurements: the end of its span, how it ended, and why."""
 
     at: datetime
     state: CheckState
@@ -68,10 +67,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Series of one metric on one data set of one attribute (None: of all records). The limits are those of the newest point.
-
-    `rollup` None means one point a check.
-    """
+    """`attribute` None: of all records. The limits are those of the newest point. `rollup` None: one point a check."""
 
     metric: str
     data: DataSet
@@ -84,7 +80,7 @@ class Series:
 
     @property
     def redefined_at(self) -> datetime | None:
-        """Returns the moment of the first point of the newest definition, where earlier points have another one."""
+        """First point of the newest definition, where earlier points have another one."""
         definitions = {point.definition for group in self.groups for point in group.points}
         if len(definitions) <= 1:
             return None
@@ -94,7 +90,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Volume:
-    """Records logged in an hour or a period, as the checks counted them, and earlier ones that were added to the windows."""
+    """Records logged in an hour or period, and earlier ones added to the windows."""
 
     at: datetime
     records: int
@@ -103,7 +99,7 @@ class Volume:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesWanted:
-    """Request for a chart. `attribute` None means all records; times are half-open [since, until)."""
+    """`attribute` None means all records; times are half-open [since, until)."""
 
     metric: str
     data: DataSet
@@ -114,18 +110,18 @@ class SeriesWanted:
     scopes: tuple[Scope, ...] = SHOWN_SCOPES
 
     def key(self) -> SeriesKey:
-        """Returns the same for the store."""
+        """Key in the store."""
         return SeriesKey(
             metric=self.metric, data=self.data, attribute=self.attribute, scopes=self.scopes, since=self.since, until=self.until
         )
 
 
 def series_of(session: Session, deployment_no: int, wanted: SeriesWanted, *, runs: Sequence[EndedRun] | None = None) -> Series:
-    """Returns one metric with all its groups, oldest point first; two statements without a roll-up, three with one.
+    """Oldest point first; two statements without a roll-up, three with one.
 
-    Of several checks that end at one moment the one of an hour counts, of these the newest. A roll-up is computed again from the count
-    tables of whole hours, under the monitor's present limits; without a monitor, and for metrics that read records, it has no point.
-    `runs` are the ended checks of the time, where the caller has read them.
+    Of several checks that end at one moment the one of an hour counts, of these the newest. A roll-up is computed from the count tables of
+    whole hours, under the present limits; without a monitor, and for metrics that read records, it has no point. `runs` are the ended
+    checks, if read.
 
     Raises:
         InvalidInput: the range leaves more hours than one roll-up adds up.
@@ -138,7 +134,7 @@ def series_of(session: Session, deployment_no: int, wanted: SeriesWanted, *, run
     newest = max((group.points[-1] for group in groups), key=lambda point: point.at, default=None)
     limits = Limits() if newest is None else Limits(lower=newest.lower_limit, upper=newest.upper_limit)
 
-    # Of the checks of one moment, none of which succeeded, the newest is the gap: later ones replace earlier ones.
+    # Of the checks of one moment, none of which succeeded, the newest is the gap.
     failed = {run.span_end: run for run in runs if run.state != CheckState.SUCCEEDED}
     measured = {run.span_end for run in runs if run.state == CheckState.SUCCEEDED} if failed else frozenset[datetime]()
     gaps = tuple(Gap(at=at, state=CheckState(run.state), reason=run.reason) for at, run in failed.items() if at not in measured)
@@ -146,16 +142,16 @@ def series_of(session: Session, deployment_no: int, wanted: SeriesWanted, *, run
 
 
 def disadvantaged_at(series: Series, point: SeriesPoint) -> Disadvantaged | None:
-    """Returns the side that is at a disadvantage by a point of the series, under the limits that it was compared with."""
+    """Side at a disadvantage, under the limits of the point."""
     return disadvantaged(CATALOGUE[series.metric], point.value, (point.lower_limit, point.upper_limit), point.verdict)
 
 
 def volume_of(
     session: Session, deployment_no: int, since: datetime | None, until: datetime | None, rollup: Period | None
 ) -> tuple[Volume, ...]:
-    """Returns the logged records: a point for each checked hour, at its end, or for each period, at its start. One statement.
+    """A point for each checked hour, at its end, or each period, at its start. One statement.
 
-    Of an hour that was checked before its end, too, the last check counts. Checks that are longer, or begin within an hour, are left out.
+    The last check of an hour counts. Checks that are longer, or begin within an hour, are left out.
     """
     counted = span_counts(session, deployment_no, since, until)
     if rollup is None:
@@ -169,12 +165,12 @@ def volume_of(
 
 
 def _group_points(stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]) -> tuple[GroupSeries, ...]:
-    """Returns the points by group; of several checks that end at one moment the one of an hour counts, of these the newest."""
+    """Of several checks that end at one moment the one of an hour counts, of these the newest."""
     found: dict[tuple[str, str | None], list[SeriesPoint]] = {}
     last: dict[tuple[str, str | None], EndedRun] = {}
     for check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit, definition in stored:
         run, subject = runs.get(check_no), (scope, group)
-        if run is None:  # it ended in the moment between the two statements, and is there the next time
+        if run is None:  # it ended between the two statements, and is there the next time
             continue
         points = found.setdefault(subject, [])
         if points and points[-1].at == run.span_end:
@@ -189,7 +185,6 @@ def _group_points(stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]) -
 
 
 def _roll_up_series(session: Session, deployment_no: int, wanted: SeriesWanted, period: Period) -> Series:
-    """Returns the series computed again from the count tables of whole hours."""
     monitor = monitor_of(session, deployment_no)
     if monitor is None:
         return _series(wanted, Limits(), (), ())

@@ -1,7 +1,7 @@
-"""One metric of every group over a chosen time, joined to at most `MAX_STEPS` steps a group; with what happened in that time.
+"""One metric of every group over a time, joined to at most `MAX_STEPS` steps a group.
 
-Each step keeps the lowest and the highest figure of its checks and the hull of their intervals. From a day on, steps are read as they
-were joined when the checks were stored; only the ends of the time, which are parts of a day, are read figure by figure.
+Steps keep the lowest and highest figure and the hull of intervals. From a day on, they are read as they were joined when stored; only the
+ends of the time, which are parts of a day, are read figure by figure.
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ from ..store.checks.timeline import (
 from .series import SeriesPoint
 
 MAX_STEPS: Final = 400
-"""Max steps that are drawn of a group; a line as wide as a screen shows no more."""
+"""Max steps that are drawn of a group."""
 
 LONGEST_OF_FIGURES: Final = timedelta(days=35)
 """Max time of which every figure is read; a longer one has days."""
@@ -50,11 +50,10 @@ _SCOPE_NAMES = {
 
 
 class TimeStep(NamedTuple):
-    """Figures of a group in one step, from `start` to `end`; `at` is the end of the last check.
+    """One step; `at` is the end of the last check.
 
-    `figures` were measured in it, `carried` were carried forward and count in no verdict. `check_no` is the check of the value furthest
-    out. `value` is that value; without any value it is None and `reason` says why. An end of the hull of intervals that is None is
-    unbounded. The limits are the widest that applied.
+    `figures` were measured in it, `carried` count in no verdict. `check_no` is the check of `value`, which is furthest out; without any
+    value `reason` says why. None ends the hull unbounded. The limits are the widest that applied.
     """
 
     start: datetime
@@ -76,7 +75,7 @@ class TimeStep(NamedTuple):
 
     @property
     def gravest(self) -> Verdict | None:
-        """Returns the most serious verdict of the figures; None where no limit is set, or all were carried forward."""
+        """Most serious verdict; None where no limit is set, or all were carried forward."""
         for one in GRAVEST:  # a generator takes twice as long, and a year has a thousand steps
             if self.verdicts.get(one):
                 return one
@@ -85,7 +84,7 @@ class TimeStep(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimePanel:
-    """One group over the time, oldest step first; `earlier` are the steps that it is compared with, at their own times."""
+    """Steps oldest first; `earlier` are those compared with, at their own times."""
 
     attribute: str | None
     group: str | None
@@ -96,13 +95,13 @@ class TimePanel:
 
     @property
     def figures(self) -> int:
-        """Returns the number of figures that were measured in the time."""
+        """Number of figures measured in the time."""
         return sum(one.figures for one in self.steps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownRange:
-    """Time that a page shows, and the preset that it has where none is chosen."""
+    """Shown time, and the preset that it has where none is chosen."""
 
     span: Span
     usual: RangePreset
@@ -110,7 +109,7 @@ class ShownRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierTime:
-    """Time that a range is compared with: `span` is drawn `shift` later. `revision`: the model revision that was in use in it."""
+    """`span` is drawn `shift` later. `revision`: the model revision then in use."""
 
     kind: Earlier
     span: Span
@@ -120,9 +119,9 @@ class EarlierTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """Groups over a time, those outside their limits most often first. `accuracy` is a panel of its own, None if it was not measured.
+    """Groups, those outside their limits most often first. `accuracy` is None if it was not measured.
 
-    `checks` are the ended checks by step. `no_earlier` says why there is no time to compare with where one was asked for.
+    `checks` are the ended checks by step. `no_earlier` says why there is no time to compare with.
     """
 
     metric: str
@@ -139,13 +138,13 @@ class Timeline:
 
     @property
     def is_single(self) -> bool:
-        """Returns whether no group has more than one figure, which is no picture over time."""
+        """Whether no group has more than one figure."""
         return all(sum(step.figures + step.carried for step in one.steps) <= 1 for one in self.panels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineWanted:
-    """Request for a timeline. `with_accuracy`: the accuracy on labelled records, too."""
+    """`with_accuracy`: the accuracy on labelled records, too."""
 
     metric: str
     data: DataSet
@@ -155,10 +154,10 @@ class TimelineWanted:
 
 
 def choose_range(session: Session, deployment_no: int, choice: RangeChoice, *, now: datetime) -> ShownRange:
-    """Returns the time that the page shows. Asks the database once if all of the time, or nothing, is chosen, else not at all.
+    """Asks the database once if all of the time, or nothing, is chosen, else not at all.
 
     Raises:
-        InvalidInput: the chosen start is not before the end, which is now if no end is chosen.
+        InvalidInput: the start is not before the end, which is now if none is chosen.
     """
     is_open = choice.start is None and choice.preset in (None, RangePreset.ALL)
     oldest = oldest_check_start(session, deployment_no) if is_open else None
@@ -167,7 +166,7 @@ def choose_range(session: Session, deployment_no: int, choice: RangeChoice, *, n
 
 
 def read_timeline(session: Session, deployment_no: int, span: Span, wanted: TimelineWanted) -> Timeline:
-    """Returns the timeline; at most 12 statements, however long the time is and however many checks and groups there are."""
+    """At most 12 statements, however long the time and many the checks and groups."""
     step = step_of_picture(span, MAX_STEPS)
     if span.end - span.start > LONGEST_OF_FIGURES:
         step = max(step, DAY)
@@ -213,7 +212,7 @@ def read_timeline(session: Session, deployment_no: int, span: Span, wanted: Time
 
 
 def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> tuple[TimeStep, ...]:
-    """Returns points of a ratio as steps, oldest first, as `read_timeline` would; figures carried forward count apart."""
+    """Points of a ratio as steps, oldest first; figures carried forward count apart."""
     found: dict[datetime, list[SeriesPoint]] = {}
     for point in points:
         found.setdefault(ORIGIN + (point.at - _LEAST - ORIGIN) // step * step, []).append(point)
@@ -248,7 +247,7 @@ def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> t
 
 
 def _find_earlier(session: Session, deployment_no: int, span: Span, kind: Earlier | None) -> tuple[EarlierTime | None, str | None]:
-    """Returns the time to compare with, or why there is none; neither where none is asked for."""
+    """Time to compare with, or why there is none; neither where none is asked for."""
     match kind:
         case None:
             return None, None
@@ -272,7 +271,7 @@ def _find_earlier(session: Session, deployment_no: int, span: Span, kind: Earlie
 
 
 def _read_steps(session: Session, deployment_no: int, span: Span, step: timedelta, wanted: FiguresWanted) -> Sequence[FigureStep]:
-    """Returns the stored figures of the span: by step, or from a day on by day, of which the ends of the span may be parts."""
+    """Rows by step, or from a day on by day, of which the ends of the span may be parts."""
     if step < DAY:
         return figure_steps(session, deployment_no, span, step, wanted)
     days = whole_days(span)
@@ -289,7 +288,7 @@ class _GroupKey:
 
 
 def _by_group(rows: Iterable[FigureStep], span: Span, step: timedelta, metric: str) -> dict[_GroupKey, tuple[TimeStep, ...]]:
-    """Returns the steps of each group, oldest first; rows of shorter stretches are joined to the step that they lie in."""
+    """Steps oldest first; shorter rows are joined to the step that they lie in."""
     found: dict[_GroupKey, dict[tuple[datetime, int], list[FigureStep]]] = {}
     for row in rows:
         start = row.start if step <= DAY else ORIGIN + (row.start - ORIGIN) // step * step
@@ -302,7 +301,6 @@ def _by_group(rows: Iterable[FigureStep], span: Span, step: timedelta, metric: s
 
 
 def _join(rows: Sequence[FigureStep], start: datetime, span: Span, step: timedelta, metric: str) -> TimeStep:
-    """Returns rows of one step as one."""
     row = rows[0] if len(rows) == 1 else _merge(rows)
     limits = (row.lower_limit, row.upper_limit)
     furthest = row.lowest
@@ -343,7 +341,7 @@ def _merge(rows: Sequence[FigureStep]) -> FigureStep:
 
 
 def _is_further_out(highest: float, lowest: float, metric: str, limits: Limits) -> bool:
-    """Returns whether the highest value is further out than the lowest; values inside both limits are compared by what is left to them."""
+    """Values inside both limits are compared by what is left to them."""
     lower, upper = limits
     if (upper is not None and highest > upper) != (lower is not None and lowest < lower):
         return upper is not None and highest > upper
@@ -357,7 +355,7 @@ def _name(key: _GroupKey, words: GroupWords) -> str:
 
 
 def _order(panel: TimePanel) -> tuple[object, ...]:
-    """Returns the sort key: groups first, of these the ones whose figures were unfair, suspected or unwatched most often."""
+    """Sort key: groups first, the most often unfair, suspected or unwatched first."""
     judged = max(panel.figures, 1)
     shares = [-sum(one.verdicts.get(verdict, 0) for one in panel.steps) / judged for verdict in _COUNTED[:3]]
     return (panel.scope is not Scope.GROUP, *shares, panel.attribute or "", panel.name)

@@ -1,4 +1,4 @@
-"""Sentences about figures over a time, for the page and the report alike."""
+"""Sentences about figures over a time."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -15,14 +15,14 @@ _HUNDREDTHS = 2
 
 
 def say_checks(checks: int, verdicts: Mapping[Verdict | None, int] | Mapping[str | None, int], unit: str) -> str:
-    """Returns how often each verdict was given: `164 checks: unfair 12, fair 152`; `unit` names what has one."""
+    """`164 checks: unfair 12, fair 152`; `unit` names what has a verdict."""
     counts = ", ".join(f"{VERDICT_WORDS[verdict]} {verdicts[verdict]:,}" for verdict in GRAVEST if verdicts.get(verdict))
     many = f"1 {unit}" if checks == 1 else f"{checks:,} {unit}s"
     return f"{many}: {counts}" if counts else many
 
 
 def say_range(metric: str, lowest: float | None, highest: float | None, limits: Limits = (None, None)) -> str:
-    """Returns the lowest and the highest value: `0.21 to 0.91`, shares in per cent; empty without a value."""
+    """`0.21 to 0.91`, shares in per cent; empty without a value."""
     if lowest is None or highest is None:
         return ""
     ends = [write_value(metric, one, limits) for one in (lowest, highest)]
@@ -30,7 +30,7 @@ def say_range(metric: str, lowest: float | None, highest: float | None, limits: 
 
 
 def say_steps(metric: str, steps: Iterable[TimeStep], unit: str = "check") -> str:
-    """Returns the verdicts and values of some steps: `164 checks: unfair 12, fair 152; 0.21 to 0.91; 4 carried forward`."""
+    """`164 checks: unfair 12, fair 152; 0.21 to 0.91; 4 carried forward`."""
     each = list(steps)
     verdicts: Counter[Verdict | None] = Counter()
     for one in each:
@@ -49,7 +49,7 @@ def say_steps(metric: str, steps: Iterable[TimeStep], unit: str = "check") -> st
 
 
 def write_value(metric: str, value: float, limits: Limits = (None, None)) -> str:
-    """Returns a value with as many digits as show it on its own side of the limits; a share in per cent, a count without digits."""
+    """Digits show a value on its own side of the limits; a share is in per cent, a count without digits."""
     match CATALOGUE[metric].measure:
         case RateOf():
             marks = [None if mark is None else 100 * mark for mark in (*limits, CATALOGUE[metric].ideal)]
@@ -61,7 +61,7 @@ def write_value(metric: str, value: float, limits: Limits = (None, None)) -> str
 
 
 def name_step(step: timedelta) -> str:
-    """Returns the length of a step in words: `hour`, `6 hours`, `day`."""
+    """`hour`, `6 hours`, `day`."""
     for unit, name in (
         (timedelta(days=7), "week"),
         (timedelta(days=1), "day"),

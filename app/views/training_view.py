@@ -1,6 +1,6 @@
-"""View of training data: the distribution of their labels over the monitor's groups, as data and monitor are now.
+"""View of training data: their labels over the monitor's groups, as both are now.
 
-A check measures no training data, so this is the one view that is not of the check itself: it says when the data were processed.
+A check measures no training data: the view says when they were processed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ OTHER_MONITOR = "The monitor was changed after the check: the groups are those o
 
 @dataclass(frozen=True, slots=True)
 class TrainingView:
-    """Content of the view in addition to the check."""
+    """Content of the view."""
 
     attributes: tuple[AttributeView, ...]
     records: int
@@ -46,7 +46,7 @@ class TrainingView:
 
 
 def why_no_training(session: Session, deployment_no: int) -> str | None:
-    """Returns why there is no view of training data; None if there is one."""
+    """Why there is no view; None if there is one."""
     if training_summary_of(session, deployment_no) is None:
         return NO_DATA
     return NO_MONITOR if monitor_of(session, deployment_no) is None else None
@@ -90,7 +90,7 @@ def training_view(session: Session, deployment: Deployment, check: CheckRun) -> 
 
 
 def training_figures(session: Session, deployment: Deployment) -> list[Measurement]:
-    """Returns the figures of the view; none where there is no view."""
+    """Figures of the view; none where there is no view."""
     summary, monitor = training_summary_of(session, deployment.no), monitor_of(session, deployment.no)
     if summary is None or monitor is None:
         return []
@@ -100,7 +100,7 @@ def training_figures(session: Session, deployment: Deployment) -> list[Measureme
 def _measure_labels(
     session: Session, deployment: Deployment, monitor: Monitor, summary: TrainingSummary
 ) -> Iterator[tuple[Present, Sequence[Measurement]]]:
-    """Yields each attribute with the figures of its labels; with none where it has no table."""
+    """Without figures where the attribute has no table."""
     data = TrainingData(summary, distributions_of(session, deployment.no), label_tables_of(session, deployment.no))
     only = replace(monitor, metrics=(RATE, COMPARED))
     for present in present_tables(data, monitor, deployment.schema):

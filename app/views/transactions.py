@@ -1,4 +1,4 @@
-"""Lists payload records for people: filtered in the words of the present monitor, newest first or by gap."""
+"""Lists payload records in the words of the present monitor."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,10 +45,10 @@ class RecordSort(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordsWanted:
-    """Request for records; an absent member allows all. Times are half-open [since, until).
+    """An absent member allows all. Times are half-open [since, until).
 
-    `attribute` may be an intersection; by itself it allows all, and says whose `group` and which copies (`changed`) are meant. `after`
-    is a `GapPlace` of a list by gap, and a `RecordPlace` of another.
+    `attribute` may be an intersection; by itself it allows all, and says whose `group` and which copies (`changed`) are meant. `after` is a
+    `GapPlace` of a list by gap, and a `RecordPlace` of another.
     """
 
     check_id: str | None = None
@@ -65,16 +65,13 @@ class RecordsWanted:
 
     @property
     def needs_monitor(self) -> bool:
-        """Returns whether the request needs a monitor."""
+        """Whether the request needs a monitor."""
         return any(member is not None for member in (self.attribute, self.group, self.outcome, self.changed))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordSummary:
-    """One record in a list. `outcome` None: there is no monitor. `changes` has the attributes whose copies were scored.
-
-    `part` is the part of the asked-for check's window that it lies in.
-    """
+    """`outcome` None: there is no monitor. `changes` has the attributes whose copies were scored; `part` is of the check's window."""
 
     record: StoredRecord
     schema: RecordSchema
@@ -86,13 +83,13 @@ class RecordSummary:
 
     @property
     def gap(self) -> float | None:
-        """The largest distance of two scores among its flags; None where none is known."""
+        """Largest distance of two scores among the flags; None where unknown."""
         return max((gap for flag in self.flags if (gap := known_gap(flag)) is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """A page of records. `next_place` is where the next page begins; None at the end.
+    """`next_place` begins the next page; None at the end.
 
     A page may be short, or empty, and still have a next one: a request looks through a bounded part of the log.
     """
@@ -102,12 +99,12 @@ class Records:
 
 
 def records_of(session: Session, deployment_no: int, wanted: RecordsWanted) -> Records:
-    """Returns the records asked for. The number of statements does not depend on how many there are.
+    """The number of statements does not depend on how many records there are.
 
     Raises:
         NotFound: there is no such check.
         InvalidInput: the check read no records, the monitor has no such attribute or group, or the place is of another sort.
-        Conflict: there is no monitor to say what is favourable, and who is in which group.
+        Conflict: there is no monitor.
     """
     lens = open_lens(session, deployment_no)
     window = None if wanted.check_id is None else window_of_check(session, deployment_no, wanted.check_id)
@@ -130,7 +127,7 @@ def records_of(session: Session, deployment_no: int, wanted: RecordsWanted) -> R
 
 
 def count_of(session: Session, deployment_no: int, wanted: RecordsWanted, *, most: int) -> RecordCount:
-    """Returns how many records fit, at most `most`, whatever page is asked for.
+    """Counts at most `most`, whatever page is asked for.
 
     Raises:
         NotFound, InvalidInput, Conflict: as `records_of`.
@@ -145,7 +142,7 @@ def count_of(session: Session, deployment_no: int, wanted: RecordsWanted, *, mos
 def summaries(
     session: Session, deployment_no: int, records: Sequence[StoredRecord], lens: Lens, window: CheckWindow | None
 ) -> list[RecordSummary]:
-    """Returns the summary of each record; two statements."""
+    """Takes two statements."""
     numbers = [record.record_no for record in records]
     copies: dict[int, list[StoredCopy]] = {number: [] for number in numbers}
     for copy in copies_of(session, numbers, lens.asked_for()):
@@ -164,13 +161,13 @@ def summaries(
             part=None if window is None else window.part_of(record),
         )
         for record in records
-        # One that was logged under a schema of this very moment is there the next time.
+        # One logged under a schema of this very moment is there the next time.
         if record.schema_version in lens.schemas
     ]
 
 
 def filter_of(wanted: RecordsWanted, lens: Lens, window: CheckWindow | None) -> RecordFilter:
-    """Returns the filter of the store that lets the same records through, in the words of the lens's monitor.
+    """Filter of the store, in the words of the lens's monitor.
 
     Raises:
         InvalidInput: the monitor has no such attribute or group.
@@ -193,7 +190,7 @@ def filter_of(wanted: RecordsWanted, lens: Lens, window: CheckWindow | None) -> 
 
     groups: tuple[tuple[GroupTest, ...], ...] = ()
     if wanted.group is not None:
-        # If no way to divide the label fits, it is divided at every ×, so that the refusal names the attribute without such a group.
+        # If no way to divide the label fits, it is divided at every ×: the refusal names the attribute without such a group.
         label = wanted.group
         ways = [(label,)] if len(members) == 1 else split_group(label, members) or [tuple(label.split(TOGETHER))]
         if len(ways[0]) != len(members):

@@ -1,4 +1,4 @@
-"""Builds the views of a check. The contents of a view are in the file of its name in this folder."""
+"""Builds the views of a check."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -50,7 +50,7 @@ _NEEDED: Mapping[ViewKind, tuple[Sequence[DataSet], frozenset[str]]] = {
         frozenset({RATE, IMPACT, RATE_BEFORE, RATE_AFTER, IMPACT_BEFORE, IMPACT_AFTER}) | {name for names in QUALITY for name in names},
     ),
 }
-"""Tables and measurements that are read for each view of logged records."""
+"""Tables and measurements of each view of logged records."""
 
 _NOT_OVER = {
     CheckState.QUEUED: "The check waits for a worker; it has no figures yet.",
@@ -64,14 +64,14 @@ _ENDED_WITHOUT = {
 
 
 def views_of(session: Session, deployment: Deployment, check: CheckRun) -> tuple[ViewState, ...]:
-    """Returns each kind of view, and why the check does not have it where it does not."""
+    """Kinds of view, with the reason where the check has none."""
     counted = counted_check(session, check)
     reasons = {kind: _why_not(counted, kind, deployment) for kind in _NEEDED} | {ViewKind.TRAINING: why_no_training(session, deployment.no)}
     return tuple(ViewState(kind=kind, reason=reasons[kind]) for kind in ViewKind)
 
 
 def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: ViewKind) -> CheckView:
-    """Returns one view of a check of the deployment; with the reason, and no figures, where there is none."""
+    """With the reason, and no figures, where there is none."""
     counted = counted_check(session, check)
     view = CheckView(kind=kind, check=check_of_view(counted))
 
@@ -112,7 +112,7 @@ def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: 
 
 
 def check_of_view(counted: CountedCheck) -> CheckOfView:
-    """Returns the facts on the check that are shown next to its figures."""
+    """Facts on the check next to its figures."""
     check, origin = counted.check, counted.origin
     return CheckOfView(
         id=check.id,
@@ -140,7 +140,6 @@ def _why_not(counted: CountedCheck, kind: ViewKind, deployment: Deployment) -> s
 
 
 def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
-    """Returns the view with the attributes of its kind, and notes."""
     notes = view.notes if view.check.carried_from is None else (CARRIED.format(check_id=view.check.carried_from), *view.notes)
     balanced: tuple[AttributeView, ...] = ()
     mode: str | None = None

@@ -1,4 +1,4 @@
-"""Words for the time in which no worker answers: one place for pages, REST and the command line."""
+"""Words for the time in which no worker answers."""
 
 from dataclasses import dataclass
 from datetime import UTC
@@ -6,7 +6,7 @@ from datetime import UTC
 from ..domain.workers import WorkersSeen, WorkerState
 
 RUNBOOK = "docs/operations/runbook.md#no-worker-answers"
-"""The section of the documentation that says what to do."""
+"""Section that says what to do."""
 
 _SILENT = "No worker has answered since {since}. Checks and alerts wait; logging goes on, and nothing that is logged is lost."
 _NEVER_SEEN = "No worker has answered yet. Checks and alerts wait; logging goes on, and nothing that is logged is lost."
@@ -16,14 +16,14 @@ _START_AGAIN = "The end of the worker's log says why it stopped. Start it again 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerNotice:
-    """Notice for the time in which no worker answers: since when and what that means, and what to do."""
+    """Since when no worker answers, what that means, and what to do."""
 
     sentence: str
     next_step: str
 
 
 def notice_of(seen: WorkersSeen) -> WorkerNotice | None:
-    """Returns the notice; None while a worker answers."""
+    """None while a worker answers."""
     match seen.state:
         case WorkerState.ANSWERING:
             return None
@@ -36,6 +36,6 @@ def notice_of(seen: WorkersSeen) -> WorkerNotice | None:
 
 
 def silence_of(seen: WorkersSeen) -> str | None:
-    """Returns the first sentence of the notice alone, for texts that go on from there; None while a worker answers."""
+    """First sentence of the notice, for texts that go on; None while a worker answers."""
     notice = notice_of(seen)
     return None if notice is None else f"{notice.sentence.partition('. ')[0]}."
