@@ -1,1 +1,1 @@
-"""Charts: points in, SVG out. Page, export and report draw the same shapes."""
+"""Charts: points in, SVG out, for page, export and report."""

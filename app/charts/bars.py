@@ -1,4 +1,4 @@
-"""Favourable rates of groups as bars with their intervals: one view of a check, before and after mitigation, or by sub-range."""
+"""Favourable rates of groups as bars with their intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from .drawing import LINE, Chart, Drawing, clip_name, write_text
 from .theme import ThemeLook
 
 MOST_BARS = 60
-"""Max groups, or sub-ranges, that are drawn. The table twin has all."""
+"""Max groups, or sub-ranges, that are drawn."""
 
 VIEW_TITLES = {
     ViewKind.PAYLOAD_PERTURBED: "payload and perturbed records",
@@ -24,8 +24,6 @@ _TICKS = [(share, f"{100 * share:.0f} %", False) for share in (0.0, 0.25, 0.5, 0
 
 @dataclass(frozen=True, slots=True)
 class _Rates:
-    """A group or a sub-range with its rate, or with those before and after mitigation."""
-
     name: str
     role: Role
     stages: Sequence[Outcomes | SubRange]
@@ -38,7 +36,7 @@ class _Rates:
 
 
 def shares_chart(kind: ViewKind, view: AttributeView, look: ThemeLook, *, with_copies: bool = False) -> Chart:
-    """Returns the groups of one attribute in one view. `with_copies` says that a debiased view's records include perturbed ones."""
+    """`with_copies`: the records of a debiased view include perturbed ones."""
     rows = []
     for group in view.groups:
         name = clip_name(group.group or "") or ("(blank)" if group.group is not None else f"all {group.role}")
@@ -49,7 +47,7 @@ def shares_chart(kind: ViewKind, view: AttributeView, look: ThemeLook, *, with_c
 
 
 def ranges_chart(kind: ViewKind, view: AttributeView, look: ThemeLook) -> Chart:
-    """Returns the sub-ranges of a numeric attribute's groups."""
+    """Draws the sub-ranges of a numeric attribute's groups."""
     rows = [_Rates(clip_name(part.label), group.role, [part]) for group in view.groups for part in group.sub_ranges]
     return _draw(rows, f"Favourable rate by sub-range of {clip_name(view.attribute)}", VIEW_TITLES[kind], None, look)
 
@@ -106,5 +104,4 @@ def _draw_bar(drawing: Drawing, row: _Rates, outcomes: Outcomes | SubRange, stag
 
 
 def _percent(rate: float) -> str:
-    """Returns a rate as every page writes it: `63.2 %`."""
     return f"{100 * rate:.1f} %"

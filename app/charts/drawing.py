@@ -1,6 +1,6 @@
-"""A chart as SVG, filled from the top to the bottom, and as PNG.
+"""A chart as SVG, filled from the top, and as PNG.
 
-In a page, places across are per cent, so that letters keep their size however wide it is; in a file they are pixels.
+In a page, places across are per cent, so that letters keep their size; in a file they are pixels.
 """
 
 import re
@@ -18,23 +18,23 @@ LINE: Final = 16
 """Pixels of a line of text."""
 
 _LETTERS = 44
-"""Max characters of a line in a page, so that it fits on a telephone."""
+"""Max characters of a line, so that it fits on a telephone."""
 _LETTERS_OF_FILE = 84
 _SIZE, _SIZE_OF_TITLE = 12, 14
 _MOST_TEXT = 60
-"""Max characters of a name that is drawn; the table next to the chart has it whole."""
+"""Max characters of a name that is drawn."""
 _DESCENT = 4
 _BOUND = "\N{NO-BREAK SPACE}"
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PIXELS_PER_INCH = 144
-"""Twice as many as an inch has points: a PNG has two pixels for one of the chart."""
+"""A PNG has two pixels for one of the chart."""
 
 _PAGE_OF_PNG = f"""#set page(width: auto, height: auto, margin: 0pt, fill: none)
 #image(bytes(sys.inputs.svg), format: "svg", width: {WIDTH}pt)""".encode()
 
 
 class Chart(NamedTuple):
-    """A chart. A page shows `title` and `notes` next to it; in a file they are in the picture. `description` has its figures in words."""
+    """In a page `title` and `notes` are outside the picture. `description` has the figures in words."""
 
     svg: str
     title: str
@@ -43,7 +43,7 @@ class Chart(NamedTuple):
 
 
 class Drawing:
-    """A chart that is being drawn. `height` is what is filled; `gutter` is the space at the left for numbers, whose `x` is negative."""
+    """`height` is what is filled; `gutter` is at the left for numbers, whose `x` is negative."""
 
     def __init__(self, title: str, notes: str, look: ThemeLook, *, gutter: int = 0) -> None:
         self.title, self.notes, self.look, self.gutter = title, notes, look, gutter
@@ -55,7 +55,7 @@ class Drawing:
             self.height += LINE / 2
 
     def across(self, share: float) -> str:
-        """Returns a place or a width as a share of the plot."""
+        """Place or width as a share of the plot."""
         return f"{100 * share:.2f}%" if self.look.width is None else f"{(self.look.width - self.gutter) * share:.1f}"
 
     def add(self, *parts: str) -> None:
@@ -63,14 +63,14 @@ class Drawing:
         self._parts += parts
 
     def write(self, text: str, *, fill: str = "", size: int = _SIZE, is_bold: bool = False) -> None:
-        """Adds text in as many lines as it needs, from the left edge."""
+        """Adds text in as many lines as it needs."""
         letters = (_LETTERS if self.look.width is None else _LETTERS_OF_FILE) * _SIZE // size
         for line in wrap(text, letters):
             self.height += LINE
             self.label(line, -self.gutter, self.height - _DESCENT, fill=fill, size=size, is_bold=is_bold)
 
     def write_parts(self, parts: list[str]) -> None:
-        """Adds parts with dots between them; one that fits on a line is not broken: `aged 18–25` is one name."""
+        """Adds parts with dots between them; one that fits on a line is not broken."""
         bound = [part.replace(" ", _BOUND) if len(part) < _LETTERS else part for part in parts]
         self.write(f"{_BOUND}· ".join(bound))
 
@@ -92,7 +92,7 @@ class Drawing:
         self.add(f'<text x="{x}" y="{y:g}" {look}{more}>{write_text(text.replace(_BOUND, " "))}</text>')
 
     def ticks(self, places: list[tuple[float, str, bool]]) -> None:
-        """Adds the axis below: places as shares, their texts, and whether a narrow page leaves the text out."""
+        """Adds the axis below: places as shares, texts, and whether a narrow page leaves the text out."""
         for share, text, is_spare in places:
             x, anchor = self.across(share), "start" if share < 0.05 else "end" if share > 0.95 else "middle"  # noqa: PLR2004 - else cut
             self.add(f'<line x1="{x}" x2="{x}" y1="{self.height:g}" y2="{self.height + 4:g}" stroke="{self.look.muted}"/>')
@@ -100,7 +100,7 @@ class Drawing:
         self.height += LINE + _DESCENT
 
     def finish(self, description: str) -> Chart:
-        """Returns the chart, which screen readers read as one image with its description."""
+        """Returns the chart, which screen readers read as one image."""
         width, height = self.look.width, ceil(self.height)
         about = f'role="img" aria-label="{write_text(description)}" font-family="{self.look.font}" font-size="{_SIZE}"'
         content = "".join(self._parts)
@@ -114,18 +114,18 @@ class Drawing:
 
 
 def clip_name(name: str) -> str:
-    """Returns a name as a chart draws it: on one line, and cut where it is too long."""
+    """Clips a name to one line."""
     line = " ".join(name.split())
     return line if len(line) <= _MOST_TEXT else f"{line[: _MOST_TEXT - 1]}…"
 
 
 def write_text(text: str) -> str:
-    """Returns the text for XML."""
+    """Escapes the text for XML."""
     return escape(_NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
 def replace_undrawable(part: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Returns a copy with each character replaced that XML cannot carry."""
+    """Replaces characters that XML cannot carry."""
     match part:
         case str():
             return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", part)
@@ -138,11 +138,11 @@ def replace_undrawable(part: Any) -> Any:  # noqa: ANN401 - any JSON
 
 
 def as_png(svg: str) -> bytes:
-    """Returns the chart of a file as PNG on a transparent ground."""
+    """PNG on a transparent ground."""
     return typst.compile(_PAGE_OF_PNG, font_paths=fonts(), sys_inputs={"svg": svg}, format="png", ppi=_PIXELS_PER_INCH)
 
 
 @cache
 def fonts() -> typst.Fonts:
-    """Returns the fonts of the PDF writer and of the machine, which else are searched for each picture and report."""
+    """Fonts of the PDF writer and the machine, searched once."""
     return typst.Fonts()

@@ -1,4 +1,4 @@
-"""Places of a forest on its axis, as percentages of the width, so that a page draws it without a script and without a style attribute."""
+"""Places of a forest as percentages of the width: no script and no style attribute is needed."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from .numbers import number_axis
 
 ROW_HEIGHT: Final = 32
 ROOM_FOR_TEXT: Final = 80
-"""Per cent of the width beyond which no number fits between an interval and the other end."""
+"""Per cent of the width beyond which no number fits after an interval."""
 
 SHAPES: Final = ("circle", "square", "diamond", "triangle")
-"""Shapes of the groups of a second feature; with more groups each has a row of its own."""
+"""With more groups of a second feature each has a row of its own."""
 FEWEST_TO_JOIN: Final = 6
-"""Groups of two features together from which on one feature makes rows and the other marks."""
+"""Groups of two features together from which on one makes rows and the other marks."""
 
 Clipped: TypeAlias = Literal["", "left", "right"]
 TICKS: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -32,31 +32,31 @@ class ForestAxis(Protocol):
     """Axis on which figures have places."""
 
     def place(self, ratio: float, /) -> float:
-        """Returns the place as a share of the axis; beyond an end, that end."""
+        """Share of the axis; beyond an end, that end."""
 
     def holds(self, ratio: float, /) -> bool:
-        """Returns whether the axis reaches the number."""
+        """Whether the axis reaches the number."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinearAxis:
-    """Axis of differences and shares from `low` to `high`."""
+    """Axis of differences and shares."""
 
     low: float
     high: float
 
     def place(self, number: float, /) -> float:
-        """Returns the place of a number as a share of the axis; beyond an end, that end."""
+        """Share of the axis; beyond an end, that end."""
         return min(1.0, max(0.0, (number - self.low) / (self.high - self.low)))
 
     def holds(self, number: float, /) -> bool:
-        """Returns whether the axis reaches the number."""
+        """Whether the axis reaches the number."""
         return self.low <= number <= self.high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """A number on the axis, and its place in per cent of the width."""
+    """Number on the axis, and its place in per cent of the width."""
 
     text: str
     at: float
@@ -64,10 +64,10 @@ class Tick:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """One figure in a row: its place and interval in per cent of the width, `y` in pixels.
+    """One figure: place and interval in per cent of the width, `y` in pixels.
 
-    `clipped` is the end it lies beyond, and `text` its value there, which no place shows. `is_hollow`: counterfactual. `low_clipped` and
-    `high_clipped`: the interval goes on beyond that end.
+    `clipped` is the end it lies beyond, `text` its value there. `is_hollow`: counterfactual. `low_clipped` and `high_clipped`: the interval
+    goes on beyond that end.
     """
 
     figure: ForestFigure
@@ -85,7 +85,7 @@ class Mark:
 
     @property
     def text_at(self) -> float:
-        """Returns the place that `text` begins or ends at, in per cent: after the interval, unless that leaves no room for it."""
+        """Per cent at which `text` begins or ends: after the interval, unless there is no room."""
         match self.clipped:
             case "left":
                 return self.high if self.high < ROOM_FOR_TEXT else self.at
@@ -97,7 +97,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineVerdict:
-    """Verdict on groups of a line. `names` are empty where it is that of all its groups."""
+    """`names` are empty where the verdict is that of all groups of the line."""
 
     verdict: Verdict | None
     names: tuple[str, ...]
@@ -106,9 +106,9 @@ class LineVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForestLine:
-    """One line of the picture: a row of the forest, or several that differ in one feature only, the gravest first in `rows`.
+    """Row of the forest, or several that differ in one feature only, the gravest first.
 
-    `name` is that of the row, or of what its rows have in common. The fair band is in per cent of the width.
+    `name` is what the rows have in common. The fair band is in per cent of the width.
     """
 
     name: str
@@ -120,27 +120,27 @@ class ForestLine:
 
     @property
     def is_joined(self) -> bool:
-        """Returns whether several groups share the line."""
+        """Whether several groups share the line."""
         return len(self.rows) > 1 or self.name != self.rows[0].name
 
     def name_of(self, row: ForestRow) -> str:
-        """Returns the part of a row's name that distinguishes it from the others of the line."""
+        """Part of a row's name that distinguishes it on the line."""
         return " ".join(part for part in row.parts if part != self.name) or row.name
 
     @property
     def name_of_evidence(self) -> str:
-        """Returns the group that the evidence of the line is on; empty where its groups agree, or without evidence."""
+        """Group of the line's evidence; empty where its groups agree, or without evidence."""
         first = self.rows[0]
         return self.name_of(first) if first.evidence is not None and len(self.verdicts) > 1 else ""
 
     @property
     def sizes(self) -> tuple[tuple[int | None, int | None], ...]:
-        """Returns the different numbers of records of a group and its reference, in the order of the rows."""
+        """Different pairs of a group's and its reference's records."""
         return tuple(dict.fromkeys((row.n, row.n_reference) for row in self.rows))
 
     @property
     def verdicts(self) -> tuple[LineVerdict, ...]:
-        """Returns the verdicts of the line's groups, the gravest first; one where all agree. `row` is the first group of each."""
+        """Verdicts of the groups, the gravest first; one where all agree. `row` is the first group of each."""
         by_verdict: dict[Verdict | None, list[ForestRow]] = {}
         for row in self.rows:
             by_verdict.setdefault(row.verdict, []).append(row)
@@ -153,7 +153,7 @@ class ForestLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForestPicture:
-    """Lines of a forest, worst first, and the ticks of their axis. `legend` names the groups of joined lines by shape."""
+    """Lines, worst first. `legend` names the groups of joined lines by shape."""
 
     lines: tuple[ForestLine, ...]
     ticks: tuple[Tick, ...]
@@ -162,7 +162,7 @@ class ForestPicture:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StripRun:
-    """Checks in a row with one verdict: place and width in per cent, and how many."""
+    """Consecutive checks with one verdict: place and width in per cent."""
 
     at: float
     width: float
@@ -171,7 +171,7 @@ class StripRun:
 
 
 def picture_of(forest: Forest) -> ForestPicture:
-    """Returns the places of every row of a forest."""
+    """Places every row of a forest."""
     axis, ticks = _axis_of(forest)
     shapes = _join(forest.rows)
     lines: dict[tuple[str, str], list[ForestRow]] = {}
@@ -210,9 +210,9 @@ def picture_of(forest: Forest) -> ForestPicture:
 
 
 def strip_runs(strip: Sequence[StripPoint], checks: int = STRIP_CHECKS) -> tuple[StripRun, ...]:
-    """Returns the last verdicts as runs, the newest at the right end; places of checks before the first are empty.
+    """Last verdicts as runs, the newest at the right end.
 
-    There are as many places as `checks`, but at least a third of all that a strip can have: one check is no long run.
+    There are as many places as `checks`, but at least a third of all that a strip can have.
     """
     places = max(checks, STRIP_CHECKS // 3)
     found, place = [], places - len(strip)
@@ -230,7 +230,7 @@ class _Joined:
 
 
 def _join(rows: Iterable[ForestRow]) -> dict[str, _Joined]:
-    """Returns the attributes of two features whose groups share lines: by the feature with more groups, the other one makes shapes."""
+    """Attributes of two features whose groups share lines: the feature with more groups makes lines, the other shapes."""
     by_attribute: dict[str, list[ForestRow]] = {}
     for row in rows:
         if len(row.parts) == len(row.attribute.split(TOGETHER)) == 2:  # noqa: PLR2004 - rows and marks

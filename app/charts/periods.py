@@ -1,4 +1,4 @@
-"""Charts over time in UTC, one value a check or a period: a metric as a panel for each group, and the records that were logged."""
+"""Charts over time in UTC, one value a check or a period."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -37,10 +37,10 @@ from .timeline import (
 )
 
 MOST_ALERTS = 200
-"""Max alerts that are marked: the newest."""
+"""Max alerts that are marked, the newest."""
 
 MOST_PANELS = 60
-"""Max groups that are drawn. The table twin has all."""
+"""Max groups that are drawn."""
 
 REDEFINED = "From here every record counts once on each side; before, every copy counted as a record (release 0.1)."
 
@@ -67,15 +67,15 @@ _LENGTHS: Final = {Period.DAY: DAY, Period.WEEK: 7 * DAY, Period.MONTH: 30 * DAY
 _GUTTER: Final = 48
 _GAP_HEIGHT: Final = 5
 _MOST_TITLED: Final = 100
-"""Max steps of a panel with a text of their own under the pointer; more would be thinner than one can point at."""
+"""Max steps of a panel with a text under the pointer."""
 _MARGIN: Final = 0.015
-"""Share of the time that the axis has beyond either end, so that a bar at an end is whole."""
+"""Share of the time that the axis has beyond either end, so that a bar there is whole."""
 _LEAST = timedelta(microseconds=1)
 _UTC = ZoneInfo("UTC")
 
 
 def series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = (), span: Span | None = None) -> Chart:
-    """Returns a metric over time with the alerts about it. `span` is the time that the axis shows; left out, that of points and alerts."""
+    """`span` is the time of the axis; left out, that of points and alerts."""
     marks = [
         alert
         for alert in alerts
@@ -118,7 +118,7 @@ def series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = (
 
 
 def volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, span: Span | None = None, rollup: Period | None = None) -> Chart:
-    """Returns the records that each check, or each period, was given. `span` is the time that the axis shows; left out, that of these."""
+    """`span` is the time of the axis; left out, that of the volumes."""
     shown = span or _reach([volume.at for volume in volumes], rollup)
     step = step_of_picture(shown, MAX_STEPS) if rollup is None else _LENGTHS[rollup]
     logged: Counter[datetime] = Counter()
@@ -145,18 +145,18 @@ def volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, span: Span | Non
 
 
 def heading(series: Series) -> str:
-    """Returns the title of the series."""
+    """Title of the series."""
     title = CATALOGUE[series.metric].title
     return title if series.attribute is None else f"{title} by {clip_name(series.attribute)}"
 
 
 def format_moment(moment: datetime) -> str:
-    """Returns a moment as charts write it."""
+    """Moment as charts write it."""
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
 def _reach(moments: Sequence[datetime], rollup: Period | None, events: Sequence[datetime] = ()) -> Span:
-    """Returns the time of the points and events: a point of a check is about the hour before it, one of a period about that after it."""
+    """A point of a check is about the hour before it, one of a period about that after it."""
     marked = moments or events or [ORIGIN]
     before, after = (HOUR, timedelta()) if rollup is None else (timedelta(), _LENGTHS[rollup])
     return Span(start=min(marked) - before, end=max([max(marked) + after, *events]))
@@ -168,7 +168,7 @@ def _axis(span: Span) -> TimeAxis:
 
 
 def _start_of(at: datetime, step: timedelta) -> datetime:
-    """Returns the start of the step that a check which ends then is of."""
+    """Start of the step of a check that ends then."""
     return ORIGIN + (at - _LEAST - ORIGIN) // step * step
 
 
@@ -208,7 +208,7 @@ def _notes(series: Series, step: timedelta, pictures: Sequence[PanelPicture], *,
 
 
 def _describe(series: Series, said: Sequence[str]) -> str:
-    """Returns the chart in words, for people who do not see it."""
+    """Says the chart for people who do not see it."""
     points = sorted((point for group in series.groups for point in group.points), key=attrgetter("at"))
     limits = [pair for pair, _ in groupby((point.lower_limit, point.upper_limit) for point in points) if pair != (None, None)]
     parts = [
@@ -222,7 +222,7 @@ def _describe(series: Series, said: Sequence[str]) -> str:
 
 
 def _titles(series: Series, picture: PanelPicture) -> str:
-    """Returns areas over the bars that say what they show under the pointer."""
+    """Areas over the bars with a text under the pointer."""
     if len(picture.places) > _MOST_TITLED:
         return ""
     back, unit = (timedelta(), "check") if series.rollup is None else (_LENGTHS[series.rollup] / 2, series.rollup.value)
@@ -253,13 +253,12 @@ def _draw_panel(drawing: Drawing, picture: PanelPicture, *, changes: str, gaps: 
 
 
 def _stretched(drawing: Drawing, height: float, content: str) -> str:
-    """Returns shapes of panels, which are `WIDTH` units wide, over the width of the plot."""
+    """Stretches panels, `WIDTH` units wide, over the plot."""
     size = f'y="{drawing.height:g}" width="{drawing.across(1)}" height="{height:g}"'
     return f'<svg aria-hidden="true" {size} viewBox="0 0 {WIDTH} {height:g}" preserveAspectRatio="none">{content}</svg>'
 
 
 def _draw_levels(drawing: Drawing, ticks: Iterable[LevelTick], height: float) -> None:
-    """Adds the frame of a panel and the numbers to its left."""
     look = drawing.look
     frame = f'y="{drawing.height:g}" width="{drawing.across(1)}" height="{height:g}"'
     drawing.add(f'<rect {frame} fill="none" stroke="{look.line}"/>')

@@ -1,6 +1,6 @@
-"""A panel over time as SVG for a report: the paths that the page draws, in the colours of print.
+"""A panel over time as SVG for a report, in the colours of print.
 
-It holds shapes, numbers and times but no name, so nothing in it needs escaping. The text next to it has the same figures.
+It holds no name, so nothing needs escaping.
 """
 
 from collections.abc import Sequence
@@ -16,18 +16,18 @@ from .timeline import WIDTH, PanelPicture
 
 PRINTED_WIDTH, PRINTED_HEIGHT = 340, 46
 _EDGE: Final = 4
-"""Space at both ends, so that a triangle at an end of the axis is whole."""
+"""Space at both ends, so that a triangle there is whole."""
 _INNER: Final = PRINTED_WIDTH - 2 * _EDGE
 _SCALE: Final = _INNER / WIDTH
 _MOST_TICKS: Final = 6
 _NEAR_END: Final = 5
-"""Per cent of the width from an end within which a text begins or ends at its tick, or else it would be cut."""
+"""Per cent from an end within which a text would be cut."""
 _ALERT = "#8a1c7c"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintedMarks:
-    """Paths of a panel that are not about its group, and the places of its alerts in per cent of the width."""
+    """Paths common to panels, and places of a panel's alerts in per cent of the width."""
 
     changes: str = ""
     gaps: str = ""
@@ -35,7 +35,7 @@ class PrintedMarks:
 
 
 def print_panel(picture: PanelPicture, marks: PrintedMarks) -> str:
-    """Returns the picture, whose height is `PRINTED_HEIGHT`, with the marks on it."""
+    """Height is `PRINTED_HEIGHT`."""
     parts = [
         f'<rect width="{PRINTED_WIDTH}" height="{PRINTED_HEIGHT}" fill="#f3f4f6"/>',
         f'<g transform="translate({_EDGE} 0) scale({_SCALE:g} 1)">',
@@ -62,7 +62,7 @@ def print_panel(picture: PanelPicture, marks: PrintedMarks) -> str:
 
 
 def time_axis_svg(span: Span) -> str:
-    """Returns the axis below the panels, as wide as they are: round hours, days or months in UTC, each with its tick."""
+    """Axis below the panels, in UTC."""
     parts = []
     for tick in time_ticks(span, ZoneInfo("UTC"), most=_MOST_TICKS):
         x, anchor = _across(tick.at), "start" if tick.at < _NEAR_END else "end" if tick.at > 100 - _NEAR_END else "middle"

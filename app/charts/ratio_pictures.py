@@ -1,6 +1,6 @@
-"""Small pictures of ratios on one logarithmic axis, as SVG: a row of a forest plot, and the axis above the rows.
+"""Small pictures of ratios on one logarithmic axis, as SVG.
 
-They hold shapes and numbers but no name, so nothing in them needs escaping. The text next to a picture has the same figures.
+They hold no name, so nothing needs escaping.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ TICKS = (0.25, 0.5, 1.0, 2.0, 4.0)
 ROW_WIDTH, ROW_HEIGHT = 150, 18
 
 _EDGE = 6
-"""Space at both ends of a row, so that a mark at an end is whole."""
+"""Space at both ends, so that a mark there is whole."""
 
 BAND, LINE, TEXT = "#e3efe6", "#8c959f", "#424a53"
 SHADES = {Verdict.UNFAIR: "#b42318", Verdict.SUSPECTED: "#b35900", Verdict.UNWATCHED: "#8250a8", Verdict.FAIR: "#1a7f37"}
@@ -25,7 +25,7 @@ FONT = "font-family=\"'Libertinus Serif', system-ui, sans-serif\""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatioMark:
-    """A ratio of at least 0 with its interval, where an end of None is unbounded. `is_hollow` draws a ring instead of a disc."""
+    """Ratio of at least 0; an end of None is unbounded. `is_hollow` draws a ring."""
 
     value: float
     lower: float | None
@@ -35,7 +35,7 @@ class RatioMark:
 
 
 def row_svg(marks: Sequence[RatioMark], band: Limits) -> str:
-    """Returns one row of a forest plot: the fair band, the line of equality, and each mark below the one before it."""
+    """Draws the fair band, the line of equality, and the marks one below the other."""
     equal = _across(1.0)
     line = f'<line x1="{equal:.2f}" x2="{equal:.2f}" y1="0" y2="{ROW_HEIGHT}" stroke="{LINE}" stroke-width="0.5"/>'
     parts = [_band(band, ROW_HEIGHT), line]
@@ -48,7 +48,7 @@ def row_svg(marks: Sequence[RatioMark], band: Limits) -> str:
         x, fill = _across(mark.value), "#ffffff" if mark.is_hollow else shade
         if AXIS.holds(mark.value):
             parts.append(f'<circle cx="{x:.2f}" cy="{y}" r="2.9" fill="{fill}" stroke="{shade}" stroke-width="1.2"/>')
-        else:  # an arrow: the ratio is beyond the axis
+        else:
             tip = -4.5 if mark.value < AXIS.low else 4.5
             corners = f"{x + tip:.2f},{y} {x:.2f},{y - 3} {x:.2f},{y + 3}"
             parts.append(f'<polygon points="{corners}" fill="{fill}" stroke="{shade}" stroke-width="1.2"/>')
@@ -56,7 +56,7 @@ def row_svg(marks: Sequence[RatioMark], band: Limits) -> str:
 
 
 def axis_svg() -> str:
-    """Returns the numbers of the axis, as wide as a row."""
+    """Numbers of the axis, as wide as a row."""
     texts = []
     for tick in TICKS:
         # The numbers at the ends would be cut in half.
@@ -77,7 +77,7 @@ def _band(band: Limits, height: float) -> str:
 
 
 def write_svg(width: float, height: float, parts: Iterable[str]) -> str:
-    """Returns the parts as a picture of that size."""
+    """Wraps the parts in a picture of that size."""
     # Screen readers skip it: the same figures are in the text next to it.
     opened = f'<svg xmlns="http://www.w3.org/2000/svg" aria-hidden="true" width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
     return f"{opened}{''.join(parts)}</svg>"

@@ -1,4 +1,4 @@
-"""Looks of charts: in a page, on a light or a dark ground, and printed. Colours never carry a meaning alone."""
+"""Looks of charts. Colours never carry a meaning alone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 WIDTH = 640
-"""Pixels of a chart in a file or a report. In a page a chart is as wide as its place."""
+"""Pixels of a chart in a file; in a page it is as wide as its place."""
 
 
 class Theme(StrEnum):
@@ -19,7 +19,7 @@ class Theme(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThemeLook:
-    """Colours, by the names they have in the style sheet of the pages, and the font. `width` None: as wide as its place in a page."""
+    """Colours by their names in the pages' style sheet. `width` None: as wide as its place."""
 
     text: str
     muted: str
@@ -91,4 +91,4 @@ PAGE = ThemeLook(
     font="inherit",
     width=None,
 )
-"""Look of a chart that is part of a page, whose style sheet has the colours for light and dark."""
+"""Look in a page, whose style sheet has the colours."""

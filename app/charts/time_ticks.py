@@ -1,4 +1,4 @@
-"""Ticks of an axis of time, on the clock of a zone: whole hours, midnights, firsts of a month or of a year."""
+"""Ticks of an axis of time, on the clock of a zone."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from ..domain.checks import Span
 
 MOST_TICKS: Final = 8
 _MOST_NARROW: Final = 4
-"""Max texts on the axis of a telephone, which is less than 300 px wide."""
+"""Max texts on the axis of a telephone."""
 
 _HOURS = (1, 2, 3, 6, 12)
 _DAYS = (1, 2, 7, 14)
@@ -22,7 +22,7 @@ _SUNDAY_BEFORE = datetime(1969, 12, 28, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeTick:
-    """A moment on the axis, its text, and its place in per cent of the width. `is_spare`: on a narrow axis it has no text."""
+    """Place in per cent of the width. `is_spare`: on a narrow axis it has no text."""
 
     moment: datetime
     text: str
@@ -31,7 +31,7 @@ class TimeTick:
 
 
 def time_ticks(span: Span, zone: ZoneInfo, *, most: int = MOST_TICKS) -> tuple[TimeTick, ...]:
-    """Returns at most `most` ticks at even steps of the zone's clock; a time of less than two hours has the start and the end."""
+    """Even steps of the zone's clock; a time of less than two hours has start and end."""
     length = span.end - span.start
     every_hours = next((one for one in _HOURS if length <= one * _HOUR * (most - 1)), None)
     every_days = next((one for one in _DAYS if length <= one * _DAY * (most - 1)), None)
@@ -63,10 +63,10 @@ def _tick(moment: datetime, span: Span, zone: ZoneInfo, form: str, *, is_spare: 
 
 
 def _hours(span: Span, zone: ZoneInfo, every: int) -> Iterator[datetime]:
-    # Hour by hour in UTC: on a day on which the clocks change an hour of the zone comes twice, or not at all.
+    # In UTC: on a day on which the clocks change an hour of the zone comes twice, or not at all.
     moment = span.start.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     offset = moment.astimezone(zone).utcoffset() or timedelta()
-    # Some zones are half an hour off, so that their hours begin within those of UTC.
+    # Some zones are half an hour off.
     moment -= offset % _HOUR
     while moment <= span.end:
         if moment >= span.start and moment.astimezone(zone).hour % every == 0:

@@ -1,6 +1,6 @@
-"""Small pictures of groups over one time, one below the other: places on a common axis, as paths that page and report draw alike.
+"""Small pictures of groups over one time, as paths for page and report.
 
-Paths hold numbers only, so nothing in them needs escaping. Across, a picture is 1,000 units wide, stretched to the width of its place.
+Paths hold numbers only, so nothing needs escaping. A picture is 1,000 units wide, stretched to its place.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,10 +32,7 @@ _RATIO_AXES = (
     (LogAxis(0.5, 2.0), (0.5, 0.7, 1.0, 1.4, 2.0)),
     (LogAxis(), (0.25, 0.5, 1.0, 2.0, 4.0)),
 )
-"""Axes of ratios with their numbers, the narrowest first; on each, a ratio and its inverse are as far from 1.
-
-The widest is that of the forest. A wider one would squeeze what matters: figures beyond it are arrows at the edge.
-"""
+"""The narrowest first. The widest is the forest's: figures beyond it are arrows at the edge."""
 
 _LEAST_HEIGHT = 4.0
 _ARROW_HEIGHT, _ARROW_WIDTH = 7.0, 5.0
@@ -43,19 +40,19 @@ _WIDEST = 10.0
 """Max units of a bar that is a single check."""
 _FILLED = 0.85
 _PATIENCE = 1.5
-"""Max usual distances between two steps that a line connects. A longer one is a gap."""
+"""Max usual distances between two steps that a line connects; a longer one is a gap."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelTick:
-    """A number on the axis of values, and its place in pixels from the top."""
+    """Number on the axis of values, and its pixels from the top."""
 
     text: str
     y: float
 
 
 class Bar(NamedTuple):
-    """One step: its middle and its width in units, its top and its height in pixels."""
+    """One step: middle and width in units, top and height in pixels."""
 
     x: float
     width: float
@@ -66,11 +63,10 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelPicture:
-    """Picture of one group. `bars` are paths by verdict, the least serious first; `carried` are steps with nothing but carried figures.
+    """`bars` are paths by verdict, the least serious first; `carried` are steps of carried figures only.
 
-    `band` is the fair range, `hull` the 95 % intervals, `line` connects single checks, `earlier` outlines the time compared with. `equal`
-    is the place of the ideal value, None where it is not on the axis. `places` are the bars one by one, oldest first; of these,
-    `beyond` reach over an end of the axis and have an arrow there.
+    `band` is the fair range, `hull` the 95 % intervals, `earlier` the time compared with. `equal` is the place of the ideal, None off the
+    axis. `places` are the bars, oldest first; `beyond` reach over an end of the axis.
     """
 
     height: float
@@ -87,7 +83,7 @@ class PanelPicture:
 
     @property
     def words(self) -> str:
-        """Returns how many bars reach beyond the axis; empty where none does."""
+        """Says how many bars reach beyond the axis; empty where none does."""
         if not self.beyond:
             return ""
         of = f"{self.beyond:,} of {len(self.places):,} bars" if len(self.places) > 1 else "the bar"
@@ -96,42 +92,39 @@ class PanelPicture:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeAxis:
-    """The time across. Moments outside it are placed beyond its ends."""
+    """Moments outside are placed beyond the ends."""
 
     span: Span
     _known: dict[datetime, float] = field(default_factory=dict, compare=False, repr=False)
-    """Places of moments. The steps of all panels begin at the same ones."""
+    """The steps of all panels begin at the same moments."""
 
     def place(self, at: datetime) -> float:
-        """Returns the place of a moment in units."""
+        """Place in units."""
         known = self._known.get(at)
         if known is None:
             known = self._known[at] = WIDTH * (at - self.span.start) / (self.span.end - self.span.start)
         return known
 
     def percent(self, at: datetime) -> float:
-        """Returns the same in per cent, within the axis."""
+        """Place in per cent, within the axis."""
         return round(min(max(self.place(at) / WIDTH * 100, 0.0), 100.0), 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelAxis:
-    """The values from the bottom to the top, with the numbers that are written next to it."""
+    """Axis of values, with its numbers."""
 
     values: ForestAxis
     height: float
     ticks: tuple[LevelTick, ...]
 
     def down(self, value: float) -> float:
-        """Returns the pixels from the top; beyond an end, that end."""
+        """Pixels from the top; beyond an end, that end."""
         return (1 - self.values.place(value)) * self.height
 
 
 def level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIGHT) -> LevelAxis:
-    """Returns the axis that all panels share: for ratios the narrowest logarithmic one that holds every value and limit, or up to 0.25–4.
-
-    Other metrics have a linear axis with every value and limit on it.
-    """
+    """For ratios the narrowest logarithmic axis that holds every value and limit, or 0.25–4; for others a linear one."""
     limits = [limit for panel in panels for one in panel.steps[-1:] for limit in one.limits]
     if is_ratio(CATALOGUE[metric]):
         shown = [*list_values(panels), *(limit for limit in limits if limit is not None)]
@@ -148,7 +141,7 @@ def level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIG
 
 
 def draw_panel(panel: TimePanel, metric: str, time: TimeAxis, levels: LevelAxis, *, shift: timedelta = timedelta()) -> PanelPicture:
-    """Returns the picture of a group; `shift` is added to the times of its earlier steps."""
+    """`shift` is added to the times of earlier steps."""
     places = _bars(panel.steps, time, levels)
     by_verdict: dict[Verdict | None, list[str]] = {}
     carried = []
@@ -182,7 +175,7 @@ def draw_panel(panel: TimePanel, metric: str, time: TimeAxis, levels: LevelAxis,
 
 
 def draw_volume(checks: Sequence[CheckStep], step: timedelta, time: TimeAxis) -> str:
-    """Returns a path of the records logged in each step, on an axis from 0 to the most of them."""
+    """Path of the records in each step, on an axis from 0 to the most."""
     most = max((one.logged or 0 for one in checks), default=0) or 1
     boxes = []
     for one in checks:
@@ -195,7 +188,7 @@ def draw_volume(checks: Sequence[CheckStep], step: timedelta, time: TimeAxis) ->
 
 
 def draw_stretches(starts: Iterable[datetime], step: timedelta, time: TimeAxis, *, height: float = HEIGHT) -> str:
-    """Returns a path of boxes over these steps, oldest first; steps that touch are one box."""
+    """Path of boxes over these steps, oldest first; steps that touch are one box."""
     runs: list[tuple[datetime, datetime]] = []
     for start in starts:
         if runs and runs[-1][1] >= start:
@@ -210,7 +203,7 @@ def draw_stretches(starts: Iterable[datetime], step: timedelta, time: TimeAxis, 
 
 
 def draw_moments(moments: Iterable[datetime], time: TimeAxis, *, top: float = 0, bottom: float = HEIGHT) -> str:
-    """Returns a path of upright lines; moments of one place are one line."""
+    """Path of upright lines; moments of one place are one line."""
     places = dict.fromkeys(f"{time.place(one):.1f}" for one in moments)
     return "".join(f"M{x} {top:g}V{bottom:g}" for x in places)
 
@@ -238,8 +231,6 @@ def _bars(steps: Sequence[TimeStep], time: TimeAxis, levels: LevelAxis) -> list[
 
 
 class _Beyond(NamedTuple):
-    """Ends of the axis that a step reaches beyond: the top, the bottom."""
-
     over: bool
     under: bool
 
@@ -248,7 +239,7 @@ _WITHIN = _Beyond(over=False, under=False)
 
 
 def _find_beyond(bars: Sequence[Bar], levels: LevelAxis) -> dict[int, _Beyond]:
-    """Returns, by its place, each bar whose step reaches beyond the axis."""
+    """Bars whose step reaches beyond the axis, by place."""
     axis = levels.values
     lowest = min((bar.step.lowest for bar in bars if bar.step.lowest is not None), default=None)
     highest = max((bar.step.highest for bar in bars if bar.step.highest is not None), default=None)
@@ -266,7 +257,7 @@ def _find_beyond(bars: Sequence[Bar], levels: LevelAxis) -> dict[int, _Beyond]:
 
 
 def _draw_bar(bar: Bar, levels: LevelAxis, beyond: _Beyond) -> str:
-    """Returns a box with an arrow at each end of the axis that the step reaches beyond; only the arrow if no part of it is on the axis."""
+    """A box with arrows at the ends it reaches beyond; only the arrow if nothing of it is on the axis."""
     box = _box(bar.x - bar.width / 2, bar.y, bar.width, bar.height)
     if beyond == _WITHIN:
         return box
@@ -281,7 +272,7 @@ def _draw_bar(bar: Bar, levels: LevelAxis, beyond: _Beyond) -> str:
 
 
 def _segments(bars: Sequence[Bar]) -> list[list[Bar]]:
-    """Returns the bars in runs without a gap and of one definition."""
+    """Runs of bars without a gap and of one definition."""
     distances = sorted(after.x - before.x for before, after in pairwise(bars))
     longest = _PATIENCE * distances[len(distances) // 2] if distances else 0.0
     parts: list[list[Bar]] = []
@@ -294,7 +285,7 @@ def _segments(bars: Sequence[Bar]) -> list[list[Bar]]:
 
 
 def _hull(bars: Sequence[Bar], levels: LevelAxis) -> str:
-    """Returns the area of the intervals; an end that is unbounded reaches to the edge. A single bar has an area as wide as itself."""
+    """An unbounded end reaches to the edge. A single bar has an area as wide as itself."""
     ups = [0.0 if bar.step.upper is None else levels.down(bar.step.upper) for bar in bars]
     downs = [levels.height if bar.step.lower is None else levels.down(bar.step.lower) for bar in bars]
     if len(bars) == 1:
@@ -305,7 +296,7 @@ def _hull(bars: Sequence[Bar], levels: LevelAxis) -> str:
 
 
 def _band(steps: Sequence[TimeStep], metric: str, time: TimeAxis, levels: LevelAxis) -> str:
-    """Returns the fair range: a box for each stretch of time with the same limits, the first from the start and the last to the end."""
+    """A box for each run of equal limits, the first from the start, the last to the end."""
     boxes, left = [], 0.0
     runs = [(limits, list(members)) for limits, members in groupby(steps, key=lambda one: one.limits)]
     for place, (limits, members) in enumerate(runs):

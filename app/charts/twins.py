@@ -1,4 +1,4 @@
-"""Figures of a chart as a table, unrounded: for people who do not see the chart, and for the CSV."""
+"""Figures of a chart as an unrounded table, also for the CSV."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Cell: TypeAlias = str | int | float | bool | datetime | None
 
 @dataclass(frozen=True, slots=True)
 class Twin:
-    """A table: the names of its columns, and its rows."""
+    """Table."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -44,7 +44,7 @@ _OF_RANGES = (
 
 
 def series_twin(series: Series) -> Twin:
-    """Returns one row a point, and one for each check that ended without measurements; oldest first."""
+    """One row a point, and one for each check without measurements; oldest first."""
     rollup = None if series.rollup is None else series.rollup.value
     rows: list[tuple[datetime, tuple[Cell, ...]]] = []
     for group in series.groups:
@@ -57,17 +57,17 @@ def series_twin(series: Series) -> Twin:
         key = (gap.at, series.metric, series.data.value, series.attribute, None, None)
         reason = f"check {gap.state.value}: {gap.reason or ''}"
         rows.append((gap.at, (*key, None, None, None, None, None, reason, None, None, None, rollup, None, None)))
-    # Sorted by time alone: what follows it in a row may be None, which has no order.
+    # What follows the time may be None, which has no order.
     return Twin(_OF_SERIES, tuple(row for _, row in sorted(rows, key=lambda one: one[0])))
 
 
 def volume_twin(volumes: Sequence[Volume]) -> Twin:
-    """Returns one row for each checked hour, or each period."""
+    """One row for each checked hour, or each period."""
     return Twin(("at", "records", "additional_records"), tuple((one.at, one.records, one.additional) for one in volumes))
 
 
 def shares_twin(view: AttributeView) -> Twin:
-    """Returns one row a group, or two where it has an after; the roles as a whole come last."""
+    """One row a group, or two where it has an after; the roles as a whole come last."""
     equality = None if view.perfect_equality is None else view.perfect_equality.value
     rows: list[tuple[Cell, ...]] = []
     for group in (*view.groups, *view.pooled):
@@ -82,7 +82,7 @@ def shares_twin(view: AttributeView) -> Twin:
 
 
 def ranges_twin(view: AttributeView) -> Twin:
-    """Returns one row for each sub-range of each group."""
+    """One row for each sub-range of each group."""
     return Twin(
         _OF_RANGES,
         tuple(
