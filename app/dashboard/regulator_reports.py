@@ -22,7 +22,7 @@ from ..reports.regulator.clauses import NOT_LEGAL_ADVICE
 from ..reports.regulator.data import choose_controls
 from ..reports.regulator.making import ReportForm
 from ..reports.regulator.presets import PRESETS, find_missing
-from ..reports.regulator.sections import TITLES
+from ..reports.regulator.sections import SHEETS
 from ..reports.regulator.wanted import PeriodSheet, SheetsWanted, ToolKind
 from ..store.deployments.monitors import monitor_of
 from ..store.reports.kept import kept_page
@@ -91,7 +91,7 @@ def regulator_report_page(
         "lines": [
             {
                 "preset": preset,
-                "sheets": [TITLES[sheet.value] for sheet in preset.sheets],
+                "sheets": [SHEETS[sheet.value].title for sheet in preset.sheets],
                 "missing": list(find_missing(name, deployment, monitor, controls, retention, mappings)),
                 "query": urlencode({"preset": name.value, **query, **used}, doseq=True),
             }

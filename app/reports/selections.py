@@ -1,9 +1,6 @@
 """Report on the selections of a file, for people."""
 
-from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from types import MappingProxyType
-from typing import Any
 
 from .. import VERSION
 from ..frames.selection_report import SelectionReport
@@ -11,16 +8,7 @@ from ..impact.local_law_144 import AuditSheet, AuditTable, list_without_people
 from ..impact.presets import NOTICE, SheetName
 from .document import Block, Bullets, Document, Made, Paragraph, ReportTable, Section
 from .numbers import count, number, share
-from .regulator.sections import (
-    TITLES,
-    controls_blocks,
-    describe_best,
-    describe_left_out,
-    impact_blocks,
-    lending_blocks,
-    list_empty_rows,
-    weighted_blocks,
-)
+from .regulator.sections import SHEETS, describe_best, describe_left_out, list_empty_rows
 
 
 def selection_document(report: SelectionReport, file: str, *, made_at: datetime) -> Document:
@@ -41,9 +29,9 @@ def selection_document(report: SelectionReport, file: str, *, made_at: datetime)
             tables = tuple(_audit_table(one, sheet, is_score=report.score is not None) for one in sheet.tables)
             sections.append(Section("Impact ratios", tables))
     for name, found in report.sheets_json().items():
-        if name in _BLOCKS:
-            blocks = (*_name_references(report, name), *_BLOCKS[name](found))
-            sections.append(Section(TITLES[name.value], blocks))
+        if name is not SheetName.LL144:
+            chapter = SHEETS[name.value]
+            sections.append(Section(chapter.title, (*_name_references(report, name), *chapter.blocks(found))))
     looks_at = f"The rule looks at {' and '.join(report.preset.attributes)}; this" if report.preset.attributes else "This"
     asked = f"{looks_at} report looks at {', '.join(report.attributes)}. It does not have:"
     sections.append(Section("What is missing for the rule", (Paragraph(asked), Bullets(report.preset.not_in_file))))
@@ -53,16 +41,6 @@ def selection_document(report: SelectionReport, file: str, *, made_at: datetime)
         made=Made(at=made_at, by=f"evenhand {VERSION}"),
         annex=tuple(sections),
     )
-
-
-_BLOCKS: Mapping[SheetName, Callable[[Mapping[str, Any]], Iterator[Block]]] = MappingProxyType(
-    {
-        SheetName.ADVERSE_IMPACT: impact_blocks,
-        SheetName.LENDING: lending_blocks,
-        SheetName.PROBABILISTIC: weighted_blocks,
-        SheetName.CONTROLS: controls_blocks,
-    }
-)
 
 
 def _name_references(report: SelectionReport, name: SheetName) -> tuple[Block, ...]:

@@ -1,13 +1,13 @@
 """Chapters of a regulator's report, from its data alone, rounded."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ...impact.local_law_144 import LEAST_SHARE
 from ...metrics.rounding import write_minus
 from ..document import Block, Bullets, Paragraph, ReportTable, Section
 from ..numbers import ABSENT, count, interval, number, p_value, share
-from ..weighted_tables import weighted_tables
 from .cover import count_checks
 from .glossary import list_terms
 from .sections_of_checks import MOST_ROWS, alert_blocks, alternative_blocks, evidence_blocks, flip_blocks, name_cut
@@ -19,34 +19,6 @@ FLAGS = {
     "too_few": "under 2 %",
     "flips_with_two": "two more lift it to 4/5",
 }
-TITLES = {
-    "adverse_impact": "Adverse impact",
-    "ll144": "Local Law 144: impact ratios",
-    "lending": "Lending: rates and scores next to the reference",
-    "probabilistic": "Probabilistic categories",
-    "controls": "Given the controls",
-    "evidence": "Evidence over time",
-    "alerts": "Alerts, and who acknowledged what",
-    "flips": "Counterfactual flips",
-    "alternative": "Less discriminatory alternative: before and after mitigation",
-    "indirect_bias": "Indirect bias: columns that reveal an attribute",
-}
-CHAPTERS = {
-    "adverse_impact": "adverse impact",
-    "ll144": "impact ratios",
-    "lending": "lending",
-    "probabilistic": "probabilistic categories",
-    "controls": "controls",
-    "evidence": "evidence",
-    "alerts": "alerts",
-    "flips": "flips",
-    "alternative": "less discriminatory alternative",
-    "indirect_bias": "indirect bias",
-    "population": "who is in the report",
-    "limits": "limits",
-}
-"""Short names of the chapters."""
-
 COUNTED_OVER_THE_PERIOD = ("adverse_impact", "ll144", "lending", "probabilistic", "controls")
 
 SIGNIFICANCE = "Significant: p < 0.05, by Fisher's exact test where there are few people, else by z (beyond 1.96 standard deviations)."
@@ -57,16 +29,17 @@ def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
     yield population_section(data)
     for name, sheet in data["sheets"].items():
         window = (Paragraph(OF_PERIOD),) if name in COUNTED_OVER_THE_PERIOD and sheet["tables"] else ()
-        yield Section(TITLES[name], (*window, *_SHEETS[name](sheet)))
+        yield Section(SHEETS[name].title, (*window, *SHEETS[name].blocks(sheet)))
     mapped = [describe_mapping(one) for one in data["categories"]]
     if mapped:
         yield Section("Categories", (Paragraph("Values that a mapping does not name are unknown."), Bullets(tuple(mapped))))
     if data["preset"] is not None:
         yield missing_section(data)
     yield Section("What these figures cannot say", (Bullets(tuple(data["limits"])),))
+    names = {name: SHEETS[name].name for name in data["sheets"]} | {"population": "who is in the report", "limits": "limits"}
     rows: list[tuple[str, ...]] = []
     for one in data["clauses"]:
-        chapters = [CHAPTERS[name] for name in one["chapters"] if name not in TITLES or name in data["sheets"]]
+        chapters = [names[name] for name in one["chapters"] if name in names]
         rows.append((one["rule"], one["place"], one["state"], "; ".join(chapters) or "none"))
     columns = ("Rule", "Place", "State", "Chapters of this report")
     clauses = ReportTable("Rules, and what this report has for them", columns, tuple(rows), is_last_wide=True)
@@ -140,9 +113,6 @@ def describe_sampling(sampling: Mapping[str, Any]) -> str:
 
 def impact_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
     """Yields two tables a comparison: rates and ratios, then tests."""
-    if sheet["reason"]:
-        yield Paragraph(f"There are no figures: {sheet['reason']}.", is_caution=True)
-        return
     for table in sheet["tables"]:
         label, rows = table["attribute"], table["rows"]
         if table["compared_with"] is None:
@@ -189,9 +159,6 @@ def impact_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
 
 def audit_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
     """Yields the tables of Local Law 144."""
-    if sheet["reason"]:
-        yield Paragraph(f"There is no sheet: {sheet['reason']}.", is_caution=True)
-        return
     is_scoring = sheet["tool"] == "scoring"
     if sheet["caution"]:
         yield Paragraph(sheet["caution"], is_caution=True)
@@ -245,9 +212,6 @@ NO_RATIO = f"{ABSENT}: nobody of the reference is above."
 
 def lending_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
     """Yields rates and scores next to the reference."""
-    if sheet["reason"]:
-        yield Paragraph(f"There are no figures: {sheet['reason']}.", is_caution=True)
-        return
     if sheet["no_scores"]:
         yield Paragraph(f"Gaps in scores are missing: {sheet['no_scores']}.", is_caution=True)
     for table in sheet["tables"]:
@@ -298,9 +262,6 @@ def _gap_cells(score: Mapping[str, Any] | None) -> tuple[str, str, str]:
 
 def controls_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
     """Yields odds ratios given the controls."""
-    if sheet["reason"]:
-        yield Paragraph(f"There are no figures: {sheet['reason']}.")
-        return
     divided = "".join(f" {note}." for note in sheet["notes"])
     yield Paragraph(
         f"Controls: {', '.join(sheet['controls'])}.{divided} The common odds ratio of Mantel and Haenszel (M–H) compares within each"
@@ -330,17 +291,28 @@ def controls_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
 
 def weighted_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
     """Yields the tables of probabilistic categories."""
-    if sheet["reason"]:
-        yield Paragraph(f"There are no figures: {sheet['reason']}.")
-        return
-    yield from weighted_tables(sheet)
+    yield Paragraph(sheet["caution"], is_caution=True)
+    for table in sheet["tables"]:
+        rows = tuple(
+            (
+                *(row["category"], f"{row['people']:,.1f}", f"{row['effective_n']:,.1f}", f"{row['selected']:,.1f}"),
+                ABSENT if row["rate"] is None else share(row["rate"]),
+                number(row["impact_ratio"]),
+                ABSENT if row["impact_ratio_low"] is None else interval(row["impact_ratio_low"], row["impact_ratio_high"]),
+            )
+            for row in table["rows"]
+        )
+        best = f" Ratio: to {table['compared_with']}." if table["compared_with"] else ""
+        small = [row["category"] for row in table["rows"] if row["excluded"]]
+        left = f" Under 2 % of the weight, and not the highest rate: {', '.join(small)}." if small else ""
+        reasons = "".join(f" {row['category']}: {row['reason']}." for row in table["rows"] if row["reason"])
+        note = f"People and selected are sums of probabilities. Unknown, in no row: {table['unknown']:,.1f}.{best}{left}{reasons}"
+        columns = ("Category", "People", "Effective n", "Selected", "Rate", "Ratio", "95 % interval")
+        yield ReportTable(f"Selection by {table['attribute']}, weighted", columns, rows, note)
 
 
 def indirect_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
     """Yields which columns go with each attribute, and with a favourable outcome."""
-    if sheet["reason"]:
-        yield Paragraph(f"There are no figures: {sheet['reason']}.", is_caution=True)
-        return
     part = "" if sheet["one_in"] == 1 else f", about one in {sheet['one_in']} of the period, evenly spread"
     yield Paragraph(
         "A column that goes together with an attribute, such as a postcode, can carry a difference into decisions although the model never"
@@ -369,17 +341,37 @@ def describe_mapping(mapping: Mapping[str, Any]) -> str:
     return f"{mapping['attribute']}{scheme}: {'values' if mapping['values'] else 'columns of weights'} {named}."
 
 
-_SHEETS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Block]]] = {
-    "adverse_impact": impact_blocks,
-    "ll144": audit_blocks,
-    "lending": lending_blocks,
-    "probabilistic": weighted_blocks,
-    "controls": controls_blocks,
-    "evidence": evidence_blocks,
-    "alerts": alert_blocks,
-    "flips": flip_blocks,
-    "alternative": alternative_blocks,
-    "indirect_bias": indirect_blocks,
+@dataclass(frozen=True, slots=True)
+class SheetChapter:
+    """Chapter of a sheet: its title, its name in the clause map, and its contents; without figures a sheet says why."""
+
+    title: str
+    name: str
+    write: Callable[[Mapping[str, Any]], Iterator[Block]]
+    absent: str = "There are no figures"
+    is_caution: bool = False
+
+    def blocks(self, sheet: Mapping[str, Any]) -> Iterator[Block]:
+        """Yields the contents, or the reason why there are none."""
+        if sheet.get("reason"):
+            yield Paragraph(f"{self.absent}: {sheet['reason']}.", is_caution=self.is_caution)
+        else:
+            yield from self.write(sheet)
+
+
+SHEETS = {
+    "adverse_impact": SheetChapter("Adverse impact", "adverse impact", impact_blocks, is_caution=True),
+    "ll144": SheetChapter("Local Law 144: impact ratios", "impact ratios", audit_blocks, absent="There is no sheet", is_caution=True),
+    "lending": SheetChapter("Lending: rates and scores next to the reference", "lending", lending_blocks, is_caution=True),
+    "probabilistic": SheetChapter("Probabilistic categories", "probabilistic categories", weighted_blocks),
+    "controls": SheetChapter("Given the controls", "controls", controls_blocks),
+    "evidence": SheetChapter("Evidence over time", "evidence", evidence_blocks),
+    "alerts": SheetChapter("Alerts, and who acknowledged what", "alerts", alert_blocks),
+    "flips": SheetChapter("Counterfactual flips", "flips", flip_blocks),
+    "alternative": SheetChapter(
+        "Less discriminatory alternative: before and after mitigation", "less discriminatory alternative", alternative_blocks
+    ),
+    "indirect_bias": SheetChapter("Indirect bias: columns that reveal an attribute", "indirect bias", indirect_blocks, is_caution=True),
 }
 
 

@@ -36,9 +36,6 @@ class FigureColumn:
 
 def evidence_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
     """Yields since when each comparison is unfair or fair."""
-    if sheet["reason"]:
-        yield Paragraph(f"There are no figures: {sheet['reason']}.")
-        return
     rows = tuple((one["comparison"], one["limit"], one["words"]) for one in sheet["rows"][:MOST_ROWS])
     yield Paragraph("The state of every comparison when this report was made, whatever the period.")
     yield ReportTable("Since when", ("Comparison", "Limit", "State"), rows, name_cut(sheet["rows"]).strip() or None, is_last_wide=True)
@@ -96,9 +93,6 @@ def name_cut(rows: Sequence[Any]) -> str:
 
 
 def _introduce(sheet: Mapping[str, Any]) -> Iterator[Block]:
-    if sheet["reason"]:
-        yield Paragraph(f"There are no figures: {sheet['reason']}.")
-        return
     span = " to ".join(moment(datetime.fromisoformat(end)) for end in sheet["span"].split("/"))
     yield Paragraph(f"Figures of check {sheet['check']}, the newest of the period that succeeded, of {span}; they are of its window alone.")
     absent = [one["reason"] for one in sheet["rows"] if one["value"] is None]
