@@ -1,4 +1,4 @@
-"""Activity page."""
+"""Activity page, and the audit page for admins."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal, Protocol
@@ -9,9 +9,10 @@ from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from ..store.people import activities
+from ..store.people import activities, audit_events
 from ..store.people.activities import ActivityFilter
-from ..web.access import NowIn, Reader, SessionIn
+from ..store.people.audit_events import AuditFilter
+from ..web.access import Admin, NowIn, Reader, SessionIn
 from ..web.paging import cut, read_number_cursor
 from .people import people
 from .rendering import page
@@ -79,3 +80,19 @@ def list_events(session: Session, found: Sequence[ListedEvent], chosen: ChosenEv
     filled = chosen.model_dump()
     older = f"?{urlencode({**filled, 'cursor': cursor})}" if cursor else None
     return {"events": shown, "names": people(session, (one.actor for one in shown)), "older": older, **filled}
+
+
+@router.get("/audit")
+def audit_page(
+    request: Request,
+    _admin: Admin,
+    session: SessionIn,
+    now: NowIn,
+    before_no: Annotated[int, Depends(read_number_cursor)],
+    chosen: Annotated[ChosenEvents, Depends()],
+) -> Response:
+    """Shows the audited events, newest first."""
+    wanted = AuditFilter(deployment_id=chosen.deployment or None, actor=chosen.actor or None, action=chosen.action or None)
+    found = audit_events.page(session, wanted, limit=SHOWN + 1, before_no=before_no or None)
+    unsealed, oldest = audit_events.unsealed_since(session)
+    return page(request, "audit.html", {"now": now, "unsealed": unsealed, "oldest": oldest, **list_events(session, found, chosen)})

@@ -10,7 +10,6 @@ from . import (
     alert_page,
     alerts,
     assets,
-    audit,
     checks,
     configure,
     failures,
@@ -43,7 +42,6 @@ _ROUTERS = (
     # After the lists: its address has a place for any id.
     alert_page.router,
     activity.router,
-    audit.router,
     glossary.router,
     settings.router,
     login.router,

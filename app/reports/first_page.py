@@ -2,21 +2,28 @@
 
 from collections.abc import Iterator
 
-from ..charts.ratio_pictures import axis_svg
+from ..charts.ratio_pictures import RatioMark, axis_svg, row_svg
+from ..domain.checks import Measurement
 from ..domain.texts import TOGETHER
-from ..views.forest import Forest, is_on_ratios
+from ..evidence.sentences import State
+from ..metrics.catalogue import CATALOGUE
+from ..metrics.rounding import digits_apart, join_of, write_minus
+from ..metrics.sides import both_sides
+from ..metrics.verdicts import Limits
+from ..views.forest import Forest, ForestRow, is_on_ratios
 from ..views.forest_headline import SHARED_RECORDS, capitalise, word_forest
 from ..views.headlines import VERDICT_WORDS, headlines, summary
 from ..views.renaming import rename_evidence
-from .document import FirstPage
+from .document import FirstPage, GroupRow
 from .evidence import MOST_SAID, say_since
 from .facts import first_of, list_cautions, list_facts
-from .group_rows import group_row
 from .headlines import NOTHING
-from .numbers import moment
+from .numbers import ABSENT, moment
 from .source import ReportSource
 from .verdict_counts import NONE_MEASURED, count_verdicts, describe_verdicts
 
+_TWO_DIGITS = 2
+_STATES = {State.UNFAIR: "unfair since", State.SHOWN_FAIR: "shown fair since"}
 _ROWS_OF_FULL_PAGE = 11
 """Rows of the forest next to which `MOST_SAID` comparisons fill the page."""
 
@@ -80,3 +87,43 @@ def sum_up_verdicts(source: ReportSource) -> Iterator[str]:
         counts = [f"{VERDICT_WORDS[grade].capitalize()}: {first_of(names)}." for grade, names in summary(shown)]
         of = "of this check" if source.is_of_check else f"of the newest check, which ended its span on {moment(source.check.span.end)}"
         yield f"Verdicts {of}. {' '.join(counts)}"
+
+
+def group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
+    """Without a picture where the figures are no ratios."""
+    figures, evidence = row.figures, row.evidence
+    since = ABSENT
+    if evidence is not None and evidence.since is not None and evidence.state in _STATES:
+        since = f"{_STATES[evidence.state]} {evidence.since:%Y-%m-%d}"
+    elif evidence is not None:
+        since = "undecided"
+    counts = [ABSENT if count is None else f"{count:,}" for count in (row.n, row.n_reference)]
+    limits = next(((one.measurement.lower_limit, one.measurement.upper_limit) for one in figures), (None, None))
+    drawn = [
+        RatioMark(value=one.value, lower=one.lower, upper=one.upper, verdict=one.verdict, is_hollow=figure is row.counterfactual)
+        for figure in figures
+        if (one := figure.measurement).value is not None
+    ]
+    return GroupRow(
+        attribute=row.attribute,
+        group=row.name,
+        records=" / ".join(counts),
+        picture=row_svg(drawn, both_sides(CATALOGUE[figures[0].measurement.metric], limits)) if has_picture else "",
+        logged=ABSENT if row.logged is None else say_value(row.logged.measurement),
+        counterfactual=ABSENT if row.counterfactual is None else say_value(row.counterfactual.measurement),
+        verdict=VERDICT_WORDS[row.verdict],
+        since=since,
+    )
+
+
+def say_value(one: Measurement) -> str:
+    """Figure with its interval: `0.26 (0.15–0.46)`, with digits that show each number on its side of the limits."""
+    if one.value is None:
+        return "none"
+    limits: Limits = (one.lower_limit, one.upper_limit)
+    marks = (*both_sides(CATALOGUE[one.metric], limits), CATALOGUE[one.metric].ideal)
+    digits = max(digits_apart(end, marks, _TWO_DIGITS) for end in (one.value, one.lower, one.upper) if end is not None)
+    value, low, high = (None if end is None else write_minus(f"{end:.{digits}f}") for end in (one.value, one.lower, one.upper))
+    if low is None:
+        return f"{value} (no interval)" if high is None else f"{value} (up to {high})"
+    return f"{value} ({low} and more)" if high is None else f"{value} ({low}{join_of(one.lower or 0.0)}{high})"
