@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from ..domain.texts import TOGETHER
 from ..metrics.catalogue import CATALOGUE
@@ -12,8 +12,7 @@ from ..metrics.sides import both_sides
 from ..metrics.verdicts import Verdict
 from ..views.forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint, is_on_ratios
 from ..views.timeline_words import write_value
-from .log_axis import LogAxis
-from .numbers import number_axis
+from .axes import Axis, LinearAxis, LogAxis, number_axis
 
 ROW_HEIGHT: Final = 32
 ROOM_FOR_TEXT: Final = 80
@@ -26,32 +25,6 @@ FEWEST_TO_JOIN: Final = 6
 
 Clipped: TypeAlias = Literal["", "left", "right"]
 TICKS: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
-
-
-class ForestAxis(Protocol):
-    """Axis on which figures have places."""
-
-    def place(self, ratio: float, /) -> float:
-        """Share of the axis; beyond an end, that end."""
-
-    def holds(self, ratio: float, /) -> bool:
-        """Whether the axis reaches the number."""
-
-
-@dataclass(frozen=True, slots=True)
-class LinearAxis:
-    """Axis of differences and shares."""
-
-    low: float
-    high: float
-
-    def place(self, number: float, /) -> float:
-        """Share of the axis; beyond an end, that end."""
-        return min(1.0, max(0.0, (number - self.low) / (self.high - self.low)))
-
-    def holds(self, number: float, /) -> bool:
-        """Whether the axis reaches the number."""
-        return self.low <= number <= self.high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +182,7 @@ def picture_of(forest: Forest) -> ForestPicture:
     return ForestPicture(lines=tuple(drawn), ticks=ticks, legend=tuple(legend))
 
 
-def strip_runs(strip: Sequence[StripPoint], checks: int = STRIP_CHECKS) -> tuple[StripRun, ...]:
+def strip_runs(strip: Sequence[StripPoint], checks: int) -> tuple[StripRun, ...]:
     """Last verdicts as runs, the newest at the right end.
 
     There are as many places as `checks`, but at least a third of all that a strip can have.
@@ -245,7 +218,7 @@ def _join(rows: Iterable[ForestRow]) -> dict[str, _Joined]:
     return found
 
 
-def _mark(axis: ForestAxis, figure: ForestFigure, row: ForestRow, shape: str, *, y: float) -> Mark | None:
+def _mark(axis: Axis, figure: ForestFigure, row: ForestRow, shape: str, *, y: float) -> Mark | None:
     one = figure.measurement
     if one.value is None:
         return None
@@ -269,7 +242,7 @@ def _mark(axis: ForestAxis, figure: ForestFigure, row: ForestRow, shape: str, *,
     )
 
 
-def _axis_of(forest: Forest) -> tuple[ForestAxis, tuple[Tick, ...]]:
+def _axis_of(forest: Forest) -> tuple[Axis, tuple[Tick, ...]]:
     if forest.metric not in CATALOGUE or is_on_ratios(forest.metric):
         ratios = LogAxis()
         return ratios, tuple(Tick(text=f"{one:g}", at=_percent(ratios.place(one))) for one in TICKS)
@@ -277,8 +250,7 @@ def _axis_of(forest: Forest) -> tuple[ForestAxis, tuple[Tick, ...]]:
     values = [number for one in shown for number in (one.value, one.lower, one.upper) if number is not None]
     levels = [limit for one in shown for limit in (one.lower_limit, one.upper_limit) if limit is not None]
     ends = number_axis(forest.metric, values, levels)
-    low, high = min([ends.low, *values, *levels]), max([ends.high, *values, *levels])
-    axis = LinearAxis(low, high if high > low else low + 1)
+    axis = LinearAxis(min([ends.low, *values, *levels]), max([ends.high, *values, *levels]))
     middle = (axis.low + axis.high) / 2
     return axis, tuple(Tick(text=write_minus(f"{one:.2g}"), at=_percent(axis.place(one))) for one in (axis.low, middle, axis.high))
 

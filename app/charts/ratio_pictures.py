@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..metrics.verdicts import Limits, Verdict
-from .log_axis import LogAxis
+from .axes import LogAxis
 
 AXIS = LogAxis()
 TICKS = (0.25, 0.5, 1.0, 2.0, 4.0)

@@ -18,9 +18,7 @@ from ..metrics.verdicts import GRAVEST, Verdict
 from ..store.checks.check_days import CheckStep
 from ..views.timeline import TimePanel, TimeStep, list_values
 from ..views.timeline_words import write_value
-from .forest import ForestAxis, LinearAxis
-from .log_axis import LogAxis
-from .numbers import number_axis
+from .axes import Axis, LogAxis, number_axis
 
 WIDTH: Final = 1000
 HEIGHT: Final = 88
@@ -114,7 +112,7 @@ class TimeAxis:
 class LevelAxis:
     """Axis of values, with its numbers."""
 
-    values: ForestAxis
+    values: Axis
     height: float
     ticks: tuple[LevelTick, ...]
 
@@ -131,8 +129,7 @@ def level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIG
         ratios, written = next((one for one in _RATIO_AXES if all(map(one[0].holds, shown))), _RATIO_AXES[-1])
         ticks = [LevelTick(text=f"{one:g}", y=round((1 - ratios.place(one)) * height, 1)) for one in written]
         return LevelAxis(values=ratios, height=height, ticks=tuple(ticks))
-    ends = number_axis(metric, list_values(panels), limits)
-    axis = LinearAxis(ends.low, ends.high if ends.high > ends.low else ends.low + 1)
+    axis = number_axis(metric, list_values(panels), limits)
     levels = (axis.low, (axis.low + axis.high) / 2, axis.high)
     is_share = isinstance(CATALOGUE[metric].measure, RateOf)
     texts = [f"{100 * one:.0f} %" if is_share else write_value(metric, one) for one in levels]
@@ -202,10 +199,10 @@ def draw_stretches(starts: Iterable[datetime], step: timedelta, time: TimeAxis, 
     return "".join(boxes)
 
 
-def draw_moments(moments: Iterable[datetime], time: TimeAxis, *, top: float = 0, bottom: float = HEIGHT) -> str:
+def draw_moments(moments: Iterable[datetime], time: TimeAxis, *, bottom: float = HEIGHT) -> str:
     """Path of upright lines; moments of one place are one line."""
     places = dict.fromkeys(f"{time.place(one):.1f}" for one in moments)
-    return "".join(f"M{x} {top:g}V{bottom:g}" for x in places)
+    return "".join(f"M{x} 0V{bottom:g}" for x in places)
 
 
 def _bars(steps: Sequence[TimeStep], time: TimeAxis, levels: LevelAxis) -> list[Bar]:

@@ -1,7 +1,7 @@
 """Activity page, and the audit page for admins."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Request
@@ -9,8 +9,9 @@ from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
+from ..domain.audit import AuditEvent
 from ..store.people import activities, audit_events
-from ..store.people.activities import ActivityFilter
+from ..store.people.activities import Activity, ActivityFilter
 from ..store.people.audit_events import AuditFilter
 from ..web.access import Admin, NowIn, Reader, SessionIn
 from ..web.paging import cut, read_number_cursor
@@ -25,18 +26,6 @@ CHECK_REQUESTED = "check.requested"
 """Left out unless asked for: it changes nothing and is frequent."""
 
 Text = Annotated[str, Field(max_length=300, pattern=r"^[^\x00]*$")]
-
-
-class ListedEvent(Protocol):
-    """Members of an event that both lists use."""
-
-    @property
-    def no(self) -> int:
-        """Number, by which pages are cut."""
-
-    @property
-    def actor(self) -> str:
-        """Author."""
 
 
 class ChosenEvents(BaseModel):
@@ -74,7 +63,7 @@ def activity_page(
     return page(request, "activity.html", {"now": now, **list_events(session, found, chosen)})
 
 
-def list_events(session: Session, found: Sequence[ListedEvent], chosen: ChosenEvents) -> dict[str, object]:
+def list_events(session: Session, found: Sequence[Activity | AuditEvent], chosen: ChosenEvents) -> dict[str, object]:
     """Values of both templates."""
     shown, cursor = cut(found, SHOWN, lambda one: one.no)
     filled = chosen.model_dump()

@@ -42,7 +42,7 @@ from ..web.access import NowIn, ReadableDeployment, SessionIn
 from ..web.paging import cut, read_number_cursor
 from . import check_words
 from .figure_addresses import figure_query
-from .forest_drawer import MOST_ALERTS, live_alerts
+from .forest_drawer import live_alerts
 from .forest_page import ChosenRow, show_forest
 from .offered_reports import OFFERS_REPORTS
 from .people import people
@@ -167,7 +167,7 @@ def check_page(
     alerts: Sequence[Alert] = ()
     if check.state is CheckState.SUCCEEDED:
         forest = forest_of_check(session, check, measurements)
-        alerts = live_alerts(session, deployment.no, most=MOST_ALERTS)
+        alerts = live_alerts(session, deployment.no)
         newest = newest_of_gaps(session, deployment.no, state=AttributionState.DONE)
         values |= show_forest(forest, chosen, alerts, newest if newest is not None and newest.span == check.span else None)
         values |= {"newest": check, "metrics": {forest.metric: CATALOGUE[forest.metric].title}}

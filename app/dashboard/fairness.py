@@ -36,7 +36,7 @@ from ..views.renaming import rename_gap, rename_state
 from ..views.timeline import ShownRange
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from . import check_words
-from .forest_drawer import MOST_ALERTS, live_alerts
+from .forest_drawer import live_alerts
 from .forest_page import ChosenRow, show_forest
 from .offered_reports import OFFERS_REPORTS
 from .over_time import WantedCharts, read_over_time
@@ -113,7 +113,7 @@ def fairness_page(
     source = ForestSource(monitor=monitor, evidence=evidence, checks=checks, measured=measured, recent=recent)
     forest = build_forest(source, metric=metric, now=now)
 
-    known = live_alerts(session, deployment.no, most=MOST_ALERTS)
+    known = live_alerts(session, deployment.no)
     attributed = newest_of_gaps(session, deployment.no, state=AttributionState.DONE)
     values = {
         "deployment": deployment,

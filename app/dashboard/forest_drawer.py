@@ -70,10 +70,10 @@ def find_row(forest: Forest, *, attribute: str, group: str) -> ForestRow | None:
     return next((row for row in forest.rows if row.group == group and attribute in {"", row.attribute}), None)
 
 
-def live_alerts(session: Session, deployment_no: int, *, most: int) -> list[Alert]:
+def live_alerts(session: Session, deployment_no: int) -> list[Alert]:
     """Alerts that are not over, those on records as logged first; among them open before acknowledged."""
     wanted = [AlertFilter(deployment_no=deployment_no, state=one) for one in (AlertState.OPEN, AlertState.ACKNOWLEDGED)]
-    known = [alert for one in wanted for alert in alerts_page(session, one, limit=most)]
+    known = [alert for one in wanted for alert in alerts_page(session, one, limit=MOST_ALERTS)]
     return sorted(known, key=lambda alert: alert.subject.data != DataSet.PAYLOAD)
 
 

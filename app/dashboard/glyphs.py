@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..charts.log_axis import LogAxis
+from ..charts.axes import LogAxis
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.sides import both_sides, is_ratio
 from ..store.overviews.figures import TrendPoint

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from ..charts.log_axis import LogAxis
+from ..charts.axes import LogAxis
 from ..metrics.rounding import write_minus
 from ..views.forest import StripPoint, is_on_ratios
 

@@ -144,13 +144,12 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineWanted:
-    """`with_accuracy`: the accuracy on labelled records, too."""
+    """Wanted timeline."""
 
     metric: str
     data: DataSet
     choice: RangeChoice
     words: GroupWords
-    with_accuracy: bool = True
 
 
 def choose_range(session: Session, deployment_no: int, choice: RangeChoice, *, now: datetime) -> ShownRange:
@@ -190,12 +189,9 @@ def read_timeline(session: Session, deployment_no: int, span: Span, wanted: Time
         for key, steps in own.items()
     ]
     checks = ended_checks(session, deployment_no, span, step)
-    accuracy = None
-    if wanted.with_accuracy:
-        rows = _read_steps(session, deployment_no, span, step, ACCURACY)
-        of_all = _by_group(rows, span, step, ACCURACY.metric)
-        name = "Accuracy on labelled records"
-        accuracy = next((TimePanel(attribute=None, group=None, scope=Scope.OVERALL, name=name, steps=one) for one in of_all.values()), None)
+    of_all = _by_group(_read_steps(session, deployment_no, span, step, ACCURACY), span, step, ACCURACY.metric)
+    name = "Accuracy on labelled records"
+    accuracy = next((TimePanel(attribute=None, group=None, scope=Scope.OVERALL, name=name, steps=one) for one in of_all.values()), None)
     return Timeline(
         metric=wanted.metric,
         data=wanted.data,
