@@ -29,9 +29,9 @@ _ALERT = "#8a1c7c"
 class PrintedMarks:
     """Paths common to panels, and places of a panel's alerts in per cent of the width."""
 
-    changes: str = ""
-    gaps: str = ""
-    alerts: Sequence[float] = ()
+    changes: str
+    gaps: str
+    alerts: Sequence[float]
 
 
 def print_panel(picture: PanelPicture, marks: PrintedMarks) -> str:

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from fastapi import Depends, Query, Request
 
 from ..domain.checks import Span
-from ..domain.time_ranges import LENGTHS, MAX_ZONE, USUAL, Earlier, RangeChoice, RangePreset, read_choice
+from ..domain.time_ranges import LENGTHS, MAX_ZONE, Earlier, RangeChoice, RangePreset, read_choice
 
 MAX_MOMENT = 40
 """Max characters of a moment in an address."""
@@ -109,7 +109,7 @@ def build_bar(
     choice: RangeChoice | None,
     span: Span | None,
     *,
-    usual: RangePreset = USUAL,
+    usual: RangePreset,
     compares: bool = False,
     without: Collection[RangePreset] = (),
 ) -> RangeBar:

@@ -46,7 +46,7 @@ class Trend:
     levels: tuple[TrendLevel, ...]
     start: datetime
     end: datetime
-    begun: float | None = None
+    begun: float | None
 
 
 def draw_trend(points: Sequence[StripPoint], *, metric: str, limits: Sequence[float | None], begun: int | None = None) -> Trend | None:

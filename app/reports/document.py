@@ -170,5 +170,5 @@ class Document:
     made: Made
     first: FirstPage | None = None
     second: SecondPage | None = None
-    annex: tuple[Section, ...] = ()
+    annex: tuple[Section, ...]
     attachments: tuple[Attachment, ...] = ()

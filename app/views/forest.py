@@ -81,7 +81,7 @@ class ForestRow:
     parts: tuple[str, ...]
     logged: ForestFigure | None
     counterfactual: ForestFigure | None
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
     """Counterfactual figure of an attribute that the model does not see."""
 
     @property
@@ -144,10 +144,10 @@ class Forest:
     metric: str
     rows: tuple[ForestRow, ...]
     words: GroupWords
-    check: RecentCheck | None = None
-    checks: tuple[RecentCheck, ...] = ()
-    is_stale: bool = False
-    is_outdated: bool = False
+    check: RecentCheck | None
+    checks: tuple[RecentCheck, ...]
+    is_stale: bool
+    is_outdated: bool
 
     @property
     def notes(self) -> tuple[str, ...]:

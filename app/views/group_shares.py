@@ -1,7 +1,7 @@
 """Groups of a view from measurements and count tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -47,8 +47,8 @@ class GroupFigures:
     """
 
     outcomes: Mapping[ShareSubject, Outcomes]
-    comparisons: Mapping[ShareSubject, Measurement] = field(default_factory=dict)
-    openscale: Mapping[ShareSubject, Measurement] = field(default_factory=dict)
+    comparisons: Mapping[ShareSubject, Measurement]
+    openscale: Mapping[ShareSubject, Measurement]
 
     @property
     def worst(self) -> Measurement | None:

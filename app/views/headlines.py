@@ -143,7 +143,7 @@ class Headline:
     comparison: Comparison
     parts: tuple[OnData, ...]
     reading: str | None
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
 
     @property
     def attribute(self) -> str:

@@ -49,23 +49,21 @@ class Needs:
 
 
 STEPS: Mapping[Cause, NextStep] = {
-    Cause.SCORING_FAILED: NextStep("Test endpoint", "/configure/model"),
-    Cause.INVALID_INPUT: NextStep("Change monitor", "/configure/monitor"),
-    Cause.INTERRUPTED: NextStep("Show check", "/checks/{check}"),
-    Cause.TIMED_OUT: NextStep("Show check", "/checks/{check}"),
-    Cause.CHECK_FAILED: NextStep("Show check", "/checks/{check}"),
-    Cause.NOT_COMPUTABLE: NextStep("Show check", "/checks/{check}"),
-    Cause.RECORDS_STOPPED: NextStep("Check logging", "/configure/log"),
-    Cause.NO_RECORDS: NextStep("Log records", "/configure/log"),
-    Cause.TOO_FEW_RECORDS: NextStep("Log records", "/configure/log"),
-    Cause.GROUP_TOO_SMALL: NextStep("Log records", "/configure/log"),
-    Cause.NOT_SCHEDULED: NextStep("Schedule checks", "/configure/monitor"),
-    Cause.NO_MONITOR: NextStep("Set monitor", "/configure/monitor"),
-    Cause.ALL_UNCLASSIFIED: NextStep("Change monitor", "/configure/monitor"),
-    Cause.GROUP_WITHOUT_RECORDS: NextStep("Change monitor", "/configure/monitor"),
-    Cause.REFERENCE_NEVER_FAVOURABLE: NextStep("Change monitor", "/configure/monitor"),
-    Cause.NO_LIMITS: NextStep("Change monitor", "/configure/monitor"),
-    Cause.SIDE_UNWATCHED: NextStep("Watch both sides", "/configure/monitor"),
+    cause: step
+    for step, causes in {
+        NextStep("Test endpoint", "/configure/model"): (Cause.SCORING_FAILED,),
+        NextStep("Show check", "/checks/{check}"): (Cause.INTERRUPTED, Cause.TIMED_OUT, Cause.CHECK_FAILED, Cause.NOT_COMPUTABLE),
+        NextStep("Check logging", "/configure/log"): (Cause.RECORDS_STOPPED,),
+        NextStep("Log records", "/configure/log"): (Cause.NO_RECORDS, Cause.TOO_FEW_RECORDS, Cause.GROUP_TOO_SMALL),
+        NextStep("Schedule checks", "/configure/monitor"): (Cause.NOT_SCHEDULED,),
+        NextStep("Set monitor", "/configure/monitor"): (Cause.NO_MONITOR,),
+        NextStep("Change monitor", "/configure/monitor"): (
+            *(Cause.INVALID_INPUT, Cause.ALL_UNCLASSIFIED, Cause.GROUP_WITHOUT_RECORDS, Cause.REFERENCE_NEVER_FAVOURABLE),
+            Cause.NO_LIMITS,
+        ),
+        NextStep("Watch both sides", "/configure/monitor"): (Cause.SIDE_UNWATCHED,),
+    }.items()
+    for cause in causes
 }
 """An absent cause passes by itself, or is that of all deployments: no worker answers."""
 

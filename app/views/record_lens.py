@@ -49,8 +49,8 @@ class CopyKind:
     group: str
     value: str | Range
     role: Role | None
-    donated: tuple[str, ...] = ()
-    digest: str | None = None
+    donated: tuple[str, ...]
+    digest: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ def say_checks(checks: int, verdicts: Mapping[Verdict | None, int] | Mapping[str
     return f"{many}: {counts}" if counts else many
 
 
-def say_range(metric: str, lowest: float | None, highest: float | None, limits: Limits = (None, None)) -> str:
+def say_range(metric: str, lowest: float | None, highest: float | None, limits: Limits) -> str:
     """`0.21 to 0.91`, shares in per cent; empty without a value."""
     if lowest is None or highest is None:
         return ""

@@ -59,7 +59,7 @@ def indirect_sheet(
     attributes: Sequence[str],
     *,
     records: int,
-    categories: Sequence[CategoryMapping] = (),
+    categories: Sequence[CategoryMapping],
 ) -> Json:
     """Strengths by attribute, strongest first.
 

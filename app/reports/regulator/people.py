@@ -40,7 +40,7 @@ class PeopleWanted:
     attributes: tuple[str, ...]
     controls: tuple[str, ...]
     with_scores: bool
-    categories: tuple[CategoryMapping, ...] = ()
+    categories: tuple[CategoryMapping, ...]
 
 
 def read_people(reader: ArrowReader, deployment: Deployment, monitor: Monitor, span: Span, wanted: PeopleWanted) -> CountedPeople:

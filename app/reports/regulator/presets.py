@@ -44,7 +44,7 @@ class SheetPreset:
     needs_owner: bool = False
     least_months: int = 0
     schemes: Mapping[str, str] = field(default_factory=dict)
-    elsewhere: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
