@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from ..domain.deployments import RecordSchema
+from ..domain.deployments import Column, RecordSchema
 from ..domain.groups import Role
 from ..domain.monitors import Monitor
 from ..domain.outcomes import Outcome
@@ -136,14 +136,11 @@ def values_of(summary: RecordSummary) -> tuple[list[ShownValue], list[ShownValue
     """Features, then meta fields."""
     record, schema = summary.record, summary.schema
     groups = {group.attribute: group for group in summary.groups}
-    meta = record.meta or [None] * len(schema.meta)
-    features = [
-        ShownValue(column.name, text(value), groups.get(column.name))
-        for column, value in zip(schema.features, record.features, strict=True)
-    ]
-    return features, [
-        ShownValue(column.name, text(value), groups.get(column.name)) for column, value in zip(schema.meta, meta, strict=True)
-    ]
+
+    def show(columns: Sequence[Column], values: Sequence[Any]) -> list[ShownValue]:
+        return [ShownValue(column.name, text(value), groups.get(column.name)) for column, value in zip(columns, values, strict=True)]
+
+    return show(schema.features, record.features), show(schema.meta, record.meta or [None] * len(schema.meta))
 
 
 def watched(summary: RecordSummary) -> dict[str, ShownValue]:

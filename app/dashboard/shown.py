@@ -8,7 +8,7 @@ from ..metrics.catalogue.metric import CountOf, RateOf
 from ..metrics.rounding import MOST_OF_GAP, digits_apart, round_gap, write_minus
 from ..views.check_views import Change, Outcomes, SubRange
 from ..views.debiased_view import QUALITY
-from .wording import ABSENT, count
+from .wording import ABSENT, count, join_ends
 
 _HUNDREDTHS, _TENTHS = 2, 1
 _LARGE = 1000
@@ -45,10 +45,10 @@ def number_of(measurement: Measurement, least: int = _TENTHS) -> Number:
     if measurement.metric in _CHANGES_OF_SHARES:
         return _points(measurement.value, ends, least)
     if isinstance(metric.measure, CountOf):
-        return Number(count(measurement.value), _ends(*(None if end is None else count(end) for end in ends)), None)
+        return Number(count(measurement.value), join_ends(*(None if end is None else count(end) for end in ends)), None)
     shown = (measurement.value, *ends)
     digits = max(digits_apart(one, (0.0, *marks), _HUNDREDTHS) for one in shown if one is not None)
-    return Number(_plain(measurement.value, digits), _ends(*(None if end is None else _plain(end, digits) for end in ends)), None)
+    return Number(_plain(measurement.value, digits), join_ends(*(None if end is None else _plain(end, digits) for end in ends)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def _share(value: float, ends: tuple[float | None, float | None], marks: tuple[f
     percents = tuple(None if mark is None else 100 * mark for mark in marks)
     shown = [100 * one for one in (value, *ends) if one is not None]
     digits = max(digits_apart(one, (0.0, *percents), least) for one in shown)
-    interval = _ends(*(None if end is None else _plain(100 * end, digits) for end in ends))
+    interval = join_ends(*(None if end is None else _plain(100 * end, digits) for end in ends))
     return Number(f"{_plain(100 * value, digits)}{_PER_CENT}", interval if interval == ABSENT else f"{interval}{_PER_CENT}", None)
 
 
@@ -89,7 +89,7 @@ def _points(value: float, ends: tuple[float | None, float | None], least: int) -
     shown = [100 * one for one in (value, *ends) if one is not None]
     digits = max(digits_apart(one, (0.0,), least) for one in shown)
     text, *sides = (None if one is None else f"{'+' if one > 0 else ''}{_plain(100 * one, digits)}" for one in (value, *ends))
-    interval = _ends(*sides)
+    interval = join_ends(*sides)
     return Number(f"{text}{_POINTS}", interval if interval == ABSENT else f"{interval}{_POINTS}", None)
 
 
@@ -98,11 +98,3 @@ def _plain(value: float, digits: int) -> str:
         return write_minus(f"{value:,.1f}")
     # A value that rounds to zero is not zero; and there is no negative zero for people.
     return write_minus(f"{value:.2g}" if value and not round(value, digits) else f"{value + 0.0:.{digits}f}")
-
-
-def _ends(lower: str | None, upper: str | None) -> str:
-    if lower is None and upper is None:
-        return ABSENT
-    if upper is None:
-        return f"{lower} and more"
-    return f"up to {upper}" if lower is None else f"{lower} to {upper}"

@@ -51,12 +51,16 @@ def count(value: float | None) -> str:
 
 def interval(ends: tuple[float | None, float | None]) -> str:
     """`0.55 to 0.73`; an end that is not bounded is named so."""
-    lower, upper = ends
+    return join_ends(*(None if end is None else figure(end) for end in ends))
+
+
+def join_ends(lower: str | None, upper: str | None) -> str:
+    """`0.55 to 0.73`; an end that is not bounded is named so."""
     if lower is None and upper is None:
         return ABSENT
     if upper is None:
-        return f"{figure(lower)} and more"
-    return f"up to {figure(upper)}" if lower is None else f"{figure(lower)} to {figure(upper)}"
+        return f"{lower} and more"
+    return f"up to {upper}" if lower is None else f"{lower} to {upper}"
 
 
 def limits(ends: tuple[float | None, float | None]) -> str:

@@ -15,7 +15,7 @@ from ..domain.group_words import GroupWords
 from ..domain.monitors import Monitor
 from ..metrics.sides import Disadvantaged
 from ..metrics.verdicts import GRAVEST
-from ..views.headlines import VERDICT_WORDS
+from ..views.headlines import DATA_NAMES, VERDICT_WORDS
 from ..views.renaming import rename_series
 from ..views.series import Series, SeriesWanted, disadvantaged_at, series_of, volume_of
 from .days import summarise_days
@@ -35,7 +35,7 @@ _DISADVANTAGED: Mapping[Disadvantaged | None, str] = {
     Disadvantaged.MONITORED: ", the monitored group at a disadvantage",
     Disadvantaged.REFERENCE: ", the reference at a disadvantage",
 }
-_DATA = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "counterfactual", DataSet.FEEDBACK: "on labelled records"}
+_DATA = {**DATA_NAMES, DataSet.FEEDBACK: "on labelled records"}
 
 
 OF_NOW = (
@@ -73,7 +73,7 @@ def history_sections(
     opened = [alert for alert in alerts if span.start <= alert.opened_at <= span.end]
     for attribute in [] if monitor is None else [comparison.label for comparison in comparisons_of(monitor)]:
         blocks: list[Block] = []
-        for data in (DataSet.PAYLOAD, DataSet.BALANCED):
+        for data in DATA_NAMES:
             impact = rename_series(words, _read_series(session, deployment_no, "disparate_impact", data, attribute, span))
             blocks += _series_blocks(impact, span, opened)
         yield Section(f"{attribute}: disparate impact", tuple(blocks), level=3)

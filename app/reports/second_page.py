@@ -13,7 +13,7 @@ from ..domain.checks import CheckState, Scope, Span
 from ..metrics.verdicts import GRAVEST, MINIMUM_GROUP_SIZE
 from ..store.checks.timeline import ORIGIN
 from ..views.forest import ForestRow
-from ..views.headlines import IMPACT
+from ..views.headlines import DATA_NAMES, IMPACT
 from ..views.renaming import rename_gap
 from ..views.timeline import TimePanel, join_points
 from ..views.timeline_words import say_steps
@@ -23,7 +23,7 @@ from .evidence import MEANING
 from .facts import list_origin
 from .numbers import ABSENT, moment
 from .source import History, ReportSource
-from .verdict_counts import DATA_NAMES, NONE_MEASURED
+from .verdict_counts import NONE_MEASURED
 
 _GAP_HEIGHT = 3
 _LEAST = timedelta(microseconds=1)

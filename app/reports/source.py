@@ -24,7 +24,7 @@ from ..tracking.looking import DeploymentEvidence, look_at_evidence
 from ..views.check_views import ViewKind
 from ..views.forest import Forest, ForestSource, build_forest, choose_metric
 from ..views.forest_source import checks_up_to, evidence_before
-from ..views.headlines import IMPACT
+from ..views.headlines import DATA_NAMES, IMPACT
 from ..views.missing_records import notes_of_check
 from ..views.series import Series, SeriesPoint, SeriesWanted, series_of
 from ..views.viewing import CARRIED, check_view
@@ -33,8 +33,6 @@ from .history import ends_in
 
 BEFORE = timedelta(days=7)
 """Time before the end of a check that its report shows."""
-
-HISTORY_DATA = (DataSet.PAYLOAD, DataSet.BALANCED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +106,7 @@ def _read(session: Session, deployment: Deployment, span: Span, runs: Sequence[E
     forest = ForestSource(monitor=monitor, evidence=past, checks=checks, measured=measurements, recent=recent)
     histories = []
     for attribute in [] if monitor is None else [comparison.label for comparison in comparisons_of(monitor)]:
-        for data in HISTORY_DATA:
+        for data in DATA_NAMES:
             wanted = SeriesWanted(metric=IMPACT, data=data, attribute=attribute, since=ends.start, until=ends.end, scopes=(Scope.WORST,))
             series = series_of(session, no, wanted, runs=runs)
             fresh = [point for group in series.groups for point in group.points if not point.carried_forward]

@@ -4,17 +4,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..domain.checks import DataSet
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.sides import Disadvantaged
 from ..metrics.verdicts import Verdict
 from ..metrics.worst import rank
-from ..views.headlines import IMPACT, VERDICT_WORDS
+from ..views.headlines import DATA_NAMES, IMPACT, VERDICT_WORDS
 from ..views.series import SeriesPoint, disadvantaged_at
 from .source import History
 
 NONE_MEASURED = "No check of this time measured the disparate impact of an attribute that the monitor watches now."
-DATA_NAMES = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "counterfactual"}
 
 _OUTSIDE = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED)
 _JUDGED = frozenset({*_OUTSIDE, Verdict.FAIR})

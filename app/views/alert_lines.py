@@ -1,6 +1,6 @@
 """Alerts as lines of a list: one group as logged and counterfactual is one line."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -14,9 +14,8 @@ from ..metrics.rounding import digits_apart, join_of, write_minus
 from ..metrics.verdicts import GRAVEST, Verdict
 from ..metrics.worst import how_far_out
 from ..store.alerts.alerts import counterparts_of
+from .headlines import DATA_NAMES
 
-_JOINED: Final = (DataSet.PAYLOAD, DataSet.BALANCED)
-_NAMES: Final[Mapping[DataSet, str]] = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "counterfactual"}
 _GRAVEST: Final = (AlertState.OPEN, AlertState.ACKNOWLEDGED, AlertState.RESOLVED)
 _HUNDREDTHS: Final = 2
 
@@ -154,7 +153,7 @@ def gravity_of(alert: Alert) -> tuple[int, int, float]:
 def figure_of(alert: Alert) -> AlertFigure:
     """Figure last seen; of evidence the interval at all hours."""
     data = alert.subject.data
-    name = "" if data is None else _NAMES.get(data, data.value.replace("_", " "))
+    name = "" if data is None else DATA_NAMES.get(data, data.value.replace("_", " "))
     facts = alert.facts
     bounds = facts.get("interval") if alert.kind is RuleKind.EVIDENCE else [facts.get("lower"), facts.get("upper")]
     lower, upper = (_number(end) for end in bounds) if isinstance(bounds, list) else (None, None)
@@ -176,7 +175,7 @@ def _number(value: object) -> float | None:
 
 def _key_of(alert: Alert) -> _LineKey:
     subject = alert.subject
-    is_joined = subject.data in _JOINED and alert.resolved_at is None
+    is_joined = subject.data in DATA_NAMES and alert.resolved_at is None
     return _LineKey(
         deployment_no=alert.deployment_no,
         rule_no=alert.rule_no,

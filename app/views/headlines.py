@@ -13,7 +13,7 @@ from .payload_view import notes_on_unseen
 
 IMPACT: Final = "disparate_impact"
 
-NAMES: Final = ((DataSet.PAYLOAD, "As logged"), (DataSet.BALANCED, "Counterfactual"))
+DATA_NAMES: Final = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "counterfactual"}
 
 NOT_TOGETHER: Final = (
     "There is no counterfactual figure of attributes that are watched together: the model is asked about copies in which one attribute is"
@@ -157,25 +157,24 @@ def headlines(measurements: Sequence[Measurement], window: Mapping[str, Any] | N
     The check's `window` says which attributes the model does not see.
     """
     notes_of = notes_on_unseen(window or {})
-    known = {data for data, _ in NAMES}
-    worst = [one for one in measurements if one.worst_of is not None and one.data in known]
+    worst = [one for one in measurements if one.worst_of is not None and one.data in DATA_NAMES]
     comparisons = dict.fromkeys(one.comparison for one in worst if one.comparison.features)
 
     found = []
     for comparison in sorted(comparisons, key=lambda one: one.is_together):
         absent = NOT_TOGETHER if comparison.is_together else NOT_MEASURED
         parts = []
-        for data, name in NAMES:
+        for data, name in DATA_NAMES.items():
             candidates = [one for one in worst if one.comparison == comparison and one.data is data]
             # Disparate impact, else the first figure that is compared with a limit.
             chosen = min(candidates, key=lambda one: (one.metric != IMPACT, one.verdict is None), default=None)
-            parts.append(OnData(data=data, name=name, figure=None if chosen is None else word_figure(chosen), absent=absent))
+            parts.append(OnData(data=data, name=name.capitalize(), figure=None if chosen is None else word_figure(chosen), absent=absent))
 
         notes = notes_of.get(comparison.label, ())
         figures = [part.figure for part in parts if part.figure is not None]
         reading = None
         # If the model does not see the attribute, these readings would be untrue.
-        if len(figures) == len(NAMES) and not notes:
+        if len(figures) == len(DATA_NAMES) and not notes:
             reading = read_together(*figures)
         has_copies = any(part.data is DataSet.BALANCED and part.figure is not None for part in parts)
         found.append(Headline(comparison=comparison, parts=tuple(parts), reading=reading, notes=notes if has_copies else ()))
