@@ -42,11 +42,8 @@ _ENVIRONMENT = Environment(
     lstrip_blocks=True,
     auto_reload=False,
 )
-_ENVIRONMENT.globals["asset"] = asset_url
-_ENVIRONMENT.globals["find_term"] = find_term
-_ENVIRONMENT.globals["NOT_READ"] = NOT_READ
 # A drawer is put into a page made earlier; no two words may share an id.
-_ENVIRONMENT.globals["new_id"] = lambda: secrets.token_hex(4)
+_ENVIRONMENT.globals.update(asset=asset_url, find_term=find_term, NOT_READ=NOT_READ, new_id=lambda: secrets.token_hex(4))
 _ENVIRONMENT.filters.update(wording.FILTERS)
 
 

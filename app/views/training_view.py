@@ -4,8 +4,7 @@ A check measures no training data: the view says when they were processed.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 from typing import Final
 
 from sqlalchemy.orm import Session
@@ -19,7 +18,7 @@ from ..store.deployments.monitors import monitor_of
 from ..store.training.training_data import distributions_of, label_tables_of, training_summary_of
 from ..training.present import Present, present_tables
 from ..training.unclassified import find_unclassified
-from .check_views import AttributeView
+from .check_views import AttributeView, CheckView
 from .group_shares import shares, side
 
 RATE: Final = "base_rate"
@@ -34,17 +33,6 @@ LATER = ", which is after the check"
 OTHER_MONITOR = "The monitor was changed after the check: the groups are those of its present version {now}, the check's was {then}."
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingView:
-    """Content of the view."""
-
-    attributes: tuple[AttributeView, ...]
-    records: int
-    unclassified: int | None
-    processed_at: datetime
-    notes: tuple[str, ...]
-
-
 def why_no_training(session: Session, deployment_no: int) -> str | None:
     """Why there is no view; None if there is one."""
     if training_summary_of(session, deployment_no) is None:
@@ -52,13 +40,11 @@ def why_no_training(session: Session, deployment_no: int) -> str | None:
     return NO_MONITOR if monitor_of(session, deployment_no) is None else None
 
 
-def training_view(session: Session, deployment: Deployment, check: CheckRun) -> TrainingView | str:
-    """Returns the view, or why there is none."""
+def fill_training_view(session: Session, deployment: Deployment, check: CheckRun, view: CheckView) -> CheckView:
+    """Fills the view, or says why there is none."""
     summary, monitor = training_summary_of(session, deployment.no), monitor_of(session, deployment.no)
-    if summary is None:
-        return NO_DATA
-    if monitor is None:
-        return NO_MONITOR
+    if summary is None or monitor is None:
+        return replace(view, reason=NO_DATA if summary is None else NO_MONITOR)
 
     attributes = []
     for present, measured in _measure_labels(session, deployment, monitor, summary):
@@ -85,8 +71,14 @@ def training_view(session: Session, deployment: Deployment, check: CheckRun) -> 
         notes.append(OTHER_MONITOR.format(now=monitor.version, then=check.monitor_version))
 
     unclassified = find_unclassified(summary.labels, monitor.outcomes)
-    records = None if unclassified is None else unclassified.records
-    return TrainingView(tuple(attributes), summary.records, records, summary.processed_at, tuple(notes))
+    return replace(
+        view,
+        attributes=tuple(attributes),
+        records=summary.records,
+        unclassified_records=None if unclassified is None else unclassified.records,
+        processed_at=summary.processed_at,
+        notes=tuple(notes),
+    )
 
 
 def training_figures(session: Session, deployment: Deployment) -> list[Measurement]:

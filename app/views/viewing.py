@@ -35,7 +35,7 @@ from .payload_view import (
     perturbed_attributes,
     why_not_perturbed,
 )
-from .training_view import training_view, why_no_training
+from .training_view import fill_training_view, why_no_training
 
 CARRIED = (
     "Nothing was logged since, and the records and labels that were read are still the same;"
@@ -76,17 +76,7 @@ def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: 
     view = CheckView(kind=kind, check=check_of_view(counted))
 
     if kind is ViewKind.TRAINING:
-        found = training_view(session, deployment, check)
-        if isinstance(found, str):
-            return replace(view, reason=found)
-        return replace(
-            view,
-            attributes=found.attributes,
-            records=found.records,
-            unclassified_records=found.unclassified,
-            processed_at=found.processed_at,
-            notes=found.notes,
-        )
+        return fill_training_view(session, deployment, check, view)
 
     window = counted.window
     oldest, newest = (window.get(name) for name in ("oldest_record_at", "newest_record_at"))
