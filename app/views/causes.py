@@ -10,7 +10,7 @@ from ..domain.checks import CheckRun, CheckState, Failure, WindowCounts
 from ..domain.monitors import Schedule
 from ..domain.workers import WorkersSeen, WorkerState
 from ..metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict
-from ..store.overviews.figures import Compared
+from ..store.overviews.figures import Compared, GroupFigure
 from ..store.overviews.overview import EndedCheck, OverviewEntry, Success
 
 QUEUED_AFTER = timedelta(minutes=1)
@@ -89,17 +89,6 @@ class Because:
     check_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unjudged:
-    """Figure without a verdict on fairness. `verdict` None: it has no limits."""
-
-    attribute: str
-    group: str
-    verdict: Verdict | None
-    reason: str | None
-    compared: Compared
-
-
 def next_due(now: datetime, schedule: Schedule | None) -> datetime | None:
     """UTC end of an hour or a day; None where no check is due by the clock."""
     end = hour_of(now - QUEUED_AFTER).astimezone(UTC) + HOUR
@@ -137,7 +126,7 @@ def of_ended_check(last: EndedCheck, outlook: Outlook) -> Because:
     return Because(cause=cause, outlook=outlook, stated=last.reason, retry_at=last.next_attempt_at, check_id=last.id)
 
 
-def of_figures(figure: Unjudged | None, success: Success, outlook: Outlook) -> Because:
+def of_figures(figure: GroupFigure | None, success: Success, outlook: Outlook) -> Because:
     """Why no group can be judged; `figure` None: there is none at all."""
     counts = success.counts
     if counts.records and counts.unclassified == counts.records:
@@ -145,7 +134,7 @@ def of_figures(figure: Unjudged | None, success: Success, outlook: Outlook) -> B
     if figure is None or figure.verdict is None:
         return Because(cause=Cause.NO_LIMITS, outlook=outlook)
     compared = figure.compared
-    if figure.verdict is Verdict.INSUFFICIENT_DATA:
+    if figure.verdict == Verdict.INSUFFICIENT_DATA:
         cause = Cause.GROUP_TOO_SMALL
     elif 0 in (compared.monitored_records, compared.reference_records):
         cause = Cause.GROUP_WITHOUT_RECORDS

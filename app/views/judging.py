@@ -16,7 +16,7 @@ from ..metrics.sides import Disadvantaged
 from ..metrics.statements import JudgedFigure, other_side
 from ..metrics.verdicts import GRAVEST, Limits, Verdict
 from ..metrics.worst import distance_under
-from ..store.overviews.figures import Compared, GroupFigure, RankedFigure, RankedKey, group_figures, ranked_figures
+from ..store.overviews.figures import GroupFigure, RankedFigure, RankedKey, group_figures, ranked_figures
 from ..store.overviews.overview import OverviewEntry, Success
 
 HEADLINE = "disparate_impact"
@@ -41,29 +41,16 @@ _JUDGED_ON: Mapping[str, frozenset[str]] = {
 """Payload and balanced data, or labels where the metric needs them."""
 
 
-class WorstGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """Group with the gravest verdict, of several the furthest out. `no` is the measurement's."""
+class WorstGroup(GroupFigure, frozen=True, kw_only=True):
+    """Group with the gravest verdict, of several the furthest out."""
 
-    no: int
     metric: str
-    data: DataSet
-    attribute: str
-    group: str
-    value: float | None
-    lower: float | None
-    upper: float | None
-    n: int
-    verdict: str | None
-    reason: str | None
-    lower_limit: float | None
-    upper_limit: float | None
     beyond: float
     """Distance beyond the limits; 0 without a value."""
 
     measured_at: datetime
     carried_forward: bool
     check_id: str
-    compared: Compared
     for_choice: Interval | None = None
     """Interval valid although the figure was chosen; None for one figure, or without its counts."""
 
@@ -115,24 +102,12 @@ class WorstGroup(msgspec.Struct, frozen=True, kw_only=True):
     def of(cls, figure: GroupFigure, metric: str, success: Success, beyond: float) -> "WorstGroup":
         """`beyond` is the figure's distance beyond its limits."""
         return cls(
-            no=figure.no,
+            **msgspec.structs.asdict(figure),
             metric=metric,
-            data=figure.data,
-            attribute=figure.attribute,
-            group=figure.group,
-            value=figure.value,
-            lower=figure.lower,
-            upper=figure.upper,
-            n=figure.n,
-            verdict=figure.verdict,
-            reason=figure.reason,
-            lower_limit=figure.lower_limit,
-            upper_limit=figure.upper_limit,
             beyond=beyond,
             measured_at=success.measured_at,
             carried_forward=success.carried_forward,
             check_id=success.id,
-            compared=figure.compared,
         )
 
     def allow_for_choice(self, chosen_from: int, details: Details | None) -> "WorstGroup":

@@ -24,7 +24,6 @@ from .causes import (
     Because,
     Cause,
     Outlook,
-    Unjudged,
     next_due,
     of_ended_check,
     of_figures,
@@ -239,12 +238,7 @@ def _describe(one: OverviewEntry, by: JudgedBy, outlook: Outlook, now: datetime)
         if success.monitor_version != one.monitor_version:
             because = Because(cause=Cause.MONITOR_CHANGED, outlook=outlook)
         elif state is DeploymentState.UNDECIDED:
-            unjudged = None
-            if worst is not None:
-                unjudged = Unjudged(
-                    attribute=worst.attribute, group=worst.group, verdict=_verdict(worst), reason=worst.reason, compared=worst.compared
-                )
-            because = of_figures(unjudged, success, outlook)
+            because = of_figures(worst, success, outlook)
         else:
             cause = Cause.SIDE_UNWATCHED if state is DeploymentState.UNWATCHED else Cause.MEASURED
             because = Because(cause=cause, outlook=outlook)

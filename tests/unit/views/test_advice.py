@@ -8,18 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from app.domain.checks import CheckRun, CheckState, Failure, Span, Trigger, WindowCounts
+from app.domain.checks import CheckRun, CheckState, DataSet, Failure, Span, Trigger, WindowCounts
 from app.domain.monitors import Schedule
 from app.domain.workers import WorkersSeen
 from app.metrics.verdicts import Verdict
-from app.store.overviews.figures import Compared
+from app.store.overviews.figures import Compared, GroupFigure
 from app.store.overviews.overview import EndedCheck, OverviewEntry, Success
 from app.views.advice import advice_of
 from app.views.causes import (
     Because,
     Cause,
     Outlook,
-    Unjudged,
     next_due,
     of_check,
     of_ended_check,
@@ -63,7 +62,21 @@ ENDED = EndedCheck(
     counts=COUNTS,
 )
 COMPARED = Compared(reference="male", monitored_records=30, reference_records=20, reference_favourable=20)
-FIGURE = Unjudged(attribute="sex", group="female", verdict=Verdict.NOT_COMPUTABLE, reason="the rate is zero", compared=COMPARED)
+FIGURE = GroupFigure(
+    no=1,
+    data=DataSet.PAYLOAD,
+    attribute="sex",
+    group="female",
+    value=None,
+    lower=None,
+    upper=None,
+    n=30,
+    verdict=Verdict.NOT_COMPUTABLE,
+    reason="the rate is zero",
+    lower_limit=0.8,
+    upper_limit=1.25,
+    compared=COMPARED,
+)
 CHECK = CheckRun(
     no=1,
     id="1",
@@ -147,21 +160,23 @@ def worded(because: Because) -> tuple[Cause, str, str]:
             *("all_unclassified", "None of the 50 records", "exactly as the model answers"),
         ),
         (
-            of_figures(replace(FIGURE, compared=structs.replace(COMPARED, monitored_records=0)), SUCCESS, HOURLY),
+            of_figures(structs.replace(FIGURE, compared=structs.replace(COMPARED, monitored_records=0)), SUCCESS, HOURLY),
             *("group_without_records", "female of sex has no record with an outcome", "spells the group as the records do"),
         ),
         (
-            of_figures(replace(FIGURE, compared=structs.replace(COMPARED, reference_records=0)), SUCCESS, HOURLY),
+            of_figures(structs.replace(FIGURE, compared=structs.replace(COMPARED, reference_records=0)), SUCCESS, HOURLY),
             *("group_without_records", "male of sex has no record with an outcome", "spells the group as the records do"),
         ),
         (
             of_figures(
-                replace(FIGURE, verdict=Verdict.INSUFFICIENT_DATA, compared=structs.replace(COMPARED, monitored_records=4)), SUCCESS, HOURLY
+                structs.replace(FIGURE, verdict=Verdict.INSUFFICIENT_DATA, compared=structs.replace(COMPARED, monitored_records=4)),
+                SUCCESS,
+                HOURLY,
             ),
             *("group_too_small", "female of sex has 4 records with an outcome; 10 are needed", "Log more records of female"),
         ),
         (
-            of_figures(replace(FIGURE, compared=structs.replace(COMPARED, reference_favourable=0)), SUCCESS, HOURLY),
+            of_figures(structs.replace(FIGURE, compared=structs.replace(COMPARED, reference_favourable=0)), SUCCESS, HOURLY),
             *(
                 "reference_never_favourable",
                 "No record of the reference group male (sex) got the favourable outcome, in 20 records",
@@ -170,7 +185,7 @@ def worded(because: Because) -> tuple[Cause, str, str]:
         ),
         (of_figures(FIGURE, SUCCESS, HOURLY), "not_computable", "sex, female: the rate is zero.", "Open the last check"),
         (of_figures(None, SUCCESS, HOURLY), "no_limits", "no figure of a group that has limits", "disparate impact"),
-        (of_figures(replace(FIGURE, verdict=None), SUCCESS, HOURLY), "no_limits", "no figure of a group", "disparate impact"),
+        (of_figures(structs.replace(FIGURE, verdict=None), SUCCESS, HOURLY), "no_limits", "no figure of a group", "disparate impact"),
         (Because(cause=Cause.NO_MONITOR, outlook=OFF), "no_monitor", "", "Set a fairness monitor"),
         (
             Because(cause=Cause.MONITOR_CHANGED, outlook=HOURLY),
@@ -212,7 +227,7 @@ def test_each_cause_comes_with_its_facts_and_a_step_that_fits(because: Because, 
 
 
 def test_more_records_are_not_asked_for_where_they_would_not_help() -> None:
-    of_reference = of_figures(replace(FIGURE, compared=structs.replace(COMPARED, reference_favourable=0)), SUCCESS, HOURLY)
+    of_reference = of_figures(structs.replace(FIGURE, compared=structs.replace(COMPARED, reference_favourable=0)), SUCCESS, HOURLY)
     unclassified = of_figures(FIGURE, structs.replace(SUCCESS, counts=replace(COUNTS, unclassified=50)), HOURLY)
 
     assert [text for because in (of_reference, unclassified) for text in worded(because)[1:] if "Log" in text] == []
