@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from ..details import SIDES, Details
 from ..domain.checks import DataSet, Measurement, Scope
@@ -74,9 +73,8 @@ _SHOWN_ELSEWHERE = {"formula", "whom", "monitored", "reference", "caution"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureCount:
-    """Count that a figure is based on. `name` is its key in the details."""
+    """Count that a figure is based on."""
 
-    name: str
     label: str
     value: str | int | float
 
@@ -85,7 +83,7 @@ class FigureCount:
 class Explanation:
     """Basis of a figure. `check` is None for roll-ups and training data.
 
-    Without a number `interval` is None and `reason` says why. `convention` says what its sign or size means, `caution` that records are
+    Without a number `interval` is None. `convention` says what its sign or size means, `caution` that records are
     few.
     """
 
@@ -93,11 +91,6 @@ class Explanation:
     formula: str
     convention: str
     sentence: str
-    value: float | None
-    lower: float | None
-    upper: float | None
-    reason: str | None
-    records: int
     data: str
     subject: str
     counts: tuple[FigureCount, ...]
@@ -105,8 +98,6 @@ class Explanation:
     limits: str
     statements: tuple[str, ...]
     caution: str | None
-    at: datetime
-    carried_forward: bool
     check: CheckOfView | None
     measurement: Measurement
 
@@ -132,11 +123,6 @@ def explained(measurement: Measurement, check: CheckOfView | None = None) -> Exp
         formula=metric.formula if details.formula is None else details.formula,
         convention=metric.convention,
         sentence=sentence_of(measurement),
-        value=measurement.value,
-        lower=measurement.lower,
-        upper=measurement.upper,
-        reason=measurement.reason,
-        records=measurement.n,
         data=DATA_SETS[measurement.data],
         subject=f"{subject} ({measurement.attribute})" if measurement.attribute else subject,
         counts=tuple(_list_counts(details)),
@@ -144,8 +130,6 @@ def explained(measurement: Measurement, check: CheckOfView | None = None) -> Exp
         limits=limits_of(measurement),
         statements=statements_of(measurement),
         caution=None if details.caution is None else f"It {details.caution}.",
-        at=measurement.at,
-        carried_forward=measurement.carried_forward,
         check=check,
         measurement=measurement,
     )
@@ -219,4 +203,4 @@ def _list_counts(details: Details) -> Iterator[FigureCount]:
             group = details.name_of(side)
             label = f"{f'the {side} group' if group is None else group}: {words}"
         shown = value if isinstance(value, str | int | float) else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        yield FigureCount(name=name, label=label, value=shown)
+        yield FigureCount(label=label, value=shown)

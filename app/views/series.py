@@ -98,22 +98,11 @@ class Volume:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeriesWanted:
-    """`attribute` None means all records; times are half-open [since, until)."""
+class SeriesWanted(SeriesKey):
+    """Wanted series, rolled up or not."""
 
-    metric: str
-    data: DataSet
-    attribute: str | None
-    since: datetime | None = None
-    until: datetime | None = None
-    rollup: Period | None = None
     scopes: tuple[Scope, ...] = SHOWN_SCOPES
-
-    def key(self) -> SeriesKey:
-        """Key in the store."""
-        return SeriesKey(
-            metric=self.metric, data=self.data, attribute=self.attribute, scopes=self.scopes, since=self.since, until=self.until
-        )
+    rollup: Period | None = None
 
 
 def series_of(session: Session, deployment_no: int, wanted: SeriesWanted, *, runs: Sequence[EndedRun] | None = None) -> Series:
@@ -130,7 +119,7 @@ def series_of(session: Session, deployment_no: int, wanted: SeriesWanted, *, run
         return _roll_up_series(session, deployment_no, wanted, wanted.rollup)
 
     runs = ended_runs(session, deployment_no, wanted.since, wanted.until) if runs is None else runs
-    groups = _group_points(stored_points(session, deployment_no, wanted.key()), {run.no: run for run in runs})
+    groups = _group_points(stored_points(session, deployment_no, wanted), {run.no: run for run in runs})
     newest = max((group.points[-1] for group in groups), key=lambda point: point.at, default=None)
     limits = Limits() if newest is None else Limits(lower=newest.lower_limit, upper=newest.upper_limit)
 

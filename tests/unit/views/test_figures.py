@@ -123,7 +123,7 @@ def test_a_figure_without_a_number_has_its_reason_and_no_interval() -> None:
     )
 
     found = explained(absent)
-    assert (found.value, found.interval, found.reason) == (None, None, "no record was classified")
+    assert (found.measurement, found.interval) == (absent, None)
     assert found.sentence == "Disparate impact cannot be computed: no record was classified."
 
 
