@@ -139,7 +139,6 @@ class StripRun:
 
     at: float
     width: float
-    many: int
     verdict: str
 
 
@@ -191,7 +190,7 @@ def strip_runs(strip: Sequence[StripPoint], checks: int) -> tuple[StripRun, ...]
     found, place = [], places - len(strip)
     for verdict, points in groupby(strip, key=lambda one: one.verdict or "none"):
         many = len(list(points))
-        found.append(StripRun(at=_percent(place / places), width=_percent(many / places), many=many, verdict=verdict))
+        found.append(StripRun(at=_percent(place / places), width=_percent(many / places), verdict=verdict))
         place += many
     return tuple(found)
 

@@ -114,6 +114,6 @@ def test_equal_verdicts_are_one_run_and_the_newest_is_at_the_right_end() -> None
     (whole,) = strip_runs(row.strip, 72)
     (single,) = strip_runs(forest_of(figure_of()).rows[0].strip, 1)
 
-    assert (whole.at, whole.width, whole.many) == (0.0, 100.0, 72)
+    assert (whole.at, whole.width) == (0.0, 100.0)
     assert round(single.at + single.width) == 100
     assert single.width < 5
