@@ -10,7 +10,7 @@ from starlette.responses import Response
 from ..checks.sides import missing_sides
 from ..domain.deployments import Deployment, FieldKind
 from ..domain.endpoint_health import BreakerState
-from ..domain.mitigation import DetectorUse, Mode
+from ..domain.mitigation import ONLY_DIRECT, DetectorUse, Mode
 from ..domain.mitigation_rules import mitigated_attributes, unused_attributes
 from ..domain.monitors import MAX_NIGHTLY_ROWS, Schedule
 from ..domain.outcomes import outcome_label
@@ -104,6 +104,7 @@ def _read_values(session: Session, deployment: Deployment, now: datetime) -> dic
         "breakers": BREAKERS,
         "certificates": _describe_certificates(deployment),
         "mitigation": settings,
+        "only_direct": ONLY_DIRECT,
         "mitigated": () if monitor is None else mitigated_attributes(settings, monitor),
         "unused": unused_attributes(settings, monitor),
         "modes": MODES,

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from psycopg.types.json import Jsonb
 from structlog.testing import capture_logs
-from tests.builders.openscale import added, read
 
 from app.batch.own_files import OwnPlaces
 from app.cli.database import warn_of_foreign_tables
@@ -22,6 +21,7 @@ from app.schedule.late_files import look_for_late_files
 from app.store.database.engine import Database
 from app.store.deployments.listed_files import find_foreign_deployments
 from app.tracking.updating import update_evidence
+from openscale.tests.bodies import added, read
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.bodies import deployment
 from tests.builders.evidence_worlds import present_era
