@@ -9,8 +9,23 @@ import typer
 
 from ..frames.evidence import follow_frame
 from .evidence_report import render_evidence
-from .file_options import FAVOURABLE, MONITORED, REFERENCE, UNFAVOURABLE, Texts, open_console, parse_side, parse_values, refuse_errors
-from .metrics_files import read
+from .file_options import (
+    FAVOURABLE,
+    MISSING,
+    MONITORED,
+    NUMBER,
+    REFERENCE,
+    UNFAVOURABLE,
+    Texts,
+    list_side,
+    list_values,
+    open_console,
+    parse_side,
+    parse_values,
+    print_notes,
+    refuse_errors,
+)
+from .metrics_files import Declared, read
 
 command = typer.Typer(add_completion=False)
 
@@ -27,6 +42,8 @@ def evidence(
     unfavourable: Annotated[Texts, typer.Option(help=UNFAVOURABLE)] = None,
     monitored: Annotated[Texts, typer.Option(help=MONITORED)] = None,
     reference: Annotated[Texts, typer.Option(help=REFERENCE)] = None,
+    number: Annotated[Texts, typer.Option(help=NUMBER)] = None,
+    missing: Annotated[Texts, typer.Option(help=MISSING)] = None,
     person: Annotated[str | None, typer.Option(help="Column of person ids. Only the first record of each person counts.")] = None,
     limit: Annotated[float, typer.Option(help="Lower limit of the ratio of favourable rates; the upper one is 1 / limit.")] = 0.8,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
@@ -40,7 +57,14 @@ def evidence(
             "label": [label],
             "person": [person],
         }
-        frame = read(file, columns)
+        outcomes = [*(favourable or ["1"]), *(unfavourable or [])]
+        listed = list_values(
+            list_side(attribute, monitored, "monitored"),
+            list_side(attribute, reference, "reference"),
+            {label: outcomes},
+            {prediction: outcomes},
+        )
+        frame, notes = read(file, columns, Declared(number or (), missing or (), listed))
         found = follow_frame(
             frame,
             attribute=attribute,
@@ -54,4 +78,5 @@ def evidence(
             reference=parse_side(frame, attribute, reference, "reference"),
             limit=limit,
         )
+    print_notes(notes)
     typer.echo(json.dumps(found.to_json(), indent=2, ensure_ascii=False) if as_json else render_evidence(found, file.name, open_console()))

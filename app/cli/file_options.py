@@ -1,7 +1,7 @@
 """Options of the commands that read a CSV file."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -21,7 +21,10 @@ UNFAVOURABLE = "An unfavourable value or range; by default every other value. Re
 MONITORED = "A value or range lo-hi to watch; by default every value but the reference. With several attributes, NAME=VALUE. Repeatable."
 REFERENCE = "A value or range to compare with; by default every other value or, without --monitored, the largest group. Repeatable."
 
-_RANGE = re.compile(r"(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)")
+NUMBER = "Column that holds numbers: 1 and 1.0 are one value there. A column with a range is one. Repeatable."
+MISSING = "Text that stands for a missing value, such as NA; an empty cell always does. Repeatable."
+
+RANGE = re.compile(r"(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)")
 _OPTIONS = {"features": "--feature", "metrics": "--metric", "file": "FILE", "frame": "FILE"}
 """Command-line names of the library's arguments, where they differ."""
 
@@ -35,23 +38,41 @@ def open_console() -> Console:
 def parse_values(frame: pd.DataFrame, column: str | None, texts: Sequence[str]) -> list[Any]:
     """Returns the values that the texts spell and, for a column of numbers, ranges."""
     numeric = column is not None and pd.api.types.is_any_real_numeric_dtype(frame[column])
-    ranges = [_RANGE.fullmatch(text) if numeric else None for text in texts]
+    ranges = [RANGE.fullmatch(text) if numeric else None for text in texts]
     return [text if bounds is None else (float(bounds[1]), float(bounds[2])) for text, bounds in zip(texts, ranges, strict=True)]
 
 
-def parse_side(frame: pd.DataFrame, attributes: Sequence[str], texts: Sequence[str] | None, option: str) -> dict[str, list[Any]] | None:
-    """Returns the values of one side of the comparison, by attribute."""
-    if not texts:
-        return None
-    if len(attributes) == 1:
-        return {attributes[0]: parse_values(frame, attributes[0], texts)}
+def list_side(attributes: Sequence[str], texts: Texts, option: str) -> dict[str, list[str]]:
+    """Texts of one side of the comparison, by attribute."""
+    if texts and len(attributes) == 1:
+        return {attributes[0]: texts}
     listed: dict[str, list[str]] = {}
-    for text in texts:
+    for text in texts or []:
         name, equals, value = text.partition("=")
         if not equals or name not in attributes:
             raise InvalidInput.of(option, f"must be NAME=VALUE with one of {', '.join(attributes)} as the name, found {text!r}")
         listed.setdefault(name, []).append(value)
-    return {name: parse_values(frame, name, values) for name, values in listed.items()}
+    return listed
+
+
+def list_values(*listings: Mapping[str | None, Texts] | Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """All texts that options list of each column."""
+    listed: dict[str, list[str]] = {}
+    for name, texts in (item for listing in listings for item in listing.items()):
+        if name is not None:
+            listed[name] = listed.get(name, []) + (texts or [])
+    return listed
+
+
+def parse_side(frame: pd.DataFrame, attributes: Sequence[str], texts: Texts, option: str) -> dict[str, list[Any]] | None:
+    """Returns the values of one side of the comparison, by attribute."""
+    return {name: parse_values(frame, name, values) for name, values in list_side(attributes, texts, option).items()} or None
+
+
+def print_notes(notes: Sequence[str]) -> None:
+    """Prints what was left out of a file beside the results, so that these stay readable for programs."""
+    for note in notes:
+        typer.echo(printable(note), err=True)
 
 
 @contextmanager

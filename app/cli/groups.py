@@ -13,8 +13,19 @@ from ..evidence.nulls import UnfairSide
 from ..frames.groups import find_groups
 from ..scan.results import SearchResult, say_search
 from .evidence_report import fill
-from .file_options import FAVOURABLE, UNFAVOURABLE, Texts, open_console, parse_values, refuse_errors
-from .metrics_files import read
+from .file_options import (
+    FAVOURABLE,
+    MISSING,
+    NUMBER,
+    UNFAVOURABLE,
+    Texts,
+    list_values,
+    open_console,
+    parse_values,
+    print_notes,
+    refuse_errors,
+)
+from .metrics_files import Declared, read
 
 command = typer.Typer(add_completion=False)
 
@@ -29,6 +40,8 @@ def groups(
     strata: Annotated[str | None, typer.Option(help="Column within each of whose values records are compared.")] = None,
     favourable: Annotated[Texts, typer.Option(help=FAVOURABLE)] = None,
     unfavourable: Annotated[Texts, typer.Option(help=UNFAVOURABLE)] = None,
+    number: Annotated[Texts, typer.Option(help=NUMBER)] = None,
+    missing: Annotated[Texts, typer.Option(help=MISSING)] = None,
     person: Annotated[str | None, typer.Option(help="Column of person ids. Only the first record of each person counts.")] = None,
     time: Annotated[
         str | None,
@@ -56,7 +69,9 @@ def groups(
             "strata": [strata],
             "person": [person],
         }
-        frame = read(file, columns)
+        outcomes = [*(favourable or ["1"]), *(unfavourable or [])]
+        listed = list_values({label: outcomes}, {prediction: outcomes})
+        frame, notes = read(file, columns, Declared(number or (), missing or (), listed))
         found = find_groups(
             frame,
             features=feature,
@@ -70,6 +85,7 @@ def groups(
             direction=direction,
             seed=seed,
         )
+    print_notes(notes)
     typer.echo(render_groups(found, file.name, open_console()))
     if watch is not None and found.group is not None:
         from .import_service import ImportService, open_client  # noqa: PLC0415 - the command asks no service otherwise

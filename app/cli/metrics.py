@@ -6,8 +6,23 @@ from typing import Annotated, Any
 import typer
 
 from ..frames import DEFAULT, measure_attributes, measure_frame
-from .file_options import FAVOURABLE, MONITORED, REFERENCE, UNFAVOURABLE, Texts, open_console, parse_side, parse_values, refuse_errors
-from .metrics_files import check_output, read, write
+from .file_options import (
+    FAVOURABLE,
+    MISSING,
+    MONITORED,
+    NUMBER,
+    REFERENCE,
+    UNFAVOURABLE,
+    Texts,
+    list_side,
+    list_values,
+    open_console,
+    parse_side,
+    parse_values,
+    print_notes,
+    refuse_errors,
+)
+from .metrics_files import Declared, check_output, read, write
 from .metrics_report import render_report
 
 command = typer.Typer(add_completion=False)
@@ -24,6 +39,8 @@ def metrics(
     unfavourable: Annotated[Texts, typer.Option(help=UNFAVOURABLE)] = None,
     monitored: Annotated[Texts, typer.Option(help=MONITORED)] = None,
     reference: Annotated[Texts, typer.Option(help=REFERENCE)] = None,
+    number: Annotated[Texts, typer.Option(help=NUMBER)] = None,
+    missing: Annotated[Texts, typer.Option(help=MISSING)] = None,
     score: Annotated[str | None, typer.Option(help="Column of the probability of the favourable outcome.")] = None,
     weight: Annotated[str | None, typer.Option(help="Column of the records' weights.")] = None,
     strata: Annotated[str | None, typer.Option(help="Column within each of whose values the conditional metrics compare.")] = None,
@@ -41,7 +58,15 @@ def metrics(
     with refuse_errors():
         if output is not None:
             check_output(output, file)
-        frame = read(file, {option: [name] for option, name in names.items()} | {"attribute": attribute, "features": feature or []})
+        columns = {option: [name] for option, name in names.items()} | {"attribute": attribute, "features": feature or []}
+        outcomes = [*(favourable or ["1"]), *(unfavourable or [])]
+        listed = list_values(
+            list_side(attribute, monitored, "monitored"),
+            list_side(attribute, reference, "reference"),
+            {label: outcomes},
+            {prediction: outcomes},
+        )
+        frame, notes = read(file, columns, Declared([*(number or []), *(feature or []), score, weight], missing or (), listed))
         arguments = names | {
             "features": feature,
             "favourable": parse_values(frame, prediction or label, favourable or ["1"]),
@@ -59,4 +84,5 @@ def metrics(
         printed = "\n\n".join(render_report(one, file.name, console) for one in reports)
         if output is not None:
             write(reports if each else reports[0], output)
+    print_notes(notes)
     typer.echo(printed)

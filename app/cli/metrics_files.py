@@ -9,7 +9,9 @@ import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 import pyarrow as pa
@@ -20,30 +22,9 @@ from ..domain.spreadsheets import harmless
 from ..domain.values import number_of
 from ..errors import InvalidInput
 from ..frames import Report
+from .file_options import RANGE
 
 FORMATS = (".json", ".csv")
-
-MISSING_TEXTS = (
-    "",
-    "#N/A",
-    "#N/A N/A",
-    "#NA",
-    "-1.#IND",
-    "-1.#QNAN",
-    "-NaN",
-    "-nan",
-    "1.#IND",
-    "1.#QNAN",
-    "<NA>",
-    "N/A",
-    "NA",
-    "NULL",
-    "NaN",
-    "None",
-    "n/a",
-    "nan",
-    "null",
-)
 
 _UNREADABLE = (
     ValueError,
@@ -66,16 +47,43 @@ BLOCK_BYTES = 2**24
 FIRST_ROW = 2
 
 
-def read(file: Path, columns: Mapping[str, Sequence[str | None]], *, texts: Collection[str] = ()) -> pd.DataFrame:
-    """Returns the columns named by the arguments, in the types that pandas reads them in.
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What options say of cells: which columns hold numbers, texts that are missing values, and the listed values of columns.
 
-    Columns in `texts` are read as text, in which only an empty cell is a missing value: `01`, `NA` and `None` can be categories.
-    Semicolons or tabs separate values where only one of these gives the header the columns that are wanted.
+    A column is one of numbers, too, if a range is listed for it, such as `18-25`, that none of its cells spells.
+    """
+
+    numbers: Collection[str | None] = ()
+    missing: Collection[str] = ()
+    listed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+NOTHING_DECLARED = Declared()
+
+
+class CsvCells(NamedTuple):
+    """The columns, and a sentence on each column of numbers with cells that are none."""
+
+    frame: pd.DataFrame
+    notes: list[str]
+
+
+def read(file: Path, columns: Mapping[str, Sequence[str | None]], declared: Declared = NOTHING_DECLARED) -> CsvCells:
+    """Returns the columns named by the arguments: texts, and numbers where that is declared. Only an empty cell is missing.
+
+    A line with fewer values than the header lacks the last ones. Values may be separated by semicolons or tabs instead of commas, as
+    spreadsheets write them: where only one of these gives the header the columns that are wanted. A cell that is no number in a column of
+    numbers is missing.
+
+    Raises:
+        InvalidInput: the file is not CSV, a line has more values than the header, or a column is missing or occurs twice.
     """
     with _report_unreadable(file):
         # As the file spells the names: pandas renames the second of two equal ones.
         header, separator = _read_header(file, ","), ","
         wanted = {name for names in columns.values() for name in names if name is not None}
+        # A name with a comma in it is found first.
         for other in (";", "\t") if len(header) == 1 and not wanted <= set(header) else ():
             apart = _read_header(file, other)
             if wanted <= set(apart):
@@ -97,13 +105,33 @@ def read(file: Path, columns: Mapping[str, Sequence[str | None]], *, texts: Coll
             sep=separator,
             usecols=sorted(places),
             index_col=False,
-            low_memory=False,
-            dtype=dict.fromkeys(texts, str),
+            dtype=str,
             keep_default_na=False,
-            na_values={name: [""] if name in texts else MISSING_TEXTS for name in {header[place] for place in places}},
+            na_values=["", *declared.missing],
         )
     frame.columns = pd.Index([header[place] for place in sorted(places)])
-    return frame
+    return _read_numbers(frame, columns, declared)
+
+
+def _read_numbers(frame: pd.DataFrame, columns: Mapping[str, Sequence[str | None]], declared: Declared) -> CsvCells:
+    for name in declared.numbers:
+        if name is not None and name not in frame.columns:
+            raise InvalidInput.of("number", f"{name!r} is not a column that another option names")
+    notes = []
+    for name in frame.columns:
+        ranges = [text for text in declared.listed.get(name, ()) if RANGE.fullmatch(text)]
+        if name not in declared.numbers and (not ranges or frame[name].isin(ranges).any()):
+            continue
+        numbers = frame[name].map(number_of, na_action="ignore").astype("float64")
+        others = frame[name][numbers.isna() & frame[name].notna()]
+        if not others.empty:
+            first = f"{others.iloc[0]!r:.100} in record {int(others.index[0]) + 1:,}"
+            if numbers.isna().all():
+                option = next(option for option, names in columns.items() if name in names)
+                raise InvalidInput.of(option, f"{name!r} must hold numbers and has none, the first cell is {first}")
+            notes.append(f"{name!r} holds numbers: {others.size:,} of its {len(frame):,} cells are none and left out, the first {first}.")
+        frame[name] = numbers
+    return CsvCells(frame, notes)
 
 
 def _read_header(file: Path, separator: str) -> list[str]:

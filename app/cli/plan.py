@@ -1,5 +1,6 @@
 """`evenhand plan`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -7,8 +8,23 @@ import typer
 
 from ..frames.planning import Plan, plan_frame
 from .evidence_report import fill
-from .file_options import FAVOURABLE, MONITORED, REFERENCE, UNFAVOURABLE, Texts, open_console, parse_side, parse_values, refuse_errors
-from .metrics_files import read
+from .file_options import (
+    FAVOURABLE,
+    MISSING,
+    MONITORED,
+    NUMBER,
+    REFERENCE,
+    UNFAVOURABLE,
+    Texts,
+    list_side,
+    list_values,
+    open_console,
+    parse_side,
+    parse_values,
+    print_notes,
+    refuse_errors,
+)
+from .metrics_files import Declared, read
 
 command = typer.Typer(add_completion=False)
 
@@ -25,13 +41,23 @@ def plan(
     unfavourable: Annotated[Texts, typer.Option(help=UNFAVOURABLE)] = None,
     monitored: Annotated[Texts, typer.Option(help=MONITORED)] = None,
     reference: Annotated[Texts, typer.Option(help=REFERENCE)] = None,
+    number: Annotated[Texts, typer.Option(help=NUMBER)] = None,
+    missing: Annotated[Texts, typer.Option(help=MISSING)] = None,
     ratio: Annotated[float, typer.Option(help="Ratio of favourable rates that is to be found; below the limit.")] = 0.7,
     probability: Annotated[float, typer.Option(help="Probability with which it is to be found by then.")] = 0.9,
     limit: Annotated[float, typer.Option(help="Lower limit of the ratio of favourable rates; the upper one is 1 / limit.")] = 0.8,
 ) -> None:
     """Say after how many records a ratio of favourable rates would be found, at the traffic of the log's last week."""
     with refuse_errors():
-        frame = read(file, {"time": [time], "attribute": attribute, "prediction": [prediction], "label": [label]})
+        columns: dict[str, Sequence[str | None]] = {"time": [time], "attribute": attribute, "prediction": [prediction], "label": [label]}
+        outcomes = [*(favourable or ["1"]), *(unfavourable or [])]
+        listed = list_values(
+            list_side(attribute, monitored, "monitored"),
+            list_side(attribute, reference, "reference"),
+            {label: outcomes},
+            {prediction: outcomes},
+        )
+        frame, notes = read(file, columns, Declared(number or (), missing or (), listed))
         plans = plan_frame(
             frame,
             attribute=attribute,
@@ -46,6 +72,7 @@ def plan(
             probability=probability,
             limit=limit,
         )
+    print_notes(notes)
     width = open_console().width
     typer.echo("\n".join(fill(phrase_plan(one), width, "• ") for one in plans))
 

@@ -14,9 +14,20 @@ from ..errors import InvalidInput
 from ..frames.selection_report import report_selections
 from ..impact.local_law_144 import LEAST_SHARE
 from ..impact.presets import PresetName
-from .file_options import FAVOURABLE, UNFAVOURABLE, Texts, parse_side, parse_values, refuse_errors
+from .file_options import (
+    FAVOURABLE,
+    MISSING,
+    NUMBER,
+    UNFAVOURABLE,
+    Texts,
+    list_values,
+    parse_side,
+    parse_values,
+    print_notes,
+    refuse_errors,
+)
 from .live_options import LiveOptions
-from .metrics_files import check_target, read, write_bytes
+from .metrics_files import Declared, check_target, read, write_bytes
 from .report_formats import Format, render_report
 
 command = typer.Typer(add_completion=False)
@@ -44,12 +55,14 @@ class ToolName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OutcomeOptions:
-    """Column of decisions or of scores of a file, and the values of decisions."""
+    """Column of decisions or of scores of a file, the values of decisions, columns of numbers, and texts for missing values."""
 
     prediction: str | None
     score: str | None
     favourable: list[str]
     unfavourable: list[str]
+    numbers: list[str]
+    missing: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +96,8 @@ def report(
     score: Annotated[str | None, typer.Option(help=SCORE)] = None,
     favourable: Annotated[Texts, typer.Option(help=FAVOURABLE)] = None,
     unfavourable: Annotated[Texts, typer.Option(help=UNFAVOURABLE)] = None,
+    number: Annotated[Texts, typer.Option(help=NUMBER)] = None,
+    missing: Annotated[Texts, typer.Option(help=MISSING)] = None,
     least_share: Annotated[float, typer.Option(help="Categories with a smaller share are left out of the ratios of ll144.")] = LEAST_SHARE,
     categories: CategoriesFile = None,
     form: Annotated[Format, typer.Option("--format", help="Format of the report.")] = Format.HTML,
@@ -103,7 +118,7 @@ def report(
             options = LiveOptions(start, end, *chosen, preset, tool.value, mappings)
             content = report_live(deployment, options, form)
         elif file is not None:
-            outcomes = OutcomeOptions(prediction, score, favourable or ["1"], unfavourable or [])
+            outcomes = OutcomeOptions(prediction, score, favourable or ["1"], unfavourable or [], number or [], missing or [])
             compared = ComparedOptions(reference or [], control or [], mappings, least_share)
             content = report_file(file, attribute or [], preset, outcomes, compared, form=form)
         _write(content, output)
@@ -229,7 +244,10 @@ def report_file(
         "control": compared.control,
         "categories": [name for one in compared.categories for name in one.weights],
     }
-    frame = read(file, columns, texts=attribute)
+    listed = list_values({outcomes.prediction: [*outcomes.favourable, *outcomes.unfavourable]})
+    numbers = [*outcomes.numbers, outcomes.score, *columns["categories"]]
+    frame, notes = read(file, columns, Declared(numbers, outcomes.missing, listed))
+    print_notes(notes)
     if frame.empty:
         raise InvalidInput.of("file", f"{file.name} has a header and no line below it, so there is nobody to count")
     found = report_selections(

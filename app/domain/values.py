@@ -86,7 +86,7 @@ def shown_value(value: Any) -> Any:  # noqa: ANN401 - a value as it was stored: 
 
 def number_of(value: Scalar | None) -> float | None:
     """Returns the value as a finite number, or None if it is not one (text that spells a number counts)."""
-    if value is None or isinstance(value, bool):
+    if value is None or isinstance(value, bool) or (isinstance(value, str) and "_" in value):  # Python reads 1_000 as a number
         return None
     try:
         number = float(value)

@@ -13,7 +13,7 @@ from app.domain.group_rules import GroupRule
 from tests.builders.decision_log import log as log_of_sexes
 from tests.builders.planted_log import log
 
-OPTIONS = ("--feature", "age", "--feature", "region", "--prediction", "approved", "--favourable", "yes")
+OPTIONS = ("--feature", "age", "--number", "age", "--feature", "region", "--prediction", "approved", "--favourable", "yes")
 PLANNING = ("--time", "at", "--attribute", "sex", "--reference", "man", "--prediction", "approved", "--favourable", "yes")
 
 

@@ -80,7 +80,7 @@ def test_a_file_that_may_not_be_read_is_told_so(tmp_path: Path, monkeypatch: pyt
 def test_a_packed_file_is_unpacked_by_its_name(tmp_path: Path) -> None:
     (tmp_path / "rows.csv.gz").write_bytes(gzip.compress(ROWS))
 
-    frame = read(tmp_path / "rows.csv.gz", {"attribute": ["sex"]})
+    frame = read(tmp_path / "rows.csv.gz", {"attribute": ["sex"]}).frame
 
     assert frame["sex"].value_counts().to_dict() == {"woman": 50, "man": 50}
 
@@ -109,7 +109,7 @@ def test_a_link_that_leads_back_to_itself_is_no_output(tmp_path: Path, monkeypat
 
 def test_what_is_no_text_is_not_written(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_bytes(ROWS)
-    frame, output = read(tmp_path / "rows.csv", {"attribute": ["sex"], "prediction": ["approved"]}), tmp_path / "out.json"
+    frame, output = read(tmp_path / "rows.csv", {"attribute": ["sex"], "prediction": ["approved"]}).frame, tmp_path / "out.json"
     report = measure_frame(
         frame, attribute="sex", prediction="approved", favourable=["1", "\udcff"], unfavourable="0", metrics="disparate_impact"
     )

@@ -69,7 +69,7 @@ def test_a_longer_line_is_found_behind_the_first_block(tmp_path: Path, monkeypat
 def test_a_line_with_fewer_values_lacks_the_last_ones(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text(HEADER + "woman\nman,0\n")
 
-    frame = read(tmp_path / "rows.csv", {"attribute": ["sex"], "prediction": ["approved"]})
+    frame = read(tmp_path / "rows.csv", {"attribute": ["sex"], "prediction": ["approved"]}).frame
 
     assert frame["sex"].tolist() == ["woman", "man"]
     assert frame["approved"].isna().tolist() == [True, False]
@@ -78,6 +78,6 @@ def test_a_line_with_fewer_values_lacks_the_last_ones(tmp_path: Path) -> None:
 def test_separators_in_quotes_are_none(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text(HEADER + '"a, b and ""c""",1\n"d\n,e",0\n')
 
-    frame = read(tmp_path / "rows.csv", {"attribute": ["sex"]})
+    frame = read(tmp_path / "rows.csv", {"attribute": ["sex"]}).frame
 
     assert frame["sex"].tolist() == ['a, b and "c"', "d\n,e"]
