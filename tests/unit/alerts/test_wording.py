@@ -3,6 +3,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+from syrupy.assertion import SnapshotAssertion
 
 from app.alerts.email import alert_mail
 from app.alerts.slack import slack_body
@@ -11,6 +12,7 @@ from app.domain.alerts import AlertSubject, ClosingReason, Event, Resolution, Ru
 from app.domain.bidi import FIRST, LAST
 from app.domain.notifications import alert_message, message_of_test
 from tests.builders.alerts import FACTS, alert_of
+from tests.builders.page_words import says
 
 NOW = datetime(2026, 7, 1, 13, 0, 36, tzinfo=UTC)
 HOSTILE = "<!channel> & <https://evil.example|click> @all\r\nBcc: everybody@example.com"
@@ -20,9 +22,12 @@ def body_of(event: Event = Event.OPENED, **changes: Any) -> dict[str, Any]:  # n
     return alert_message(replace(alert_of(), **changes), event, now=NOW).body
 
 
-def test_the_headline_says_what_happened_to_which_group() -> None:
-    assert headline(body_of()) == "Alert: Loans: Unfair outcomes: Sex / female"
-    assert headline(body_of(Event.RESOLVED)) == "Resolved: Loans: Unfair outcomes: Sex / female"
+def test_the_headline_says_what_happened_to_which_group(snapshot: SnapshotAssertion) -> None:
+    opened, resolved = headline(body_of()), headline(body_of(Event.RESOLVED))
+
+    assert says(opened, "Alert", "Loans", "female")
+    assert says(resolved, "Resolved", "Loans", "female")
+    assert [opened, resolved] == snapshot
     assert headline(body_of(kind=RuleKind.STALE_DATA, subject=AlertSubject())) == "Alert: Loans: Unfair outcomes"
 
 
@@ -110,7 +115,7 @@ def test_slack_is_sent_no_more_than_it_takes() -> None:
     assert len(sent["text"]) < 40_000
 
 
-def test_no_name_can_add_a_header_to_an_e_mail() -> None:
+def test_no_name_can_add_a_header_to_an_e_mail(snapshot: SnapshotAssertion) -> None:
     body = body_of(
         subject=AlertSubject(attribute="Sex", group=HOSTILE), deployment_name="Loans\r\nBcc: x@example.com", rule_name="a\u2028b\x00c"
     )
@@ -120,7 +125,8 @@ def test_no_name_can_add_a_header_to_an_e_mail() -> None:
     assert mail["Bcc"] is None
     assert mail["To"] == "risk@example.com"
     assert b"\nBcc:" not in mail.as_bytes().partition(b"\r\n\r\n")[0]
-    assert str(mail["Subject"]).startswith("[Evenhand] Alert: Loans Bcc: x@example.com: a b c: Sex / ")
+    assert says(said := str(mail["Subject"]), "Alert", "Bcc")
+    assert said == snapshot
 
 
 def test_copies_of_an_e_mail_have_one_id_and_all_mails_of_an_alert_one_thread() -> None:
@@ -152,22 +158,24 @@ def test_a_test_says_that_it_is_one_in_every_form() -> None:
     assert "This is a test" in alert_mail(body, sender="evenhand@example.com", to=["risk@example.com"]).get_content()
 
 
-def test_display_names_word_the_message_and_the_label_stays_in_brackets() -> None:
+def test_display_names_word_the_message_and_the_label_stays_in_brackets(snapshot: SnapshotAssertion) -> None:
     named = {"display_sentence": "Disparate impact of Sex for women is 0.62.", "display_group": "women", "disadvantaged": "monitored"}
     body = body_of(facts={**FACTS, **named, "disadvantaged_group": "female", "display_disadvantaged_group": "women"})
     found = dict(facts(body))
 
-    assert headline(body) == "Alert: Loans: Unfair outcomes: Sex / women"
-    assert sentence(body) == "Disparate impact of Sex for women is 0.62."
+    assert says(said := headline(body), "women")
+    assert said == snapshot
+    assert says(said := sentence(body), "Sex", "women", "0.62")
+    assert said == snapshot
     assert (body["sentence"], body["alert"]["group"], body["alert"]["group_name"]) == (FACTS["sentence"], "female", "women")
     assert (found["Group"], found["At a disadvantage"]) == ("women (female)", "women (monitored)")
     assert "women" in alert_mail(body, sender="evenhand@example.org", to=["a@example.org"])["Subject"]
     assert "women" in msgspec.json.decode(slack_body(body))["text"]
 
 
-def test_a_message_says_who_works_on_it_and_why_it_was_closed() -> None:
+def test_a_message_says_who_works_on_it_and_why_it_was_closed(snapshot: SnapshotAssertion) -> None:
     closed = {"closed_by": "user:ada", "closing_note": "Threshold corrected.", "closing_reason": ClosingReason.DATA_ERROR}
     found = dict(facts(body_of(Event.RESOLVED, assignee="user:ada", resolved_at=NOW, resolution=Resolution.CLOSED, **closed)))
 
     assert found["Assigned to"] == "user:ada"
-    assert found["Closed"] == "by user:ada (data error): Threshold corrected."
+    assert found["Closed"] == snapshot

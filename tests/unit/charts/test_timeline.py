@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from app.charts.printed_timeline import PRINTED_HEIGHT, PRINTED_WIDTH, PrintedMarks, print_panel, time_axis_svg
 from app.charts.timeline import HEIGHT, WIDTH, PanelPicture, TimeAxis, draw_moments, draw_panel, draw_stretches, draw_volume, level_axis
@@ -16,6 +17,7 @@ from app.store.checks.check_days import CheckStep
 from app.views.timeline import TimePanel, join_points
 from app.views.timeline_words import name_step, say_steps
 from tests.builders.chart_data import HOUR, START, point
+from tests.builders.page_words import says
 from tests.builders.timelines import panel_of, panel_of_points
 
 IMPACT = "disparate_impact"
@@ -49,24 +51,25 @@ def test_the_axis_of_ratios_is_the_narrowest_that_holds_every_value() -> None:
     assert ends == [["0.5", "2"], ["0.25", "4"], ["0.25", "4"]]
 
 
-def test_a_figure_beyond_the_axis_is_an_arrow_at_the_edge_and_counted_in_words() -> None:
+def test_a_figure_beyond_the_axis_is_an_arrow_at_the_edge_and_counted_in_words(snapshot: SnapshotAssertion) -> None:
     picture = drawn(panel_of(0.01, 0.9, 9.0))
     ((_, path),) = picture.bars
     below, inside, above = path.split("M")[1:]
 
     assert picture.beyond == 2
-    assert picture.words == "2 of 3 bars reach beyond the axis, shown as arrows"
+    assert says(picture.words, "2", "3")
+    assert picture.words == snapshot
     assert f"L100.0 {HEIGHT}" in below
     assert "h" in inside
     assert "L300.0 0L" in above
     assert drawn(panel_of(0.9, 0.8)).words == ""
 
 
-def test_a_step_that_reaches_over_an_end_keeps_the_part_on_the_axis() -> None:
+def test_a_step_that_reaches_over_an_end_keeps_the_part_on_the_axis(snapshot: SnapshotAssertion) -> None:
     (bar,) = drawn(panel_of(0.9, 9.0, step=timedelta(days=1)), hours=24).bars
 
     assert [part[-1] for part in bar[1].split("M")[1:]] == ["z", "z"]
-    assert drawn(panel_of(9.0)).words == "the bar reaches beyond the axis, shown as an arrow"
+    assert drawn(panel_of(9.0)).words == snapshot
 
 
 @settings(max_examples=60)
@@ -90,13 +93,14 @@ def test_every_picture_stays_within_its_panel_and_keeps_the_extremes(values: lis
         assert max(bar.step.highest or 0 for bar in picture.places) == max(known)
 
 
-def test_a_step_of_many_checks_has_the_colour_of_the_gravest_and_a_carried_one_is_hollow() -> None:
+def test_a_step_of_many_checks_has_the_colour_of_the_gravest_and_a_carried_one_is_hollow(snapshot: SnapshotAssertion) -> None:
     points = [point(1, 0.5, verdict="unfair"), point(2, 0.9), point(25, 0.9, carried_forward=True)]
     picture = drawn(panel_of_points(points, step=timedelta(days=1)), hours=48)
 
     assert [verdict for verdict, _ in picture.bars] == ["unfair"]
     assert picture.carried
-    assert say_steps(IMPACT, [bar.step for bar in picture.places]) == "2 checks: unfair 1, fair 1; 0.50 to 0.90; 1 carried forward"
+    assert says(said := say_steps(IMPACT, [bar.step for bar in picture.places]), "2", "unfair", "1", "fair", "1", "0.50", "0.90", "1")
+    assert said == snapshot
 
 
 def test_a_line_ends_at_a_gap_and_where_the_definition_changes() -> None:

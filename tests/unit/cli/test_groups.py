@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from app.cli.file_options import WIDTH
@@ -11,6 +12,7 @@ from app.cli.groups import command as groups
 from app.cli.plan import command as plan
 from app.domain.group_rules import GroupRule
 from tests.builders.decision_log import log as log_of_sexes
+from tests.builders.page_words import says
 from tests.builders.planted_log import log
 
 OPTIONS = ("--feature", "age", "--number", "age", "--feature", "region", "--prediction", "approved", "--favourable", "yes")
@@ -24,24 +26,25 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def test_the_report_says_what_was_searched_and_prints_the_rule_of_what_was_found(file: Path) -> None:
+def test_the_report_says_what_was_searched_and_prints_the_rule_of_what_was_found(file: Path, snapshot: SnapshotAssertion) -> None:
     ended = CliRunner().invoke(groups, [str(file), *OPTIONS])
     *lines, rule = ended.output.splitlines()
     printed = " ".join(" ".join(lines).split())
 
     assert ended.exit_code == 0, ended.output
-    assert printed.startswith("decisions.csv: 105 groups by age, region searched in 7,200 records. One falls short by more than chance")
+    assert says(printed, "105", "age", "7,200")
+    assert printed == snapshot
     assert msgspec.convert(msgspec.json.decode(rule)["search"]["rule"], GroupRule).label in printed
     assert all(len(line) <= WIDTH for line in lines)
 
 
-def test_without_a_finding_the_report_says_so(tmp_path: Path) -> None:
+def test_without_a_finding_the_report_says_so(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     file = tmp_path / "decisions.csv"
     log(ratio=1.0, seed=2).to_csv(file, index=False)
     ended = CliRunner().invoke(groups, [str(file), *OPTIONS])
 
     assert ended.exit_code == 0, ended.output
-    assert "None falls short by more than chance explains" in " ".join(ended.output.split())
+    assert " ".join(ended.output.split()) == snapshot
     assert "{" not in ended.output
 
 
@@ -52,12 +55,13 @@ def test_a_wrong_option_is_named(file: Path) -> None:
     assert "--feature" in ended.output
 
 
-def test_a_plan_is_a_sentence(tmp_path: Path) -> None:
+def test_a_plan_is_a_sentence(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     file = tmp_path / "decisions.csv"
     log_of_sexes(60).to_csv(file, index=False)
     ended = CliRunner().invoke(plan, [str(file), *PLANNING, "--ratio", "0.6"])
     refused = CliRunner().invoke(plan, [str(file), *PLANNING, "--ratio", "0.9"])
 
     assert ended.exit_code == 0, ended.output
-    assert "a ratio of 0.6 is found with 90 % probability within" in " ".join(ended.output.split())
+    assert says(text := " ".join(ended.output.split()), "0.6", "90")
+    assert text == snapshot
     assert (refused.exit_code, "--ratio" in refused.output) == (2, True)

@@ -5,11 +5,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from app.cli.file_options import WIDTH
 from app.cli.metrics import command
 from app.frames import measure_frame
+from tests.builders.page_words import says
 from tests.golden import golden
 
 SEXES = ["woman", "man"]
@@ -50,25 +52,21 @@ def written(file: Path, *options: str) -> dict[str, Any]:
     return report
 
 
-def test_the_report_says_who_was_compared_and_fits_into_its_width(file: Path) -> None:
+def test_the_report_says_who_was_compared_and_fits_into_its_width(file: Path, snapshot: SnapshotAssertion) -> None:
     printed = metrics(file, "--prediction", "approved", "--favourable", "yes", "--attribute", "sex")
 
-    assert printed.splitlines()[:3] == [
-        "loans.csv: 100 records. Favourable: yes.",
-        "sex: woman 40 (monitored), man 60 (reference).",
-        "The largest group, man, is the reference because none was given.",
-    ]
+    assert says(printed, "sex", "woman", "40", "man", "60", "reference")
+    assert printed == snapshot
     assert all(len(line) <= WIDTH and line == line.rstrip() for line in printed.splitlines())
 
 
-def test_each_metric_has_its_line_and_its_sentence(file: Path) -> None:
+def test_each_metric_has_its_line_and_its_sentence(file: Path, snapshot: SnapshotAssertion) -> None:
     printed = metrics(file, "--prediction", "approved", "--favourable", "yes", "--attribute", "sex", "--metric", "disparate_impact")
 
     line = next(line for line in printed.splitlines() if "Disparate impact" in line)
     assert line.split() == ["Disparate", "impact", "woman", "0.5000", "0.2762", "to", "0.9051", "100", "suspected"]
-    assert "• Of every 100 records of woman, 25 were predicted favourable; of every 100 of man, 50: a ratio of 0.500" in " ".join(
-        printed.split()
-    )
+    assert says(" ".join(printed.split()), "100", "woman", "25", "100", "man", "50", "0.500")
+    assert printed == snapshot
 
 
 @pytest.mark.nightly
@@ -86,7 +84,7 @@ def test_each_attribute_has_its_report_and_all_together_the_last(file: Path) -> 
 
     printed = metrics(file, *options, "--each")
 
-    assert re.findall("^([a-z× ]+): [a-z× ]+ [0-9]+ [(]monitored[)]", printed, re.MULTILINE) == ["sex", "repaid", "sex × repaid"]
+    assert re.findall("^([a-z× ]+): .*[(]monitored[)]", printed, re.MULTILINE) == ["sex", "repaid", "sex × repaid"]
     assert printed.rstrip().endswith(metrics(file, *options).rstrip())
 
 
@@ -102,10 +100,11 @@ def test_each_attribute_is_written_under_its_name(file: Path) -> None:
     assert rows["attribute"].value_counts().to_dict() == {report["attribute"]: len(report["measurements"]) for report in reports}
 
 
-def test_a_missing_figure_is_printed_with_its_reason(file: Path) -> None:
+def test_a_missing_figure_is_printed_with_its_reason(file: Path, snapshot: SnapshotAssertion) -> None:
     printed = metrics(file, "--prediction", "approved", "--favourable", "yes", "--attribute", "approved", "--reference", "no")
 
-    assert "• Disparate impact cannot be computed: the reference rate is zero: none of 60 reference" in printed
+    assert says(printed, "Disparate impact", "reference", "60", "reference")
+    assert printed == snapshot
     line = next(line for line in printed.splitlines() if "Disparate impact" in line)
     assert line.split() == ["Disparate", "impact", "yes", "–", "100", "not", "computable"]
 
@@ -182,7 +181,7 @@ def test_several_attributes_are_compared_together(file: Path) -> None:
     }
 
 
-def test_what_the_marks_and_the_verdicts_mean_is_said_below_the_table(file: Path) -> None:
+def test_what_the_marks_and_the_verdicts_mean_is_said_below_the_table(file: Path, snapshot: SnapshotAssertion) -> None:
     options = ("--prediction", "approved", "--favourable", "yes", "--attribute")
 
     few = metrics(file, *options, "age", "--monitored", "20-20", "--reference", "30-60")
@@ -190,28 +189,30 @@ def test_what_the_marks_and_the_verdicts_mean_is_said_below_the_table(file: Path
 
     line = next(line for line in few.splitlines() if "Disparate impact" in line)
     assert re.search(r"[0-9]\* +[0-9]+ +insufficient data$", line)
-    assert "* The records are too few, or too unevenly spread, for the interval to be relied on." in few
-    assert "insufficient data = one side has fewer than 10 records" in " ".join(few.split())
-    assert "Limits: 0.8 to 1.25 for Disparate impact; −0.1 to 0.1 for Statistical parity difference." in many
-    assert "Verdicts: suspected = the value is outside, but its interval reaches inside." in many
+    assert says(few, "insufficient data =", "10")
+    assert says(many, "0.8", "1.25", "Disparate impact", "−0.1", "0.1", "Statistical parity difference")
+    assert says(many, "suspected =")
+    assert [few, many] == snapshot
     assert "*" not in many
     assert "fair = the value is within" not in many
 
 
-def test_the_two_figures_that_search_all_groups_say_which_they_are(file: Path) -> None:
+def test_the_two_figures_that_search_all_groups_say_which_they_are(file: Path, snapshot: SnapshotAssertion) -> None:
     ages = ("--monitored", "20-34", "--monitored", "35-49", "--reference", "50-70")
 
     printed = metrics(file, "--prediction", "approved", "--favourable", "yes", "--attribute", "age", *ages, "--metric", "disparate_impact")
 
-    assert "• Furthest out: Of every 100 records of " in printed
-    assert "• Furthest apart: Of every 100 records of " in printed
+    assert says(printed, "Furthest out")
+    assert says(printed, "Furthest apart")
+    assert printed == snapshot
 
 
-def test_a_group_that_nobody_is_in_is_warned_of_with_the_values_that_there_are(file: Path) -> None:
+def test_a_group_that_nobody_is_in_is_warned_of_with_the_values_that_there_are(file: Path, snapshot: SnapshotAssertion) -> None:
     printed = metrics(file, "--attribute", "sex", "--label", "repaid", "--favourable", "yes", "--reference", "men")
 
-    assert "Warning: 'men' is not a value of 'sex', which holds man, woman." in printed
-    assert "no record of the reference group (men) has a label among the outcomes" in printed.replace("\n  ", " ")
+    assert says(printed, "'men'", "'sex'", "man", "woman")
+    assert says(printed, "reference", "men")
+    assert printed == snapshot
 
 
 def test_names_of_groups_cannot_command_the_terminal(tmp_path: Path) -> None:
@@ -283,24 +284,26 @@ def test_a_folder_is_no_output(file: Path) -> None:
     assert "--output" in refusal(file, "--attribute", "sex", "--prediction", "approved", "--output", str(file.with_name("out.json")))
 
 
-def test_of_two_columns_of_one_name_neither_is_taken(tmp_path: Path) -> None:
+def test_of_two_columns_of_one_name_neither_is_taken(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     twice = tmp_path / "twice.csv"
     twice.write_text("sex,p,p,q,p.1\nf,1,0,1,0\nm,0,1,0,1\n")
 
-    assert "--prediction: 'p' is the name of 2 columns of twice.csv; rename" in refusal(twice, "--attribute", "sex", "--prediction", "p")
+    assert says(said := refusal(twice, "--attribute", "sex", "--prediction", "p"), "--prediction", "'p'", "2")
+    assert said == snapshot
     assert "--prediction: 'p.2' is not a column" in refusal(twice, "--attribute", "sex", "--prediction", "p.2")
     report = written(twice, "--attribute", "sex", "--prediction", "p.1", "--metric", "favourable_rate")
     assert {row["group"]: row["value"] for row in report["measurements"] if row["group"]} == {"f": 0, "m": 1}
     assert metrics(twice, "--attribute", "sex", "--prediction", "q")
 
 
-def test_numbers_that_end_where_numbers_end_are_no_traceback(tmp_path: Path) -> None:
+def test_numbers_that_end_where_numbers_end_are_no_traceback(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     huge = tmp_path / "huge.csv"
     huge.write_text("sex,p,x\nf,1,1e308\nm,0,-1e308\nf,0,1e308\nm,1,3\n")
     options = ("--attribute", "sex", "--prediction", "p")
 
     assert metrics(huge, *options, "--feature", "x", "--all")
-    assert "--weight: 'x' must hold 0 or numbers from 1e-12 to 1e+12, found 1e+308" in refusal(huge, *options, "--weight", "x")
+    assert says(said := refusal(huge, *options, "--weight", "x"), "--weight", "'x'", "1e-12", "1e+12", "1e+308")
+    assert said == snapshot
 
 
 def test_a_fault_of_our_own_is_not_blamed_on_the_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -354,21 +357,22 @@ def test_what_is_wrong_is_named_with_its_option_and_ends_with_status_2(file: Pat
     assert message in refusal(file, *options)
 
 
-def test_a_file_that_is_no_csv_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_no_csv_is_refused(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     binary = tmp_path / "model.bin"
     binary.write_bytes(b"\xff\xfe\x00\x01" * 10)
 
-    assert "FILE: model.bin cannot be read as CSV" in refusal(binary, "--attribute", "sex", "--prediction", "approved")
+    assert refusal(binary, "--attribute", "sex", "--prediction", "approved") == snapshot
     assert "does not exist" in refusal(tmp_path / "none.csv", "--attribute", "sex", "--prediction", "approved")
 
 
-def test_lines_that_are_longer_than_the_header_do_not_move_values_into_other_columns(tmp_path: Path) -> None:
+def test_lines_that_are_longer_than_the_header_do_not_move_values_into_other_columns(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     longer, trailing = tmp_path / "longer.csv", tmp_path / "trailing.csv"
     longer.write_text("sex,approved\n7,woman,0\n8,man,1\n")
     trailing.write_text("sex,approved\nwoman,0,\nman,1,\n")
     options = ("--attribute", "sex", "--prediction", "approved", "--reference", "man")
 
-    assert "FILE: line 2 of longer.csv has 3 values, but its header names 2 columns" in refusal(longer, *options)
+    assert says(said := refusal(longer, *options), "line 2", "longer.csv", "3", "2")
+    assert said == snapshot
     assert written(trailing, *options)["groups"][0] == {"label": "woman", "role": "monitored", "records": 1}
 
 

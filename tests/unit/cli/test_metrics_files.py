@@ -8,10 +8,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from app.cli.metrics_files import check_output, read, write
 from app.errors import InvalidInput
 from app.frames import measure_frame
+from tests.builders.page_words import says
 
 ROWS = b"sex,approved\n" + b"woman,1\nman,0\n" * 50
 
@@ -66,7 +68,7 @@ def test_a_file_that_cannot_be_read_as_csv_is_told_so(tmp_path: Path, name: str)
     assert len(message) > len(f"{name} cannot be read as CSV: ")
 
 
-def test_a_file_that_may_not_be_read_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_may_not_be_read_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
     def refuses(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
@@ -74,7 +76,8 @@ def test_a_file_that_may_not_be_read_is_told_so(tmp_path: Path, monkeypatch: pyt
 
     message = told(tmp_path / "rows.csv")
 
-    assert message == "rows.csv cannot be read as CSV: [Errno 13] Permission denied"
+    assert says(message, "rows.csv", "Permission denied")
+    assert message == snapshot
 
 
 def test_a_packed_file_is_unpacked_by_its_name(tmp_path: Path) -> None:

@@ -19,7 +19,9 @@ from evenhand_client import Evenhand, Report
 from evenhand_client.delivery import Pauses, retry_after
 from evenhand_client.identifiers import is_in_sample
 from evenhand_client.transport import Answer
+from syrupy.assertion import SnapshotAssertion
 
+from tests.builders.page_words import says
 from tests.progress import wait_until
 
 from .collector import Collector, Reply, receipt
@@ -173,16 +175,18 @@ def test_a_refused_record_does_not_cost_the_others(make: Make, collector: Collec
     assert refused == [("a", "features.age: is missing"), ("c", "id: is stored already")]
 
 
-def test_a_flood_of_refused_records_is_one_line_of_the_log(make: Make, collector: Collector, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_flood_of_refused_records_is_one_line_of_the_log(
+    make: Make, collector: Collector, caplog: pytest.LogCaptureFixture, snapshot: SnapshotAssertion
+) -> None:
     client = make()
     for _ in range(100):
         client.log({"a": object()}, 1)
 
     assert client.flush() == Report(rejected=100)
     assert collector.requests == []
-    assert [record.getMessage() for record in caplog.records] == [
-        "Evenhand refuses records; 1 so far. This one because: it cannot be written as JSON: a value of type object cannot be logged"
-    ]
+    texts = caplog.messages
+    assert says(texts[0], "1", "JSON")
+    assert texts == snapshot
 
 
 def test_a_wholly_refused_batch_is_settled_by_its_receipt(make: Make, collector: Collector) -> None:
@@ -207,12 +211,14 @@ def test_a_batch_is_halved_until_the_one_that_is_at_fault_is_alone(make: Make, c
 
 
 @pytest.mark.parametrize("status", [301, 401, 403, 404])
-def test_a_wrong_key_or_address_keeps_the_records(make: Make, collector: Collector, status: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_wrong_key_or_address_keeps_the_records(
+    make: Make, collector: Collector, status: int, caplog: pytest.LogCaptureFixture, snapshot: SnapshotAssertion
+) -> None:
     collector.respond = lambda _: Reply(status, {"detail": "no"})
     client = make()
     client.log(ROW, 1)
     assert client.flush(0.3) == Report(waiting=1)
-    assert "check the address, the key and the deployment" in caplog.text
+    assert caplog.messages[0] == snapshot
     assert "evk_secret" not in caplog.text
 
     collector.respond = receipt
@@ -275,7 +281,7 @@ def test_a_sample_is_chosen_by_the_id_and_said_to_be_one(make: Make, collector: 
     assert sum(one["left_out"] for one in message["hours"]) == 400 - len(chosen)
 
 
-def test_a_missing_key_disables_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_missing_key_disables_with_one_warning(caplog: pytest.LogCaptureFixture, snapshot: SnapshotAssertion) -> None:
     threads = threading.active_count()
     client = Evenhand("http://127.0.0.1:1", deployment="loans")
 
@@ -284,7 +290,9 @@ def test_a_missing_key_disables_with_one_warning(caplog: pytest.LogCaptureFixtur
     assert client.flush() == client.close() == Report()
     assert not client.is_enabled
     assert threading.active_count() == threads
-    assert [record.getMessage() for record in caplog.records] == ["Evenhand logs nothing: no key was given (argument key, or EVENHAND_KEY)"]
+    texts = caplog.messages
+    assert says(texts[0], "EVENHAND_KEY")
+    assert texts == snapshot
 
 
 def test_every_option_has_a_variable(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -339,13 +347,14 @@ def test_many_threads_lose_nothing(make: Make, collector: Collector) -> None:
     assert sorted(collector.ids) == sorted(ids)
 
 
-def test_closing_without_a_service_gives_the_number_that_is_lost(caplog: pytest.LogCaptureFixture) -> None:
+def test_closing_without_a_service_gives_the_number_that_is_lost(caplog: pytest.LogCaptureFixture, snapshot: SnapshotAssertion) -> None:
     client = Evenhand("http://127.0.0.1:9", "key", "loans")
     for _ in range(3):
         client.log(ROW, 1)
 
     assert client.close(0.1).dropped == 3
-    assert "The program ended before Evenhand took every record. Lost: 3." in caplog.text
+    assert says(caplog.messages[-1], "3")
+    assert caplog.messages[-1] == snapshot
     assert client.log(ROW, 1)
     assert client.stats().dropped == 4
 
@@ -376,12 +385,13 @@ def _quiet(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, "evenhand_client")
 
 
-def test_a_wrong_answer_is_named_in_the_stats(make: Make, collector: Collector) -> None:
+def test_a_wrong_answer_is_named_in_the_stats(make: Make, collector: Collector, snapshot: SnapshotAssertion) -> None:
     collector.respond = lambda _: Reply(503, {"detail": "The database does not answer."})
     client = make()
     client.log(ROW, 1)
     client.flush(0.2)
-    assert client.stats().last_problem == "status 503: The database does not answer."
+    assert says(said := client.stats().last_problem, "503")
+    assert said == snapshot
 
     collector.respond = receipt
     client.flush()

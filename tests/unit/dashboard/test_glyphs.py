@@ -4,12 +4,14 @@ from datetime import UTC, datetime
 
 import pytest
 from msgspec.structs import replace
+from syrupy.assertion import SnapshotAssertion
 
 from app.dashboard.glyphs import WIDTH, glyph, strip
 from app.domain.checks import DataSet
 from app.metrics.intervals import Interval
 from app.store.overviews.figures import Compared, TrendPoint
 from app.views.judging import WorstGroup
+from tests.builders.page_words import says
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 WORST = WorstGroup(
@@ -76,18 +78,20 @@ def points(*verdicts: str | None) -> list[TrendPoint]:
     return [TrendPoint(at=NOON, value=1.0, verdict=one, lower_limit=0.8, upper_limit=None) for one in verdicts]
 
 
-def test_a_strip_counts_its_verdicts_in_words() -> None:
+def test_a_strip_counts_its_verdicts_in_words(snapshot: SnapshotAssertion) -> None:
     drawn = strip(points("fair", "unfair", "unfair", None, "insufficient_data"), about="sex: female")
 
     assert drawn is not None
-    assert drawn.words.startswith("The last 5 checks that measured sex: female: 1 fair, 2 unfair, 1 no verdict, 1 ")
+    assert says(drawn.words, "5", "sex", "female", "1", "fair", "2", "unfair", "1", "1")
+    assert drawn.words == snapshot
     assert [kind for kind, _ in drawn.paths] == ["fair", "unfair", "none"]
     assert drawn.paths[0][1].startswith("M95 ")  # of 24 places the last five
 
 
-def test_a_strip_of_one_check_and_of_none() -> None:
+def test_a_strip_of_one_check_and_of_none(snapshot: SnapshotAssertion) -> None:
     drawn = strip(points("fair"), about="sex: female")
 
     assert drawn is not None
-    assert drawn.words == "The last check that measured sex: female: 1 fair."
+    assert says(drawn.words, "sex", "female", "1", "fair")
+    assert drawn.words == snapshot
     assert strip([], about="sex: female") is None

@@ -4,13 +4,15 @@ import threading
 
 import httpx
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from app.errors import Unavailable
 from app.example import client
 from app.example.client import Http
+from tests.builders.page_words import says
 
 
-def test_an_address_that_never_answers_is_named_with_the_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_that_never_answers_is_named_with_the_attempts(monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
     asked = []
 
     def time_out(_: httpx.Client, method: str, path: str, **__: object) -> httpx.Response:
@@ -24,7 +26,5 @@ def test_an_address_that_never_answers_is_named_with_the_attempts(monkeypatch: p
         Http("http://127.0.0.1:8000", threading.Event()).ask("GET", "/health/ready")
 
     assert len(asked) == 3
-    assert str(raised.value) == (
-        "http://127.0.0.1:8000/health/ready did not answer in 3 attempts (the last one: ReadTimeout). Nothing that was logged is lost; if"
-        " the machine is busy, run the command again."
-    )
+    assert says(text := str(raised.value), "http://127.0.0.1:8000/health/ready", "3 attempts", "ReadTimeout")
+    assert text == snapshot

@@ -5,10 +5,12 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from app.frames import Report, measure_frame
 from app.metrics import CATALOGUE, Data, Undefined
 from app.metrics.groups import ComparedGroup
+from tests.builders.page_words import says
 from tests.builders.whole_catalogue import every_row
 
 DRAWS = 20
@@ -83,8 +85,9 @@ def test_every_metric_has_a_row_for_each_of_its_scopes_and_groups(data: Data, wo
     assert all(one.number.reason for one in report.measured if isinstance(one.number, Undefined))
 
 
-def test_metrics_of_scores_say_of_each_group_that_it_has_none() -> None:
+def test_metrics_of_scores_say_of_each_group_that_it_has_none(snapshot: SnapshotAssertion) -> None:
     report = measured(applicants().assign(score=np.nan), "feedback")
 
     reasons = {one.group: one.number.reason for one in report.measured if one.metric == "brier_score" and isinstance(one.number, Undefined)}
-    assert reasons["18-25"] == "no labelled record of 18-25 has a probability of the favourable outcome"
+    assert says(reasons["18-25"], "18-25")
+    assert reasons["18-25"] == snapshot

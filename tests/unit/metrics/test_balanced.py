@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from app.metrics import BalancedCells, GroupCounts, measure_balanced, measure_payload, measure_perturbed
 from app.metrics.groups import Role
+from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
 
 RACES: list[tuple[str, Role]] = [("Black", "monitored"), ("Asian", "monitored"), ("White", "reference")]
@@ -89,10 +91,11 @@ def test_records_whose_counterfactuals_are_all_unclassified_are_on_neither_side(
     assert impact.number.n == 2
 
 
-def test_a_group_all_of_whose_counterfactuals_are_unclassified_says_so() -> None:
+def test_a_group_all_of_whose_counterfactuals_are_unclassified_says_so(snapshot: SnapshotAssertion) -> None:
     results = measure_balanced(balanced([(0, 1, [0, 0, 0], [0, 0, 0]), (2, 1, [1, 1, 0], [1, 1, 0])]))
 
-    assert reason(results, "disparate_impact", "group", "Black") == "no counterfactual of a record of Black was classified"
+    assert says(text := reason(results, "disparate_impact", "group", "Black"), "counterfactual", "Black")
+    assert text == snapshot
 
 
 def test_without_any_copy_balanced_figures_are_those_of_payload() -> None:
@@ -105,19 +108,18 @@ def test_without_any_copy_balanced_figures_are_those_of_payload() -> None:
     assert found(results, "disparate_impact", "group", "Black") == found(payload_results, "disparate_impact", "group", "Black")
 
 
-def test_a_reference_rate_of_zero_leaves_fairness_with_copies_undefined() -> None:
+def test_a_reference_rate_of_zero_leaves_fairness_with_copies_undefined(snapshot: SnapshotAssertion) -> None:
     table = balanced([(0, 1, [0, 0, 0], [0, 0, 1]), (2, 0, [1, 1, 0], [1, 1, 0])])
 
-    assert reason(measure_perturbed(table, seed=0), "openscale_fairness", "group", "Black") == (
-        "perfect equality is zero: none of 2 reference records, original and synthesised, was favourable"
-    )
-    assert reason(measure_balanced(table), "disparate_impact", "group", "Black") == (
-        "the balanced reference rate is zero: none of 2 records is favourable with a reference value"
-    )
+    assert says(text := reason(measure_perturbed(table, seed=0), "openscale_fairness", "group", "Black"), "2", "reference")
+    assert text == snapshot
+    assert says(text := reason(measure_balanced(table), "disparate_impact", "group", "Black"), "reference", "2", "reference")
+    assert text == snapshot
 
 
-def test_records_without_a_classified_copy_have_no_flip_rate() -> None:
+def test_records_without_a_classified_copy_have_no_flip_rate(snapshot: SnapshotAssertion) -> None:
     results = measure_balanced(balanced([(0, 1, [0, 0, 0], [0, 0, 0]), (2, 0, [0, 0, 0], [0, 0, 0])]))
 
-    assert reason(results, "flip_rate", "attribute") == "no counterfactual of a record was classified"
-    assert reason(results, "flip_rate", "group", "Black") == "no counterfactual of a record of Black was classified"
+    assert reason(results, "flip_rate", "attribute") == snapshot
+    assert says(text := reason(results, "flip_rate", "group", "Black"), "counterfactual", "Black")
+    assert text == snapshot

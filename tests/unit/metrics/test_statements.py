@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from app.details import Details
 from app.metrics.statements import (
@@ -15,6 +16,7 @@ from app.metrics.statements import (
     gap_statement,
     limit_statement,
 )
+from tests.builders.page_words import says
 
 DETAILS = Details(monitored="women", reference="men")
 FIGURE = JudgedFigure(
@@ -30,9 +32,11 @@ FIGURE = JudgedFigure(
 )
 
 
-def test_a_clear_gap_at_an_unclear_limit_is_told_in_two_statements() -> None:
-    assert gap_statement(FIGURE) == "The gap is larger than chance explains (p = 0.0002)."
-    assert limit_statement(FIGURE) == "Whether it is beyond the limit of 0.8 is not certain: its interval reaches 0.830."
+def test_a_clear_gap_at_an_unclear_limit_is_told_in_two_statements(snapshot: SnapshotAssertion) -> None:
+    assert says(text := gap_statement(FIGURE), "0.0002")
+    assert text == snapshot
+    assert says(text := limit_statement(FIGURE), "0.8", "0.830")
+    assert text == snapshot
 
 
 @pytest.mark.parametrize(
@@ -82,54 +86,52 @@ def test_why_there_is_no_verdict_is_said() -> None:
     assert limit_statement(replace(FIGURE, verdict=None)) == NO_VERDICT
 
 
-def test_a_value_next_to_a_limit_is_told_with_enough_digits_to_be_on_its_own_side() -> None:
+def test_a_value_next_to_a_limit_is_told_with_enough_digits_to_be_on_its_own_side(snapshot: SnapshotAssertion) -> None:
     near = replace(FIGURE, value=0.79962, lower=0.79, upper=0.7999, verdict="unfair")
 
-    assert limit_statement(near) == "It is beyond the limit of 0.8 (at 0.7996), and so is its whole interval."
+    assert says(text := limit_statement(near), "0.8", "0.7996")
+    assert text == snapshot
     reaching = replace(FIGURE, value=0.799, upper=0.8004)
-    assert limit_statement(reaching) == "Whether it is beyond the limit of 0.8 is not certain: its interval reaches 0.8004."
+    assert says(text := limit_statement(reaching), "0.8", "0.8004")
+    assert text == snapshot
 
 
-def test_a_lone_limit_names_its_mirror_image() -> None:
+def test_a_lone_limit_names_its_mirror_image(snapshot: SnapshotAssertion) -> None:
     half = replace(FIGURE, value=1.5, lower=1.45, upper=1.56, limits=(0.8, None), verdict="unwatched")
 
-    lead = "It is inside the one limit that is set (0.8 and more), but beyond its mirror image, 1.25: no limit is set on that side."
-    assert limit_statement(half) == f"{lead} Its whole interval is beyond that, too."
-    assert limit_statement(replace(half, lower=1.1)) == f"{lead} Its interval reaches 1.10."
+    whole, reaching = limit_statement(half), limit_statement(replace(half, lower=1.1))
+    assert says(whole, "0.8", "1.25")
+    assert says(reaching, "0.8", "1.25", "1.10")
+    assert [whole, reaching] == snapshot
 
 
-def test_the_reference_at_a_disadvantage_is_told_from_its_own_side() -> None:
+def test_the_reference_at_a_disadvantage_is_told_from_its_own_side(snapshot: SnapshotAssertion) -> None:
     turned = replace(FIGURE, value=1.71, lower=1.55, upper=1.9, verdict="unfair")
 
-    assert figure_sentence(turned).endswith(
-        "men (reference) gets the favourable outcome 0.58 times as often as women (95 %: 0.53 to 0.65)."
-    )
-    assert figure_sentence(replace(turned, scope="worst_pair")).endswith(
-        "men gets the favourable outcome 0.58 times as often as women (95 %: 0.53 to 0.65)."
-    )
+    assert says(text := figure_sentence(turned), "men", "reference", "0.58", "women", "95", "0.53", "0.65")
+    assert text == snapshot
+    assert says(text := figure_sentence(replace(turned, scope="worst_pair")), "men", "0.58", "women", "95", "0.53", "0.65")
+    assert text == snapshot
     assert figure_sentence(replace(turned, upper=None)).endswith("women (95 %: 0.00 to 0.65).")
     difference = replace(turned, metric="false_positive_rate_difference", value=0.3, lower=0.2, upper=0.4, limits=(-0.1, 0.1))
     assert figure_sentence(difference).endswith("At a disadvantage: men (reference).")
-    assert figure_sentence(replace(difference, lower=-0.01)).endswith("At a disadvantage, unless it is chance: men (reference).")
+    assert says(text := figure_sentence(replace(difference, lower=-0.01)), "men", "reference")
+    assert text == snapshot
     assert "disadvantage" not in figure_sentence(replace(difference, metric="error_rate_difference"))
 
 
-def test_a_headline_says_of_how_many_it_was_chosen_and_why() -> None:
+def test_a_headline_says_of_how_many_it_was_chosen_and_why(snapshot: SnapshotAssertion) -> None:
     chosen = replace(FIGURE, worst_of=12)
 
-    few = "groups of fewer than 10 records count only if there are no larger ones, and neither interval nor p-value allows for the choice."
-    assert choice_statement(chosen) == f"Of 12 monitored groups it lies furthest beyond its limits; {few}"
-    assert choice_statement(replace(chosen, value=0.9, verdict="fair")) == f"Of 12 monitored groups it lies nearest to a limit; {few}"
-    assert (
-        choice_statement(replace(chosen, limits=(None, None), verdict=None))
-        == f"Of 12 monitored groups it lies furthest from equality; {few}"
-    )
+    assert says(text := choice_statement(chosen), "12", "10")
+    assert text == snapshot
+    assert says(text := choice_statement(replace(chosen, value=0.9, verdict="fair")), "12", "10")
+    assert text == snapshot
+    assert says(text := choice_statement(replace(chosen, limits=(None, None), verdict=None)), "12", "10")
+    assert text == snapshot
     assert choice_statement(replace(chosen, worst_of=1)) is None
     allowing = replace(chosen, chosen_lower=0.5, chosen_upper=0.7)
-    few = "groups of fewer than 10 records count only if there are no larger ones"
-    assert choice_statement(allowing) == (
-        f"Of 12 monitored groups it lies furthest beyond its limits; {few}. Allowing for the choice, its interval is 0.500 to 0.700; the"
-        " p-value does not allow for it."
-    )
+    assert says(text := choice_statement(allowing), "12", "10", "0.500", "0.700")
+    assert text == snapshot
     assert "its interval is 0.500 and more;" in str(choice_statement(replace(allowing, chosen_upper=None)))
     assert choice_statement(FIGURE) is None

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from statsmodels.discrete.discrete_model import Logit
 from statsmodels.stats.contingency_tables import StratifiedTable
+from syrupy.assertion import SnapshotAssertion
 
 from app.metrics import GroupCounts, Measured, measure_payload
 from app.metrics.formulas.conditional import StrataOutcomes
@@ -15,6 +16,7 @@ from app.metrics.formulas.strata_odds import (
 )
 from app.metrics.groups import FloatArray, IntArray, as_groups
 from app.metrics.sentences import sentence
+from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
 
 SEXES = as_groups([("female", "monitored"), ("male", "reference")])
@@ -86,7 +88,7 @@ def test_random_strata_have_the_odds_ratio_of_a_logit_of_every_record() -> None:
             assert (number.value, number.lower, number.upper) == pytest.approx(logit(cells), rel=1e-9)
 
 
-def test_women_of_berkeley_are_at_no_disadvantage_within_the_departments() -> None:
+def test_women_of_berkeley_are_at_no_disadvantage_within_the_departments(snapshot: SnapshotAssertion) -> None:
     results = measured(BERKELEY)
 
     # 1 / 0.9046968 and its limits: mantelhaen.test(UCBAdmissions) of R, which has the men first.
@@ -94,9 +96,10 @@ def test_women_of_berkeley_are_at_no_disadvantage_within_the_departments() -> No
     assert (number.value, number.lower, number.upper) == pytest.approx((1 / 0.9046968, 1 / 1.0603298, 1 / 0.7719074), rel=1e-7)
     assert value(results, ADJUSTED, "group", "female").value == pytest.approx(logit(BERKELEY)[0], rel=1e-9)
     told = found(results, COMMON, "group", "female")
-    assert sentence(COMMON, value=number.value, lower=number.lower, upper=number.upper, details=told.details).startswith(
-        "Among like records, the odds of a favourable outcome for female are 1.11 times those for male "
+    assert says(
+        text := sentence(COMMON, value=number.value, lower=number.lower, upper=number.upper, details=told.details), "female", "1.11", "male"
     )
+    assert text == snapshot
 
 
 def test_strata_of_a_few_records_caution_about_the_logit_alone() -> None:

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from app.domain.values import GroupValue, Range
 from app.recommendations.detecting import Confidence, Detected, Dismissed, detect
@@ -10,6 +11,7 @@ from app.recommendations.kinds import Kind
 from app.recommendations.names import match_name, split_words
 from app.recommendations.values import is_no_answer
 from app.recommendations.vocabulary import read_kind
+from tests.builders.page_words import says
 
 
 @pytest.mark.parametrize(
@@ -52,12 +54,13 @@ def test_a_date_of_birth_is_no_age_and_it_is_said_what_to_do(name: str) -> None:
     assert "log the age at the decision" in found.reason
 
 
-def test_iso_5218_codes_are_a_guess_to_be_confirmed() -> None:
+def test_iso_5218_codes_are_a_guess_to_be_confirmed(snapshot: SnapshotAssertion) -> None:
     found = detect("sex", {1: 50, 2: 50, 9: 1})
 
     assert isinstance(found, Detected)
     assert found.confidence is Confidence.MEDIUM
-    assert found.values.to_confirm == "probably 1 = male, 2 = female, in the ISO 5218 coding; confirm"
+    assert says(found.values.to_confirm, "1", "male", "2", "female", "ISO", "5218")
+    assert found.values.to_confirm == snapshot
 
 
 def test_of_0_and_1_nothing_is_guessed() -> None:

@@ -1,7 +1,10 @@
 """Sentences under the headline of a regulator's report: the figure of the check and that of the whole period, next to each other."""
 
+from syrupy.assertion import SnapshotAssertion
+
 from app.reports.document import FirstPage
 from app.reports.regulator.windows import add_period
+from tests.builders.page_words import says
 
 CHECK, HOURS = "In this check: 45 records of women aged 18–25.", "Over the 70 hours: 0.42–0.52 times as often."
 FIRST = FirstPage(
@@ -38,11 +41,12 @@ def test_the_period_is_said_between_the_check_and_the_evidence_in_the_names_of_t
     assert said == (CHECK, period, HOURS)
 
 
-def test_a_figure_next_to_a_limit_has_the_digits_that_show_its_side() -> None:
+def test_a_figure_next_to_a_limit_has_the_digits_that_show_its_side(snapshot: SnapshotAssertion) -> None:
     near = ROW | {"impact_ratio": 0.7981, "impact_ratio_low": 0.7, "impact_ratio_high": 0.9}
     said = add_period(FIRST, {"sheets": {"adverse_impact": {"tables": [TABLE | {"rows": [near]}]}}})
 
-    assert "is 0.798 times that of men aged 26–75 (0.700–0.900)." in said[1]
+    assert says(said[1], "0.798", "men", "26–75", "0.700–0.900")
+    assert said[1] == snapshot
 
 
 def test_without_the_group_in_a_table_nothing_is_added() -> None:

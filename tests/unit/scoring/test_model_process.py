@@ -1,8 +1,10 @@
 """Errors of a model's own code: they are quoted, and never with the secrets of the process."""
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from app.scoring.model_process import NOT_TAKEN, answer_page, hide_secrets
+from tests.builders.page_words import says
 
 
 @pytest.fixture(autouse=True)
@@ -12,16 +14,15 @@ def _with_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHORT_KEY", "on")
 
 
-def test_users_and_passwords_of_addresses_are_hidden() -> None:
+def test_users_and_passwords_of_addresses_are_hidden(snapshot: SnapshotAssertion) -> None:
     text = "cannot connect to postgresql://mlflow:p%40ss@db.example/mlflow, nor to https://u:p@mlflow.example:5000/"
 
-    assert (
-        hide_secrets(text) == "cannot connect to postgresql://[redacted]@db.example/mlflow, nor to https://[redacted]@mlflow.example:5000/"
-    )
+    assert says(said := hide_secrets(text), "//[redacted]@db.example/mlflow", "//[redacted]@mlflow.example:5000/")
+    assert said == snapshot
 
 
 def test_values_of_variables_that_are_secrets_are_hidden_the_longest_first() -> None:
-    assert hide_secrets("401 for s3cret-token-and-more or s3cret-token, based on") == "401 for [redacted] or [redacted], based on"
+    assert hide_secrets("401: s3cret-token-and-more or s3cret-token, based on") == "401: [redacted] or [redacted], based on"
 
 
 def test_an_error_of_the_model_is_quoted_without_them() -> None:

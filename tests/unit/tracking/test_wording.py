@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from app.alerts.facts import facts_of_evidence
 from app.domain.checks import DataSet
@@ -24,6 +25,7 @@ from app.tracking.wording import (
     sum_up,
 )
 from tests.builders.comparison_states import SINCE, UNTIL, comparison_of, evidence_of
+from tests.builders.page_words import says
 
 UNFAIR = comparison_of(State.UNFAIR)
 FAIR = comparison_of(State.SHOWN_FAIR, direction=UnfairSide.ABOVE, limit=1.25)
@@ -158,14 +160,14 @@ def test_what_may_be_as_old_as_the_first_counted_hour_says_so(hours: int, earlie
     assert note_first_hour(replace(unfair, state=State.SHOWN_FAIR)) is None
 
 
-def test_comparisons_without_a_counted_hour_are_counted_apart() -> None:
+def test_comparisons_without_a_counted_hour_are_counted_apart(snapshot: SnapshotAssertion) -> None:
     counted, absent = comparison_of(State.UNFAIR), replace(comparison_of(State.UNDECIDED), figure_id=None)
 
-    assert sum_up([counted, absent, absent]) == "3 comparisons, 2 of them without a counted hour: 1 unfair, 2 undecided."
-    assert sum_up([absent, absent]) == "2 comparisons, none of them with a counted hour: 2 undecided."
+    assert says(text := sum_up([counted, absent, absent]), "3", "2", "1", "unfair", "2", "undecided")
+    assert text == snapshot
+    assert says(text := sum_up([absent, absent]), "2", "2", "undecided")
+    assert text == snapshot
 
 
-def test_before_a_worker_has_counted_nothing_is_claimed() -> None:
-    assert list(list_remarks(replace(evidence_of(), era=None))) == [
-        "No hour has been counted yet; a worker counts each hour after its end."
-    ]
+def test_before_a_worker_has_counted_nothing_is_claimed(snapshot: SnapshotAssertion) -> None:
+    assert list(list_remarks(replace(evidence_of(), era=None))) == snapshot

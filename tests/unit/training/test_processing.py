@@ -3,6 +3,7 @@ from io import BytesIO
 import numpy as np
 import pandas as pd
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from app.domain.deployments import FieldType, ProblemType
 from app.domain.outcomes import OutcomeRule
@@ -15,6 +16,7 @@ from app.training.files import ParquetFile
 from app.training.limits import BINS, MOST_VALUES
 from app.training.present import present_tables
 from app.training.unclassified import Unclassified, find_unclassified
+from tests.builders.page_words import says
 from tests.unit.training.sending import AGE, SEX, attribute, column, counts, deployment, monitor, processed, processed_parquet
 
 HEADER = "age,sex,income,owner,label\n"
@@ -115,16 +117,15 @@ def test_a_numeric_column_of_many_values_is_counted_in_bins_that_hold_all_record
         assert 100 < records < 500
 
 
-def test_values_are_exact_up_to_a_thousand_and_text_beyond_is_not_kept() -> None:
+def test_values_are_exact_up_to_a_thousand_and_text_beyond_is_not_kept(snapshot: SnapshotAssertion) -> None:
     of = deployment([column("sex", FieldType.STRING)])
     exact = processed("sex,label\n" + "".join(f"v{number},1\n" for number in range(MOST_VALUES)), of=of)
     beyond = processed("sex,label\n" + "".join(f"v{number},1\n" for number in range(MOST_VALUES + 1)), of=of)
 
     assert (len(exact.distributions[0].cells), exact.distributions[0].note) == (MOST_VALUES, None)
-    assert (beyond.distributions[0].cells, beyond.distributions[0].note) == (
-        (),
-        "holds more than 1,000 different values: its values are not kept",
-    )
+    assert beyond.distributions[0].cells == ()
+    assert says(beyond.distributions[0].note, "1,000")
+    assert beyond.distributions[0].note == snapshot
 
 
 def test_the_labels_of_a_regression_are_numbers_in_ranges() -> None:
@@ -174,7 +175,7 @@ def test_meta_fields_may_be_absent_and_are_named() -> None:
     data = processed(ROWS, of=deployment(meta=[column("postcode", FieldType.STRING)]), watching=monitor(attribute("postcode", ["1"])))
 
     assert data.summary.absent == ("postcode",)
-    assert [(one.cells, one.reason) for one in data.tables] == [(None, "the training data have no column postcode")]
+    assert [(one.cells, str(one.reason).endswith("no column postcode")) for one in data.tables] == [(None, True)]
 
 
 @pytest.mark.parametrize(
@@ -215,15 +216,12 @@ def test_every_absent_column_is_named_at_once() -> None:
     assert [problem.field for problem in caught.value.problems] == ["weight", "columns.age", "columns.income", "columns.owner"]
 
 
-def test_columns_of_another_type_in_a_typed_file_are_all_named() -> None:
+def test_columns_of_another_type_in_a_typed_file_are_all_named(snapshot: SnapshotAssertion) -> None:
     with pytest.raises(InvalidInput) as caught:
         processed(FRAME.assign(age=["20", "40", "40", None], sex=1.5, label=pd.Timestamp("2030-01-01")))
 
-    assert [(problem.field, problem.message.split(", found")[0]) for problem in caught.value.problems] == [
-        ("columns.age", "must be of the type integer as in the deployment's schema"),
-        ("columns.sex", "must be of the type string as in the deployment's schema"),
-        ("columns.label", "must be of class labels: text, numbers or true and false"),
-    ]
+    assert [problem.field for problem in caught.value.problems] == ["columns.age", "columns.sex", "columns.label"]
+    assert [problem.message for problem in caught.value.problems] == snapshot
 
 
 def test_a_fraction_in_a_typed_file_s_column_of_whole_numbers_is_refused_by_row() -> None:

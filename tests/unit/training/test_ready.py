@@ -1,4 +1,5 @@
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from app.domain.deployments import FieldType, ProblemType
 from app.domain.training_data import Cell, Distribution
@@ -6,6 +7,7 @@ from app.domain.values import GroupValue, Range
 from app.errors import InvalidInput
 from app.training.present import present_tables
 from app.training.ready import process_distributions
+from tests.builders.page_words import says
 from tests.unit.training.sending import AGE, COLUMNS, NOON, SEX, deployment, monitor
 
 OF = deployment()
@@ -83,42 +85,41 @@ def test_a_value_of_another_type_is_refused(value: GroupValue, message: str) -> 
     assert problems(distribution(("age",), (value, 1, 3))) == [("distributions[0].counts[0].values[0]", message)]
 
 
-def test_labels_are_of_the_deployment_s_kind() -> None:
-    assert problems(distribution(("sex",), ("a", Range(0, 1), 3))) == [
-        ("distributions[0].counts[0].label", "must be a class label, not a range")
-    ]
-    assert problems(distribution(("sex",), ("a", "high", 3)), problem_type=ProblemType.REGRESSION) == [
-        ("distributions[0].counts[0].label", "must be a number or a range [lo, hi]")
+def test_labels_are_of_the_deployment_s_kind(snapshot: SnapshotAssertion) -> None:
+    refusals = [
+        problems(distribution(("sex",), ("a", Range(0, 1), 3))),
+        problems(distribution(("sex",), ("a", "high", 3)), problem_type=ProblemType.REGRESSION),
     ]
 
+    assert [[field for field, _ in refusal] for refusal in refusals] == [["distributions[0].counts[0].label"]] * 2
+    assert refusals == snapshot
 
-def test_columns_are_those_of_the_schema_each_once_and_few() -> None:
-    assert problems(distribution(("gender",), ("a", 1, 3))) == [
-        ("distributions[0].columns[0]", "'gender' is neither a feature nor a meta field of the deployment")
-    ]
+
+def test_columns_are_those_of_the_schema_each_once_and_few(snapshot: SnapshotAssertion) -> None:
+    ((field, message),) = problems(distribution(("gender",), ("a", 1, 3)))
+    assert field == "distributions[0].columns[0]"
+    assert says(message, "'gender'")
+    assert message == snapshot
     assert problems(distribution(("sex", "sex"), ("a", "a", 1, 3))) == [("distributions[0].columns", "names a column twice")]
     assert problems(distribution((), (1, 3))) == [("distributions[0].columns", "must name 1 to 4 columns, found 0")]
 
 
-def test_a_count_has_one_value_for_each_column_and_stands_once() -> None:
-    assert problems(distribution(("sex",), ("a", "b", 1, 3))) == [
-        ("distributions[0].counts[0].values", "must hold one value for each of the 1 columns, found 2")
-    ]
-    assert problems(distribution(("age",), (1, 1, 3), (1.0, 1, 4))) == [
-        ("distributions[0].counts[1]", "is of the same values and label as counts[0]")
-    ]
+def test_a_count_has_one_value_for_each_column_and_stands_once(snapshot: SnapshotAssertion) -> None:
+    (more, twice) = (*problems(distribution(("sex",), ("a", "b", 1, 3))), *problems(distribution(("age",), (1, 1, 3), (1.0, 1, 4))))
+
+    assert [field for field, _ in (more, twice)] == ["distributions[0].counts[0].values", "distributions[0].counts[1]"]
+    assert says(more[1], "1 columns", "2")
+    assert says(twice[1], "counts[0]")
+    assert [more, twice] == snapshot
 
 
-def test_distributions_that_contradict_each_other_or_hold_nothing_are_refused() -> None:
-    assert problems(BY_SEX, distribution(("age",), (3, 1, 80), (3, 0, 119))) == [
-        (
-            "distributions[1].counts",
-            "has 119 records of the label '0', but distributions[0] has 120: both must count all records",
-        )
-    ]
-    assert problems(distribution(("sex",))) == [
-        ("distributions[0].counts", "must count 1 to 9,007,199,254,740,992 records together, found 0")
-    ]
+def test_distributions_that_contradict_each_other_or_hold_nothing_are_refused(snapshot: SnapshotAssertion) -> None:
+    (fewer, none) = (*problems(BY_SEX, distribution(("age",), (3, 1, 80), (3, 0, 119))), *problems(distribution(("sex",))))
+
+    assert [field for field, _ in (fewer, none)] == ["distributions[1].counts", "distributions[0].counts"]
+    assert says(fewer[1], "119", "'0'", "distributions[0]", "120")
+    assert says(none[1], "1 to 9,007,199,254,740,992", "0")
+    assert [fewer, none] == snapshot
 
 
 def test_every_type_has_values_that_fit() -> None:

@@ -4,6 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from app.domain.checks import DataSet
 from app.evidence.nulls import UnfairSide
@@ -13,6 +14,7 @@ from app.metrics.verdicts import Verdict
 from app.views.forest_headline import NO_FIGURES, SHARED_RECORDS, ForestHeadline, word_forest
 from tests.builders.comparison_states import comparison_of
 from tests.builders.forests import MONITOR, NAMED, NOW, checks_of, figure_of, forest_of, recent_of
+from tests.builders.page_words import says
 
 OF_YOUNG_WOMEN = {"attribute": "sex × age", "group": "female × 18-25"}
 YOUNG_WOMEN = OF_YOUNG_WOMEN | {"reference": "male × 26-75"}
@@ -22,50 +24,51 @@ def headline_of(*figures: object, **more: object) -> ForestHeadline:
     return word_forest(forest_of(*figures, **more))  # type: ignore[arg-type]
 
 
-def test_the_headline_is_one_sentence_in_the_names_of_the_monitor() -> None:
+def test_the_headline_is_one_sentence_in_the_names_of_the_monitor(snapshot: SnapshotAssertion) -> None:
     figure = figure_of(**YOUNG_WOMEN)
     recent = recent_of(figure, ["fair", "fair", *["unfair"] * 70])
     state = comparison_of(State.UNFAIR, attribute="sex × age", group="female × 18-25", since=datetime(2026, 11, 19, 7, tzinfo=UTC))
     found = headline_of(figure, monitor=NAMED, checks=checks_of(72), recent=recent, states=[state])
 
-    assert found.text == (
-        "Women under 26 are rated No Risk 0.26 times as often as men over 25 (0.15–0.46)"
-        " · since 19 Nov, unfair in 70 of the last 72 checks · 28 fewer favourable outcomes in this check than at the rate of men over 25"
+    assert says(
+        found.text, "Women", "26", "No Risk", "0.26", "men", "25", "0.15–0.46", "19 Nov", "unfair", "70", "72", "28", "fewer", "men", "25"
     )
+    assert found.text == snapshot
     assert found.verdict is Verdict.UNFAIR
 
 
-def test_without_names_the_headline_names_attribute_and_value() -> None:
+def test_without_names_the_headline_names_attribute_and_value(snapshot: SnapshotAssertion) -> None:
     single, several = headline_of(figure_of()), headline_of(figure_of(**YOUNG_WOMEN))
 
-    assert single.lead == "Records with sex female get the favourable outcome 0.26 times as often as records with sex male"
-    assert several.lead.startswith(
-        "Records with sex female and age 18-25 get the favourable outcome 0.26 times as often as records with sex male"
-    )
+    assert says(single.lead, "sex", "female", "0.26", "sex", "male")
+    assert single.lead == snapshot
+    assert says(several.lead, "sex", "female", "age", "18-25", "0.26", "sex", "male")
+    assert several.lead == snapshot
     fewer = "28 fewer favourable outcomes in this check than at the rate of records with sex male"
     assert single.parts == ("unfair in the only check", fewer)
 
 
-def test_above_one_the_headline_is_about_the_reference() -> None:
+def test_above_one_the_headline_is_about_the_reference(snapshot: SnapshotAssertion) -> None:
     found = headline_of(figure_of(2.0, lower=1.6, upper=2.5, counts=((80, 100), (20, 50)), shortfall=-40.0), monitor=NAMED)
 
-    assert found.text == "Men are rated No Risk 0.50 times as often as women (0.40–0.62) · unfair in the only check"
+    assert says(found.text, "Men", "No Risk", "0.50", "women", "0.40–0.62", "unfair")
+    assert found.text == snapshot
 
 
 def test_nothing_is_called_short_of_a_rate_that_is_reached() -> None:
     assert not any("fewer" in part for part in headline_of(figure_of(0.79, shortfall=0.3)).parts)
 
 
-def test_a_counterfactual_figure_is_about_the_same_records() -> None:
+def test_a_counterfactual_figure_is_about_the_same_records(snapshot: SnapshotAssertion) -> None:
     logged, balanced = figure_of(0.9, "fair"), figure_of(0.12, data=DataSet.BALANCED, lower=0.06, upper=0.25)
     found = headline_of(logged, balanced, monitor=NAMED)
 
-    assert found.lead == "Scored as women, the same records are rated No Risk 0.12 times as often as when scored as men"
-    assert found.text.endswith(" (0.06–0.25) · unfair in the only check")
-    assert found.note == (
-        "the 95 % interval of this figure alone: this one of 2 figures (1 as logged, 1 counterfactual) was picked as the worst, and by"
-        " chance the worst of several looks worse than it is, and the interval does not allow for that"
-    )
+    assert says(found.lead, "women", "No Risk", "0.12", "men")
+    assert found.lead == snapshot
+    assert says(found.text, "0.06–0.25", "unfair")
+    assert found.text == snapshot
+    assert says(found.note, "95", "2", "1", "1", "counterfactual")
+    assert found.note == snapshot
 
 
 def test_copies_of_an_attribute_that_the_model_does_not_see_are_not_called_the_same_records() -> None:
@@ -76,41 +79,47 @@ def test_copies_of_an_attribute_that_the_model_does_not_see_are_not_called_the_s
     assert "0.12" in found.lead
 
 
-def test_inside_its_limits_nobody_is_at_a_disadvantage() -> None:
+def test_inside_its_limits_nobody_is_at_a_disadvantage(snapshot: SnapshotAssertion) -> None:
     found = headline_of(figure_of(0.95, "fair", lower=0.85, upper=1.05), monitor=NAMED)
     some = headline_of(figure_of(0.95, "fair"), figure_of(0.1, "insufficient_data", group="x"), monitor=NAMED)
 
-    assert (
-        found.text
-        == "Every comparison is inside its limits. Nearest to a limit: women are rated No Risk 0.95 times as often as men (0.85–1.05)"
-    )
-    assert some.lead.startswith("No comparison with a verdict is outside its limits. Nearest to a limit: women")
+    assert says(found.text, "women", "No Risk", "0.95", "men", "0.85–1.05")
+    assert found.text == snapshot
+    assert says(some.lead, "women")
+    assert some.lead == snapshot
 
 
-def test_evidence_is_named_where_the_newest_check_is_fair() -> None:
+def test_evidence_is_named_where_the_newest_check_is_fair(snapshot: SnapshotAssertion) -> None:
     found = headline_of(figure_of(0.95, "fair"), monitor=NAMED, states=[comparison_of(State.UNFAIR)])
 
-    assert found.parts == ("over all hours unfair for women since 19 Nov",)
+    assert says(found.parts[0], "unfair", "women", "19 Nov")
+    assert found.parts == snapshot
 
 
-def test_what_is_as_old_as_the_first_counted_hour_may_be_older() -> None:
+def test_what_is_as_old_as_the_first_counted_hour_may_be_older(snapshot: SnapshotAssertion) -> None:
     first = comparison_of(State.UNFAIR, since=NOW - timedelta(days=2), until=NOW, hours=48)
     nearly = comparison_of(State.UNFAIR, since=NOW - timedelta(days=1), earliest=NOW - timedelta(days=2), until=NOW, hours=48)
     later = comparison_of(State.UNFAIR, since=NOW - timedelta(days=1), until=NOW, hours=48)
-    note = "it may have been so before: no earlier hour was counted with this monitor and model revision"
+    whole, almost, fair = (
+        headline_of(*figures, states=[state]).parts
+        for figures, state in (([figure_of()], first), ([figure_of()], nearly), ([figure_of(0.95, "fair")], first))
+    )
 
-    assert headline_of(figure_of(), states=[first]).parts[:2] == ("since 20 Nov, unfair in the only check", note)
-    assert headline_of(figure_of(), states=[nearly]).parts[:2] == ("since 21 Nov, unfair in the only check", note)
-    assert headline_of(figure_of(0.95, "fair"), states=[first]).parts == ("over all hours unfair for female since 20 Nov", note)
-    assert note not in headline_of(figure_of(), states=[later]).parts
+    assert says(whole[0], "20 Nov", "unfair")
+    assert says(almost[0], "21 Nov", "unfair")
+    assert says(fair[0], "unfair", "female", "20 Nov")
+    assert whole[1] == almost[1] == fair[1]
+    assert whole[1] not in headline_of(figure_of(), states=[later]).parts
+    assert [whole, almost, fair] == snapshot
 
 
-def test_only_what_is_unfair_says_since_when_it_is() -> None:
+def test_only_what_is_unfair_says_since_when_it_is(snapshot: SnapshotAssertion) -> None:
     fair = comparison_of(State.SHOWN_FAIR, data=DataSet.BALANCED, since=NOW - timedelta(days=3))
     unfair = comparison_of(State.UNFAIR, since=NOW - timedelta(days=1))
     found = headline_of(figure_of(0.95, "fair"), figure_of(0.95, "fair", data=DataSet.BALANCED), monitor=NAMED, states=[fair, unfair])
 
-    assert found.parts == ("over all hours unfair for women since 21 Nov",)
+    assert says(found.parts[0], "unfair", "women", "21 Nov")
+    assert found.parts == snapshot
 
 
 def test_evidence_on_the_other_side_is_not_evidence_on_this_one() -> None:
@@ -120,18 +129,20 @@ def test_evidence_on_the_other_side_is_not_evidence_on_this_one() -> None:
     assert found.parts[0] == "unfair in the only check"
 
 
-def test_what_is_not_certain_is_not_called_certain() -> None:
+def test_what_is_not_certain_is_not_called_certain(snapshot: SnapshotAssertion) -> None:
     found = headline_of(figure_of(0.7, "suspected", lower=0.5, upper=0.9), monitor=NAMED)
 
-    assert found.parts[0] == "suspected, not certain: its own interval reaches the limit"
+    assert found.parts[0] == snapshot
 
 
-def test_too_few_records_and_figures_without_a_number_say_so() -> None:
+def test_too_few_records_and_figures_without_a_number_say_so(snapshot: SnapshotAssertion) -> None:
     few = headline_of(figure_of(0.5, "insufficient_data", counts=((2, 4), (5, 5))), monitor=NAMED)
     absent = headline_of(figure_of(None, "not_computable", reason="the reference rate is zero"), monitor=NAMED)
 
-    assert few.text == "No comparison has a verdict · records of women: 4, of men: 5; fewer than 10 on a side"
-    assert absent.lead == "Disparate impact of women cannot be computed: the reference rate is zero"
+    assert says(few.text, "women", "4", "men", "5", "fewer", "10")
+    assert few.text == snapshot
+    assert says(absent.lead, "women", "reference")
+    assert absent.lead == snapshot
 
 
 def test_an_empty_deployment_and_a_metric_that_was_not_measured_say_so() -> None:
@@ -139,30 +150,30 @@ def test_an_empty_deployment_and_a_metric_that_was_not_measured_say_so() -> None
     assert headline_of(metric="equal_opportunity_difference").lead.startswith("The check did not measure")
 
 
-def test_a_stale_check_says_up_to_when_it_measured() -> None:
+def test_a_stale_check_says_up_to_when_it_measured(snapshot: SnapshotAssertion) -> None:
     found = headline_of(figure_of(), now=NOW + timedelta(days=3))
     outdated = headline_of(figure_of(), checks=checks_of(1, monitor_version=7))
 
-    assert found.parts[-1] == "stale: measured up to 2026-11-22 12:00 UTC"
-    assert outdated.parts[-1] == "measured with an earlier version of the monitor"
+    assert says(found.parts[-1], "2026-11-22 12:00 UTC")
+    assert found.parts[-1] == snapshot
+    assert outdated.parts[-1] == snapshot
 
 
-def test_other_metrics_keep_their_own_sentence() -> None:
+def test_other_metrics_keep_their_own_sentence(snapshot: SnapshotAssertion) -> None:
     one = figure_of(-0.4, metric="statistical_parity_difference", lower=-0.5, upper=-0.3, lower_limit=-0.1, upper_limit=0.1)
     found = headline_of(one, metric="statistical_parity_difference")
 
-    assert found.lead.startswith("Of every 100 records of female, 26 were predicted favourable")
+    assert says(found.lead, "100", "female", "26")
+    assert found.lead == snapshot
     assert found.interval == ""
 
 
-def test_the_interval_allows_for_the_choice_from_several_comparisons() -> None:
+def test_the_interval_allows_for_the_choice_from_several_comparisons(snapshot: SnapshotAssertion) -> None:
     found = headline_of(figure_of(), figure_of(0.9, "fair", attribute="age", group="18-25", reference="26-75"), monitor=NAMED)
 
     # Both figures are as logged.
-    assert found.note == (
-        "95 % interval, made wider because this one of 2 figures was picked as the worst, and by chance the worst of several looks"
-        " worse than it is; the verdict uses the figure's own, 0.15–0.46"
-    )
+    assert says(found.note, "95", "2", "0.15–0.46")
+    assert found.note == snapshot
     assert found.interval != "0.15–0.46"
 
 
@@ -177,37 +188,33 @@ def test_a_figure_and_all_its_ends_have_equally_many_decimals() -> None:
     assert {len(one.partition(".")[2]) for one in numbers} == {3}
 
 
-def test_the_interval_of_a_counterfactual_figure_allows_for_the_choice() -> None:
+def test_the_interval_of_a_counterfactual_figure_allows_for_the_choice(snapshot: SnapshotAssertion) -> None:
     logged = figure_of(0.9, "fair")
     balanced = figure_of(0.4, data=DataSet.BALANCED, lower=0.31, upper=0.51, pairs=Pairs(both=40, monitored=0, reference=60, neither=50))
     found = headline_of(logged, balanced, monitor=NAMED)
 
-    assert found.note == (
-        "95 % interval, made wider because this one of 2 figures (1 as logged, 1 counterfactual) was picked as the worst, and by"
-        " chance the worst of several looks worse than it is; the verdict uses the figure's own, 0.31–0.51"
-    )
+    assert says(found.note, "95", "2", "1", "1", "counterfactual", "0.31–0.51")
+    assert found.note == snapshot
     # 95 % for both at once: each end at 97.5 %.
     assert found.interval == "0.30–0.53"
 
 
-def test_a_metric_that_has_a_sentence_of_its_own_has_the_interval_in_a_note() -> None:
+def test_a_metric_that_has_a_sentence_of_its_own_has_the_interval_in_a_note(snapshot: SnapshotAssertion) -> None:
     of = {"metric": "statistical_parity_difference", "lower": -0.85, "upper": -0.6, "lower_limit": -0.1, "upper_limit": 0.1}
     found = headline_of(figure_of(-0.74, **of), figure_of(0.0, "fair", attribute="age", **of), metric=of["metric"])
 
     assert found.interval == ""
-    assert re.fullmatch(
-        r"this one of 2 figures was picked as the worst, and by chance the worst of several looks worse than it is: with that allowed for,"
-        r" the 95 % interval is −0\.8\d+ to −0\.5\d+; the verdict uses the figure's own",
-        found.note,
-    )
+    assert re.search(r"\b2\b.* −0\.8\d+ to −0\.5\d+;", found.note)
+    assert found.note == snapshot
 
 
-def test_a_fair_headline_allows_for_the_choice_as_well() -> None:
+def test_a_fair_headline_allows_for_the_choice_as_well(snapshot: SnapshotAssertion) -> None:
     near = {"verdict": "fair", "lower": 0.8, "upper": 1.0, "counts": ((90, 100), (100, 100))}
     found = headline_of(figure_of(0.9, **near), figure_of(1.0, attribute="age", group="18-25", **near), monitor=NAMED)
 
-    assert found.lead.startswith("Every comparison is inside its limits. Nearest to a limit: ")
-    assert found.note.startswith("95 % interval, made wider because this one of 2 figures was picked as the worst")
+    assert found.lead == snapshot
+    assert says(found.note, "95", "2")
+    assert found.note == snapshot
 
 
 MANY_HOURS = {
@@ -219,25 +226,41 @@ MANY_HOURS = {
 }
 
 
-def test_the_records_of_the_check_and_the_interval_over_many_hours_are_said_next_to_the_headline() -> None:
+def test_the_records_of_the_check_and_the_interval_over_many_hours_are_said_next_to_the_headline(snapshot: SnapshotAssertion) -> None:
     found = headline_of(figure_of(**YOUNG_WOMEN), monitor=NAMED, states=[comparison_of(State.UNFAIR, **MANY_HOURS, **OF_YOUNG_WOMEN)])
 
     # By hand: 26 of 100 is below 0.42.
     check, many_hours = found.windows
-    assert check == "In this check (up to 22 Nov 12:00 UTC): 50 records of women under 26 and 100 of men over 25."
-    assert many_hours == (
-        "Over the 70 hours from 19 Nov 13:00 UTC to 22 Nov 11:00 UTC, 1,950 records of women under 26 and 9,000 of men over 25:"
-        " 0.42–0.52 times as often (95 % interval); the figure of a single check varies more."
+    assert says(check, "22 Nov", "12:00 UTC", "50", "women", "26", "100", "men", "25")
+    assert check == snapshot
+    assert says(
+        many_hours,
+        "70",
+        "19 Nov",
+        "13:00 UTC",
+        "22 Nov",
+        "11:00 UTC",
+        "1,950",
+        "women",
+        "26",
+        "9,000",
+        "men",
+        "25",
+        "0.42–0.52",
+        "95",
     )
+    assert many_hours == snapshot
 
 
-def test_the_interval_over_many_hours_is_seen_from_the_side_of_the_headline() -> None:
+def test_the_interval_over_many_hours_is_seen_from_the_side_of_the_headline(snapshot: SnapshotAssertion) -> None:
     state = comparison_of(State.UNDECIDED, direction=UnfairSide.ABOVE, limit=1.25, **MANY_HOURS | {"interval": (1.6, 2.5)})
     found = headline_of(figure_of(2.0, lower=1.6, upper=2.5, counts=((80, 100), (20, 50))), monitor=NAMED, states=[state])
 
     # 1 / 2.5 and 1 / 1.6; 0.50 lies between.
-    assert found.lead.startswith("Men are rated No Risk 0.50 times as often as women")
-    assert found.windows[1].endswith("1,950 records of women and 9,000 of men: 0.40–0.62 times as often (95 % interval).")
+    assert says(found.lead, "Men", "No Risk", "0.50", "women")
+    assert found.lead == snapshot
+    assert says(found.windows[1], "1,950", "women", "9,000", "men", "0.40–0.62", "95")
+    assert found.windows[1] == snapshot
 
 
 OPEN_ENDS = [((None, 0.3), "up to 0.30 times"), ((0.2, None), "0.20 and more times"), ((0.798, 0.9), "0.798–0.900")]
@@ -250,25 +273,27 @@ def test_open_ends_and_ends_near_a_limit_are_shown_as_they_are(ends: tuple[float
     assert said in found.windows[1]
 
 
-def test_without_an_interval_over_hours_only_the_check_is_said() -> None:
+def test_without_an_interval_over_hours_only_the_check_is_said(snapshot: SnapshotAssertion) -> None:
     nothing_yet = comparison_of(State.UNDECIDED, **MANY_HOURS | {"interval": (None, None)})
     balanced = figure_of(0.12, data=DataSet.BALANCED)
 
     assert len(headline_of(figure_of()).windows) == 1
     assert len(headline_of(figure_of(), states=[nothing_yet]).windows) == 1
-    assert headline_of(balanced).windows[0].endswith("50 records of female and 100 of male, each scored as both.")
+    assert says(text := headline_of(balanced).windows[0], "50", "female", "100", "male")
+    assert text == snapshot
     assert headline_of(checks=[]).windows == ()
 
 
-def test_a_difference_over_many_hours_has_the_name_of_its_metric() -> None:
+def test_a_difference_over_many_hours_has_the_name_of_its_metric(snapshot: SnapshotAssertion) -> None:
     of = {"metric": "statistical_parity_difference", "lower": -0.85, "upper": -0.6, "lower_limit": -0.1, "upper_limit": 0.1}
     state = comparison_of(State.UNFAIR, metric=of["metric"], limit=-0.1, **MANY_HOURS | {"interval": (-0.8, -0.7)})
     found = headline_of(figure_of(-0.74, **of), metric=of["metric"], states=[state])
 
-    assert found.windows[1].endswith(": −0.80 to −0.70 (statistical parity difference) (95 % interval).")
+    assert says(found.windows[1], "−0.80", "−0.70", "95")
+    assert found.windows[1] == snapshot
 
 
-def test_checks_that_share_records_are_not_counted_as_if_they_were_independent() -> None:
+def test_checks_that_share_records_are_not_counted_as_if_they_were_independent(snapshot: SnapshotAssertion) -> None:
     recent = recent_of(figure_of(), ["unfair", "unfair"])
     topped_up = headline_of(figure_of(), checks=checks_of(2, is_topped_up=True), recent=recent)
     alone = headline_of(figure_of(), checks=checks_of(1, is_topped_up=True))
@@ -277,7 +302,7 @@ def test_checks_that_share_records_are_not_counted_as_if_they_were_independent()
 
     assert {topped_up.parts[0], own.parts[0]} == {"unfair in 2 of 2 checks"}
     assert alone.parts[0] == "unfair in the only check"
-    assert topped_up.windows[-1] == "Checks share records: hours with few are topped up with earlier ones."
+    assert topped_up.windows[-1] == snapshot
     assert [SHARED_RECORDS in one.windows for one in (topped_up, own, alone)] == [True, False, False]
 
 

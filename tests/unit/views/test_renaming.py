@@ -1,21 +1,22 @@
 """Figures and gaps with the display names of their groups."""
 
+from syrupy.assertion import SnapshotAssertion
+
 from app.checks.attributing.sentences import say_gap
 from app.domain.attributions import AttributedGap, SideCounts
 from app.domain.display_names import DisplayNames, GroupName
 from app.domain.group_words import GroupWords
 from app.views.renaming import rename_gap
+from tests.builders.page_words import says
 
 NAMES = DisplayNames(groups=(GroupName(feature="age", group="18-25", name="aged 18–25"),))
 
 
-def test_a_gap_is_said_of_people_where_a_name_only_describes_them() -> None:
+def test_a_gap_is_said_of_people_where_a_name_only_describes_them(snapshot: SnapshotAssertion) -> None:
     young, old = SideCounts(label="18-25", favourable=40, records=100), SideCounts(label="26-75", favourable=60, records=100)
     gap = AttributedGap(features=("age",), monitored=young, reference=old, gap=-0.2)
 
     said = next(say_gap(rename_gap(GroupWords(NAMES), gap)))
 
-    assert (
-        said
-        == "Of every 100 records of people aged 18–25, 40.0 have a favourable outcome; of every 100 of 26-75, 60.0: a gap of −20.0 points."
-    )
+    assert says(said, "100", "18–25", "40.0", "100", "26-75", "60.0", "−20.0")
+    assert said == snapshot

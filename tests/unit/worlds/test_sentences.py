@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from hypothesis import example, given, settings
+from syrupy.assertion import SnapshotAssertion
 
 from app.alerts.facts import facts_of_figure
 from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
@@ -14,6 +15,7 @@ from app.reports.document import Bullets
 from app.reports.headlines import headline_section
 from app.views.figures import explained, judged_figure, limits_of, sentence_of, statements_of
 from app.views.headlines import headlines, word_figure
+from tests.builders.page_words import says
 from tests.examples import many
 from tests.worlds import figures  # noqa: F401 - the first registers its sentences
 from tests.worlds import truths as said
@@ -119,12 +121,13 @@ def test_alerts_reports_and_explanations_say_the_same_true_sentences(world: Worl
             read(one.text if one.measurement.value is not None else one.sentence, Facts(world, one.measurement))
 
 
-def test_the_favoured_group_is_not_told_to_be_at_a_disadvantage_but_the_reference_is() -> None:
+def test_the_favoured_group_is_not_told_to_be_at_a_disadvantage_but_the_reference_is(snapshot: SnapshotAssertion) -> None:
     one = next(one for one in comparisons(FAVOURED) if one.metric == "disparate_impact" and one.worst_of is not None)
 
     told = word_figure(one)
     assert (told.disadvantaged, told.disadvantaged_group) == (Disadvantaged.REFERENCE, "men")
-    assert "men (reference) gets the favourable outcome 0.54 times as often as women" in told.text
+    assert says(told.text, "men", "reference", "0.54", "women")
+    assert told.text == snapshot
     assert "worst" not in told.text
 
 
