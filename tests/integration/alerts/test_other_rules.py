@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
+from syrupy.assertion import SnapshotAssertion
 
 from app.alerts import evaluating
 from app.checks.check import perform_check
@@ -36,6 +37,7 @@ from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
 from app.store.deployments.monitors import delete_monitor
 from tests.builders.alert_history import History, moment, utc
+from tests.builders.page_words import says
 from tests.builders.queued_checks import add_deployments, ask
 from tests.models.faulty import Fault, faulty
 from tests.progress import wait_until
@@ -51,7 +53,9 @@ def history(database: Database) -> History:
     return history
 
 
-def test_failed_checks_open_an_alert_after_so_many_in_a_row_and_one_that_goes_through_resolves_it(history: History) -> None:
+def test_failed_checks_open_an_alert_after_so_many_in_a_row_and_one_that_goes_through_resolves_it(
+    history: History, snapshot: SnapshotAssertion
+) -> None:
     history.rule("failing", FailedChecksCondition(checks_in_a_row=2))
     history.fails(0, Failure.OTHER)
     history.evaluate()
@@ -65,7 +69,8 @@ def test_failed_checks_open_an_alert_after_so_many_in_a_row_and_one_that_goes_th
     assert before == []
     assert (opened.kind, opened.facts["checks_in_a_row"], opened.facts["since"]) == (RuleKind.FAILED_CHECKS, 2, utc(1))
     assert (opened.facts["check_id"], opened.facts["failure"]) == (check.id, "scoring-failed")
-    assert opened.facts["sentence"] == "The last 2 checks failed. The model answered 500."
+    assert says(opened.facts["sentence"], "2", "500")
+    assert opened.facts["sentence"] == snapshot
     assert (history.alert().resolution, history.alert().facts["sentence"]) == (Resolution.RECOVERED, "Checks go through again.")
     assert [event for event, _ in history.told()] == ["opened", "resolved"]
 
@@ -130,7 +135,7 @@ def test_a_deployment_without_a_monitor_has_no_failing_checks_any_more(history: 
     assert history.alert().resolution is Resolution.NO_LONGER_WATCHED
 
 
-def test_records_that_stay_away_open_an_alert_that_the_next_record_resolves(history: History) -> None:
+def test_records_that_stay_away_open_an_alert_that_the_next_record_resolves(history: History, snapshot: SnapshotAssertion) -> None:
     history.rule("silence", StaleDataCondition(hours=2))
     now = datetime.now(UTC)
     last = now - timedelta(hours=3)
@@ -143,12 +148,15 @@ def test_records_that_stay_away_open_an_alert_that_the_next_record_resolves(hist
 
     assert opened.kind is RuleKind.STALE_DATA
     assert moment(opened.facts["since"]) == moment(opened.facts["newest_record_at"]) == last
-    assert opened.facts["sentence"] == f"No record was logged for 3 hours. The last record was logged at {last:%Y-%m-%d %H:%M} UTC."
+    assert says(opened.facts["sentence"], "3", f"{last:%Y-%m-%d %H:%M}", "UTC")
+    assert opened.facts["sentence"] == snapshot
     assert (history.alert().resolution, history.alert().facts["sentence"]) == (Resolution.RECOVERED, "Records are logged again.")
     assert [event for event, _ in history.told()] == ["opened", "resolved"]
 
 
-def test_a_deployment_that_never_had_a_record_is_given_the_time_since_it_was_registered(history: History) -> None:
+def test_a_deployment_that_never_had_a_record_is_given_the_time_since_it_was_registered(
+    history: History, snapshot: SnapshotAssertion
+) -> None:
     history.rule("silence", StaleDataCondition(hours=1))
     history.tick()
     early = history.alerts()
@@ -156,7 +164,8 @@ def test_a_deployment_that_never_had_a_record_is_given_the_time_since_it_was_reg
     history.tick()
 
     assert early == []
-    assert history.alert().facts["sentence"] == "No record was logged for 1 hour. No record was ever logged."
+    assert says(said := history.alert().facts["sentence"], "1")
+    assert said == snapshot
     assert history.alert().facts["newest_record_at"] is None
 
 

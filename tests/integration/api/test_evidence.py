@@ -4,9 +4,11 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from app.clock import hour_of
 from app.tracking.updating import update_evidence
+from tests.builders.page_words import says
 from tests.service import RunningService
 
 COLUMNS = [{"name": "sex", "type": "string", "kind": "categorical"}]
@@ -64,7 +66,7 @@ def test_an_import_is_counted_and_every_hour_of_a_comparison_can_be_read(service
     assert (below["attribute"], below["group"], below["reference"], below["direction"]) == ("sex", "female", "male", "below")
     assert below["state"] == "undecided"
     assert below["words"].startswith("undecided")
-    assert below["sentence"] == f"Disparate impact of female (sex, as logged) must be at least 0.8: {below['words']}."
+    assert says(below["sentence"], "female", "sex", "0.8", below["words"])
     assert answer["remarks"][0].startswith("Hours before ")
     assert answer["next_cursor"] is not None
     following = client.get(PATH, params={"limit": 1, "cursor": answer["next_cursor"]}).json()["comparisons"][0]
@@ -127,7 +129,9 @@ def test_a_plan_can_be_read_before_and_after_a_monitor_is_set(service: RunningSe
     assert wrong["errors"][0]["field"].startswith(("favourable", "unfavourable"))
 
 
-def test_a_column_that_says_whose_record_it_is_stays_as_long_as_the_monitor_names_it(service: RunningService) -> None:
+def test_a_column_that_says_whose_record_it_is_stays_as_long_as_the_monitor_names_it(
+    service: RunningService, snapshot: SnapshotAssertion
+) -> None:
     client = service.client
     with_person = {**DEPLOYMENT, "meta": [{"name": "customer", "type": "string", "kind": "categorical"}]}
     assert client.post("/v1/deployments", json=with_person).status_code == 201
@@ -135,7 +139,8 @@ def test_a_column_that_says_whose_record_it_is_stays_as_long_as_the_monitor_name
 
     refused = client.patch("/v1/deployments/loans", json={"meta": []})
     assert refused.status_code == 409
-    assert "evidence.person: 'customer' is neither a feature nor a meta field of the deployment" in refused.json()["detail"]
+    assert says(said := refused.json()["detail"], "'customer'")
+    assert said == snapshot
     assert "Change or delete the monitor first." in refused.json()["detail"]
 
     client.put("/v1/deployments/loans/fairness-monitor", json=MONITOR).raise_for_status()

@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from app.domain.deployments import Endpoint
 from app.security.principals import Role
 from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.builders.check_results import read_measurements
+from tests.builders.page_words import says
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.scenes import HOUR, NOON, Scene, SceneMemory, scene
@@ -101,15 +103,16 @@ def test_one_question_takes_several_metrics(measured: RunningService) -> None:
     assert (unknown.status_code, unknown.json()["errors"][0]["field"]) == (422, "metric")
 
 
-def test_a_measurement_says_in_words_what_its_value_says(measured: RunningService) -> None:
+def test_a_measurement_says_in_words_what_its_value_says(measured: RunningService, snapshot: SnapshotAssertion) -> None:
     point = found(measured, metric="disparate_impact", data="payload", scope="group")[0]
     listed = read_measurements(measured.client, f"/v1/deployments/a-model/checks/{point['check_id']}")
 
-    assert point["sentence"].startswith("Of every 100 records of female, 10 were predicted favourable; of every 100 of male, 100")
+    assert says(point["sentence"], "100", "female", "10", "100", "male", "100")
+    assert point["sentence"] == snapshot
     assert point["sentence"] in [one["sentence"] for one in listed]
     assert all(one["sentence"].endswith(".") for one in listed)
     missing = next(one for one in listed if one["metric"] == "accuracy")
-    assert missing["sentence"] == "Accuracy cannot be computed: no labelled record is there."
+    assert missing["sentence"] == snapshot
 
 
 def test_a_check_is_light_and_its_figures_are_filtered_as_a_series_is(measured: RunningService) -> None:

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from app.domain.definitions import definition_of
 from app.domain.deployments import Endpoint, OutputFields
@@ -63,14 +64,14 @@ def test_labelled_features_are_scored_once_and_for_all(stage: Scene, server: Mod
     assert server.counts.rows == 40 + 4
 
 
-def test_without_an_endpoint_labelled_features_wait(database: Database) -> None:
+def test_without_an_endpoint_labelled_features_wait(database: Database, snapshot: SnapshotAssertion) -> None:
     stage = scene(database, APPLICANT, monitor_of(), endpoint=None)
     stage.log(applicants(20, 20, 5), NOON)
     stage.label_features([{"sex": "female", "income": 90_000, "age": 40, "label": 1}], NOON)
 
     accuracy = stage.check(NOON).get("accuracy", "feedback", scope="overall")
 
-    assert accuracy.reason == "the labelled records have no prediction, and the deployment has no endpoint to ask for one"
+    assert accuracy.reason == snapshot
 
 
 def test_a_label_that_is_text_is_of_no_numeric_outcome(stage: Scene) -> None:
@@ -120,7 +121,9 @@ def test_a_label_whose_record_is_gone_takes_no_part(stage: Scene) -> None:
     assert stage.check(NOON).get("accuracy", "feedback", scope="overall").value is None
 
 
-def test_labels_spelt_otherwise_than_the_outcomes_give_no_accuracy_instead_of_a_wrong_one(stage: Scene) -> None:
+def test_labels_spelt_otherwise_than_the_outcomes_give_no_accuracy_instead_of_a_wrong_one(
+    stage: Scene, snapshot: SnapshotAssertion
+) -> None:
     rows = applicants(20, 20, 5)
     stage.log(rows, NOON)
     stage.label([(row["id"], "approved" if row["prediction"] else "refused") for row in rows], NOON)
@@ -129,6 +132,6 @@ def test_labels_spelt_otherwise_than_the_outcomes_give_no_accuracy_instead_of_a_
     accuracy = result.get("accuracy", "feedback", scope="overall")
 
     assert (accuracy.value, accuracy.verdict) == (None, "not_computable")
-    assert accuracy.reason == "no record has a label and a prediction that are both among the outcomes"
+    assert accuracy.reason == snapshot
     assert result.run.window is not None
     assert result.run.window["unclassified_labels"] == 40

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from app.checks.gaps import NO_ENDPOINT, NO_LABELS
 from app.checks.rollups import Period, roll_up
@@ -20,6 +21,7 @@ from app.records import scores
 from app.store.checks.measurements import SeriesFilter, hour_tables
 from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.page_words import says
 from tests.builders.row_metrics import consistency, counterfactual_flip_test
 from tests.golden import golden
 from tests.models.serving import ModelServer
@@ -254,17 +256,17 @@ def test_records_without_a_numeric_feature_are_left_out_of_the_metrics_of_record
     assert result.get("rich_subgroup_false_negative", "feedback", scope="overall").n == 40
 
 
-def test_without_numeric_features_nobody_can_be_told_to_be_alike(database: Database) -> None:
+def test_without_numeric_features_nobody_can_be_told_to_be_alike(database: Database, snapshot: SnapshotAssertion) -> None:
     sex = Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
     stage = scene(database, [sex], monitor_of(metrics=("counterfactual_flip_test",)), endpoint=None)
     stage.log(applicants(20, 20, 5), NOON)
 
     found = stage.check(NOON).get("counterfactual_flip_test", "payload", "sex", scope="worst")
 
-    assert found.reason == "the records have no numeric feature by which to tell which of them are alike"
+    assert found.reason == snapshot
 
 
-def test_a_column_of_too_many_values_gives_no_strata_and_says_so(database: Database) -> None:
+def test_a_column_of_too_many_values_gives_no_strata_and_says_so(database: Database, snapshot: SnapshotAssertion) -> None:
     code = Column(name="code", type=FieldType.INTEGER, kind=FieldKind.NUMERIC)
     key = "conditional_demographic_disparity_in_predicted_labels"
     stage = scene(database, [*APPLICANT, code], monitor_of(metrics=(key,), strata="code", max_records=2000), endpoint=None)
@@ -272,7 +274,8 @@ def test_a_column_of_too_many_values_gives_no_strata_and_says_so(database: Datab
 
     found = stage.check(NOON).get(key, "payload", "sex", scope="worst")
 
-    assert found.reason == "code has 1,200 different values in the window, where at most 1,000 are strata"
+    assert says(found.reason, "1,200", "1,000")
+    assert found.reason == snapshot
 
 
 def test_hours_add_up_strata_and_scores_and_leave_out_what_reads_records(stage: Scene) -> None:
@@ -304,7 +307,7 @@ def test_hours_divided_by_another_column_are_not_added_up_and_do_not_blank_the_o
     assert day[conditional, "female"][0] is not None
 
 
-def test_tables_and_monitors_stored_before_there_were_strata_and_picks_are_read(stage: Scene) -> None:
+def test_tables_and_monitors_stored_before_there_were_strata_and_picks_are_read(stage: Scene, snapshot: SnapshotAssertion) -> None:
     with stage.database.engine.connect() as connection:
         stored = connection.exec_driver_sql("SELECT config FROM monitors").scalar_one()
     stage.log(applicants(20, 20, 5), NOON)
@@ -316,10 +319,10 @@ def test_tables_and_monitors_stored_before_there_were_strata_and_picks_are_read(
     assert stage.monitor().strata == "age"
     day = rolled_up(stage)
     assert day["favourable_rate", "female"][0] == 0.25
-    assert day["conditional_demographic_disparity_in_predicted_labels", "female"] == (
-        None,
-        "none of the hours was checked with age as the column of the strata; ask for checks of them again",
-    )
+    value, reason = day["conditional_demographic_disparity_in_predicted_labels", "female"]
+    assert value is None
+    assert says(reason, "age")
+    assert reason == snapshot
 
 
 def test_a_column_of_the_strata_that_is_gone_fails_the_check_with_the_field(stage: Scene) -> None:

@@ -2,12 +2,14 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from app.domain.checks import Trigger
 from app.domain.definitions import definition_of
 from app.errors import LeaseLost
 from app.store.deployments.deployments import Deployments
 from tests.builders.applicants import applicants, monitor_of
+from tests.builders.page_words import says
 from tests.models.serving import ModelServer
 from tests.scenes import HOUR, NOON, PlainSealer, Scene
 
@@ -32,13 +34,16 @@ def test_records_logged_at_the_end_of_the_span_belong_to_the_next_hour(stage: Sc
     assert stage.check(NOON).get("favourable_rate", "payload", "sex", "male").n == 20
 
 
-def test_too_few_records_end_as_insufficient_data_with_counts_and_no_metric(stage: Scene, server: ModelServer) -> None:
+def test_too_few_records_end_as_insufficient_data_with_counts_and_no_metric(
+    stage: Scene, server: ModelServer, snapshot: SnapshotAssertion
+) -> None:
     stage.log(applicants(4, 5), NOON)
 
     result = stage.check(NOON)
 
     assert result.run.state == "insufficient_data"
-    assert result.run.reason == "There are 9 records up to the end of the span; 10 are needed."
+    assert says(result.run.reason, "9", "10")
+    assert result.run.reason == snapshot
     assert result.run.window is not None
     assert result.run.window["records"] == 9
     assert (result.measurements, result.tables) == ([], [])

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from app.cli.retention import command
@@ -29,8 +30,10 @@ def test_commands_that_go_through_many_records_give_way(
     assert lowered == 2 * [NICENESS]
 
 
-def test_policies_that_a_worker_applies_are_not_applied_by_hand_meanwhile(database: Database, refusal: Refusal) -> None:
+def test_policies_that_a_worker_applies_are_not_applied_by_hand_meanwhile(
+    database: Database, refusal: Refusal, snapshot: SnapshotAssertion
+) -> None:
     with psycopg.connect(database.url, autocommit=True) as worker:
         worker.execute("SELECT pg_advisory_lock(4540261150)")
 
-        assert "A worker applies the policies of retention." in refusal("retention run", {"DATABASE_URL": database.url})
+        assert refusal("retention run", {"DATABASE_URL": database.url}) == snapshot

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import text
+from syrupy.assertion import SnapshotAssertion
 
 from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, SEX, monitor_of
+from tests.builders.page_words import says
 from tests.scenes import scene
 from tests.service import RunningService, running_service
 
@@ -38,7 +40,7 @@ def test_the_rate_is_stored_and_another_one_is_a_conflict(service: RunningServic
     assert stored == [None, None, 0.25]
 
 
-def test_a_note_says_what_the_records_represent(service: RunningService, database: Database) -> None:
+def test_a_note_says_what_the_records_represent(service: RunningService, database: Database, snapshot: SnapshotAssertion) -> None:
     from_sample = scene(database, APPLICANT, monitor_of(SEX), endpoint=None)
     record = {"features": {"sex": "female", "income": 1, "age": 30}, "prediction": 1, "sample_rate": 0.1}
     pages = service.client.post(f"/v1/deployments/{from_sample.deployment.id}/payload-records", json={"records": [record] * 20})
@@ -49,6 +51,7 @@ def test_a_note_says_what_the_records_represent(service: RunningService, databas
 
     found = service.client.get(f"/v1/deployments/{from_sample.deployment.id}/checks/{check.id}/views/payload").json()
 
-    assert found["notes"][0].startswith("Sampled at 0.1: 20 records represent 200.")
+    assert says(found["notes"][0], "0.1", "20", "200")
+    assert found["notes"][0] == snapshot
     page = service.client.get(f"/deployments/{from_sample.deployment.id}/checks/{check.id}?view=payload")
     assert "20 records represent 200" in page.text

@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from app.security.principals import Role
 from tests.builders.queries import rows
@@ -93,7 +94,9 @@ def test_columns_may_come_in_any_order_and_hold_meta_fields(service: RunningServ
     assert rows(service.database, "SELECT DISTINCT features FROM payload_records") == [(["female", "green", 40, 10_000],)]
 
 
-def test_the_models_other_columns_come_along_and_one_with_a_name_of_ours_gets_another(service: RunningService) -> None:
+def test_the_models_other_columns_come_along_and_one_with_a_name_of_ours_gets_another(
+    service: RunningService, snapshot: SnapshotAssertion
+) -> None:
     def chatty(row: dict[str, Any]) -> dict[str, Any]:
         return {**row, **credit(row), "changed": "never", "reasons": ["income"]}
 
@@ -104,7 +107,7 @@ def test_the_models_other_columns_come_along_and_one_with_a_name_of_ours_gets_an
 
     assert as_table["fields"] == [*NAMES, "prediction", "probability", "model_changed", "reasons", *OURS]
     assert as_table["values"][0][:8] == [*applicant().values(), 0, pytest.approx(0.4), "never", ["income"]]
-    assert "The model's own column changed is called model_changed here." in as_table["notes"]
+    assert as_table["notes"] == snapshot
     assert as_records["predictions"][0]["other_outputs"] == {"changed": "never", "reasons": ["income"]}
 
 

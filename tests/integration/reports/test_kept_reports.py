@@ -10,6 +10,7 @@ from unittest.mock import patch
 import psycopg
 import pytest
 from sqlalchemy import text
+from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from app.cli.report import command
@@ -20,6 +21,7 @@ from app.reports.regulator.keeping import make_next_report
 from app.reports.regulator.verification import check_file, read_report_file
 from app.schedule.looks import look_for_reports
 from app.store.reports.schedules import queue_due_reports
+from tests.builders.page_words import says
 from tests.integration.reports.reported import Reported
 from tests.scenes import HOUR, NOON, PlainSealer
 
@@ -187,7 +189,7 @@ def test_a_period_that_is_not_over_is_not_kept(kept: Reported) -> None:
 
 @pytest.mark.nightly
 def test_the_command_lists_kept_reports_writes_their_files_and_sets_schedules(
-    kept: Reported, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    kept: Reported, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     look_for_reports(kept.stage.database, SEALER)
     monkeypatch.setenv("DATABASE_URL", kept.stage.database.url)
@@ -196,7 +198,7 @@ def test_the_command_lists_kept_reports_writes_their_files_and_sets_schedules(
     newest = listed(kept)[0]
 
     lines = runner.invoke(command, ["kept", *own]).output.splitlines()
-    assert lines[0] == "schedule monthly: Every month; monthly, on; channels: audit"
+    assert says(lines[0], "monthly", "Every month", "monthly", "on", "audit")
     assert lines[1].startswith(newest["id"])
     assert newest["seal"] in lines[1]
     file = tmp_path / "kept.json"
@@ -204,7 +206,8 @@ def test_the_command_lists_kept_reports_writes_their_files_and_sets_schedules(
     assert json.loads(file.read_text())["seal"] == newest["seal"]
 
     ended = runner.invoke(command, ["schedule", "yearly", *own, "--every", "yearly", "--preset", "ll144", "--channel", "audit"])
-    assert ended.output == "Schedule yearly is stored, version 1: yearly, on.\n"
+    assert says(ended.output, "yearly", "version 1", "yearly", "on")
+    assert [lines[0], ended.output] == snapshot
     for wrong, named in (("--every=weekly", "--every"), ("--control=salary", "--control"), ("--channel=nobody", "--channel")):
         refused = runner.invoke(command, ["schedule", "other", *own, "--every", "yearly", wrong])
         assert (refused.exit_code, named in refused.output) == (2, True), refused.output

@@ -15,6 +15,7 @@ from app.reports.making import Form, Order, make_report
 from app.views.forest_headline import word_forest
 from tests.builders.check_results import read_results
 from tests.builders.forests import read_forest
+from tests.builders.page_words import says
 from tests.builders.pdf_files import page_count
 from tests.integration.reports.reported import Reported
 from tests.scenes import HOUR, NOON
@@ -78,7 +79,7 @@ def test_the_hash_in_a_report_is_that_of_its_data_in_every_form_with_and_without
 def test_the_data_change_with_an_alert_that_is_acknowledged_and_hold_no_secret(reported: Reported) -> None:
     before = reported.text("/report.json", **PERIOD)
     reported.service.client.patch("/v1/deployments/a-model", json={"name": "Another name", "owner": "Loans & <b>co</b>"}).raise_for_status()
-    assert "Owner of the model: Loans &amp; &lt;b&gt;co&lt;/b&gt;<" in reported.text("/report.html", **PERIOD)
+    assert says(reported.text("/report.html", **PERIOD), "Owner of the model", "Loans &amp; &lt;b&gt;co&lt;/b&gt;<")
     after = reported.text("/report.json", **PERIOD)
 
     assert before != after

@@ -12,6 +12,7 @@ from app.security.principals import Role
 from app.store.tables import AlertRow
 from tests.builders.applicants import applicants, monitor_of
 from tests.builders.check_results import read_results
+from tests.builders.page_words import says
 from tests.integration.reports.reported import HOSTILE, Reported
 from tests.scenes import HOUR, NOON
 
@@ -93,8 +94,8 @@ def test_the_figures_of_a_report_are_those_of_the_api(reported: Reported) -> Non
     for part in ("What was logged", "What the model was trained on", "What mitigation would change", "Over time", "Alerts"):
         assert f">{part}<" in text
     assert "removes direct bias only" in text
-    assert "That is no evidence of fair outcomes" in text
-    assert "A side of age has several values, or ranges with several copies a record" in text
+    assert "no evidence of fair outcomes" in text
+    assert "A side of age has several values" in text
     assert "A side of sex has" not in text
     assert details["id"] in text
 
@@ -119,7 +120,7 @@ def test_a_check_without_figures_has_a_report_that_says_why(reported: Reported) 
 
     text = reported.text(f"/checks/{empty.run.id}/report.html")
 
-    assert "There is no figure of this check: The check had too few records" in text
+    assert says(text, "no figure of this check", "too few records")
 
 
 @pytest.mark.parametrize("path", ["/report", "{address}/report"])
@@ -147,7 +148,7 @@ def test_a_period_is_told_with_its_verdicts_its_series_and_its_newest_check(repo
     assert "The newest check, of" in short
     # The last of the four carried the figures of the third forward: that is no fourth finding.
     assert "Unfair: sex (as logged) in 3 checks" in text
-    assert "Checks that carried the figures of an earlier one forward are not counted." in text
+    assert says(text, "Checks that carried", "forward are not counted")
     assert "Checks that ended: 4 succeeded." in text
     assert "The newest check" in text
     assert "one point a check" in text
@@ -189,10 +190,10 @@ def test_a_long_period_is_summed_up_and_an_empty_one_says_that_nothing_is_there(
     )
 
     assert "checked hours summed up by day" in summed
-    assert "judged by the monitor's present limits, whatever held at the time" in summed.replace("&#39;", "'")
+    assert says(summed, "present limits", "at the time")
     for text in (empty, whole):
         assert "No check of this time succeeded." in text
-        assert "No check of this time measured the disparate impact of an attribute that the monitor watches now." in text
+        assert says(text, "No check of this time measured", "disparate impact", "the monitor watches now")
 
 
 def test_a_period_that_ends_before_it_begins_is_refused(reported: Reported) -> None:

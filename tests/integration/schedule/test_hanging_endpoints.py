@@ -9,6 +9,7 @@ from functools import partial
 
 import pytest
 from sqlalchemy import text
+from syrupy.assertion import SnapshotAssertion
 
 from app.checks.check import perform_check
 from app.domain.checks import CheckRun, CheckState, Failure, Span, Trigger
@@ -24,6 +25,7 @@ from app.store.checks.checks import queue_requested
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
+from tests.builders.page_words import says
 from tests.builders.queued_checks import reread
 from tests.builders.workers import running
 from tests.models.faulty import closed_url
@@ -96,7 +98,7 @@ def test_endpoints_that_never_answer_do_not_hold_up_the_check_of_another_deploym
 
 
 @pytest.mark.nightly
-def test_a_check_that_has_used_up_its_time_says_at_what_it_was_and_what_to_do(database: Database) -> None:
+def test_a_check_that_has_used_up_its_time_says_at_what_it_was_and_what_to_do(database: Database, snapshot: SnapshotAssertion) -> None:
     with never_answering() as url:
         check = asked(staged(database, "hangs", url))
         with running(worker(database, limit=timedelta(seconds=2))):
@@ -104,7 +106,8 @@ def test_a_check_that_has_used_up_its_time_says_at_what_it_was_and_what_to_do(da
 
     ended = reread(database, check)
     assert ended.failure is Failure.TIMED_OUT
-    assert "It was asking the model about copies, 0 of 40 done." in str(ended.reason)
+    assert says(said := str(ended.reason), "copies", "0 of 40")
+    assert said == snapshot
     assert "EVENHAND_CHECK_MINUTES" in str(ended.reason)
 
 

@@ -1,6 +1,7 @@
 """Labels that arrive later than their horizon do not count; their number is shown, however they arrive."""
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from app.domain.checks import DataSet
 from app.domain.monitors import EvidenceSettings
@@ -9,6 +10,7 @@ from app.store.evidence.changes import note_changed_hours
 from app.tracking.looking import look_at_evidence
 from app.tracking.wording import list_remarks
 from tests.builders.evidence_worlds import START, Logged, import_labels, log, present_era, states, update, watched
+from tests.builders.page_words import says
 from tests.scenes import HOUR, Scene
 
 LATER = EvidenceSettings(label_horizon_hours=5)
@@ -73,11 +75,13 @@ def test_late_labels_are_those_of_the_era_s_own_records(stage: Scene) -> None:
     assert present_era(stage, revision="1").late_labels == 1
 
 
-def test_the_number_of_late_labels_is_said_next_to_the_figures(stage: Scene) -> None:
+def test_the_number_of_late_labels_is_said_next_to_the_figures(stage: Scene, snapshot: SnapshotAssertion) -> None:
     import_labels(stage, [("1-0", 1), ("1-1", 0)], START + 9 * HOUR)
     update(stage, START + 20 * HOUR)
     with stage.database.transaction() as session:
         evidence = look_at_evidence(session, stage.deployment.no)
 
     assert evidence is not None
-    assert "2 labels arrived more than 5 hours after the record and do not count." in list(list_remarks(evidence))
+    remarks = list(list_remarks(evidence))
+    assert any(says(remark, "2", "5 hours") for remark in remarks)
+    assert remarks == snapshot

@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 from sqlalchemy import select, text
+from syrupy.assertion import SnapshotAssertion
 
 from app.alerts.accumulated import evaluate_evidence
 from app.alerts.wording import facts, headline, sentence
@@ -25,6 +26,7 @@ from app.store.database.engine import Database
 from app.store.tables import NotificationRow
 from tests.builders.attributions import all_attributions, run_all
 from tests.builders.evidence_worlds import START, log, update, watched, world
+from tests.builders.page_words import says
 from tests.scenes import HOUR, PlainSealer, Scene
 from tests.service import running_service
 
@@ -59,7 +61,7 @@ def alarmed(database: Database) -> Scene:
 
 
 @pytest.mark.thorough
-def test_an_alert_is_told_at_once_and_explained_when_a_worker_has_read_the_records(database: Database) -> None:
+def test_an_alert_is_told_at_once_and_explained_when_a_worker_has_read_the_records(database: Database, snapshot: SnapshotAssertion) -> None:
     stage = alarmed(database)
     evaluate_evidence(database)
     (queued,) = all_attributions(database, stage.deployment.no)
@@ -88,8 +90,9 @@ def test_an_alert_is_told_at_once_and_explained_when_a_worker_has_read_the_recor
     assert alert.change["attribution_id"] == ended.id
     last = told(stage)[-1]
     assert (last["event"], last["type"], last["sentence"]) == ("explained", "alert.explained", alert.change["sentence"])
-    assert headline(last) == "Why it changed: A model: Evidence: sex / female"
-    assert "from other answers to people of the same" in sentence(last)
+    assert says(said := headline(last), "sex", "female")
+    assert said == snapshot
+    assert "answers to people of the same" in sentence(last)
     assert "selected by the alarm" in sentence(last)
 
 
@@ -123,7 +126,7 @@ def test_an_explanation_that_comes_after_the_end_is_attached_and_not_sent(databa
 
 
 @pytest.mark.thorough
-def test_a_change_that_came_with_a_revision_is_compared_with_the_earlier_one(database: Database) -> None:
+def test_a_change_that_came_with_a_revision_is_compared_with_the_earlier_one(database: Database, snapshot: SnapshotAssertion) -> None:
     stage = watched(database, metrics=("disparate_impact",))
     with database.transaction() as session:
         put_rule(session, stage.deployment.no, DEFAULT_RULE_ID, RuleContent(name="Evidence", condition=EvidenceCondition()), most=10)
@@ -141,11 +144,14 @@ def test_a_change_that_came_with_a_revision_is_compared_with_the_earlier_one(dat
     assert isinstance(boundary, dict)
     assert (boundary["before"], boundary["after"]) == ("0", "1")
     assert START + 10 * HOUR <= datetime.fromisoformat(boundary["at"]) < START + 11 * HOUR
-    assert "The model revision changed from 0 to 1 at" in str(change["sentence"])
+    assert says(str(change["sentence"]), "model revision", "from 0 to 1")
+    assert change["sentence"] == snapshot
 
 
 @pytest.mark.thorough
-def test_an_alert_that_begins_with_the_first_counted_hour_has_nothing_to_compare_with(database: Database) -> None:
+def test_an_alert_that_begins_with_the_first_counted_hour_has_nothing_to_compare_with(
+    database: Database, snapshot: SnapshotAssertion
+) -> None:
     stage = watched(database, metrics=("disparate_impact",))
     with database.transaction() as session:
         create_channel(session, "team", ChannelContent(name="Team", kind=ChannelKind.EMAIL, to=("team@example.org",)), PlainSealer())
@@ -161,10 +167,8 @@ def test_an_alert_that_begins_with_the_first_counted_hour_has_nothing_to_compare
     assert alert.facts["counted_from"] == START.isoformat()
     assert alert.change is not None
     assert alert.change["features"] == []
-    assert alert.change["sentence"] == (
-        "The alert on female (sex) may be as old as the first hour that was counted with this monitor and model revision, so there is"
-        " nothing before it to compare with."
-    )
+    assert says(alert.change["sentence"], "female", "sex")
+    assert alert.change["sentence"] == snapshot
     # A message that says nothing is not sent.
     assert [one["event"] for one in told(stage)] == ["opened"]
 
@@ -197,7 +201,7 @@ def test_the_first_counted_hour_is_compared_with_another_revision_alone(
     assert change.after.gap == pytest.approx(-0.42, abs=0.08)
 
 
-def test_an_attribute_that_is_no_longer_watched_cannot_be_explained(database: Database) -> None:
+def test_an_attribute_that_is_no_longer_watched_cannot_be_explained(database: Database, snapshot: SnapshotAssertion) -> None:
     stage = alarmed(database)
     stage.watch(replace(stage.monitor(), attributes=(PLACE,)))
 
@@ -205,12 +209,13 @@ def test_an_attribute_that_is_no_longer_watched_cannot_be_explained(database: Da
 
     (ended,) = all_attributions(database, stage.deployment.no)
     assert ended.state is AttributionState.FAILED
-    assert ended.problem == "attributes: no longer include sex, which the alert is about; its change cannot be explained any more"
+    assert says(ended.problem, "sex")
+    assert ended.problem == snapshot
     assert alert_of(stage).change is None
 
 
 @pytest.mark.nightly
-def test_the_reason_is_on_the_page_and_in_the_api(database: Database, tmp_path: Path) -> None:
+def test_the_reason_is_on_the_page_and_in_the_api(database: Database, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     stage = alarmed(database)
     alert_id = alert_of(stage).id
     with running_service(database, tmp_path) as service:
@@ -226,9 +231,10 @@ def test_the_reason_is_on_the_page_and_in_the_api(database: Database, tmp_path: 
         after, page_after = read()
 
     assert before.json()["change"] is None
-    assert "A worker computes it from the stored records." in page_before.text
+    assert says(page_before.text, "A worker computes it")
     change = after.json()["change"]
-    assert change["sentence"].startswith("The favourable rate of female (sex) less that of the reference went from")
+    assert says(change["sentence"], "female", "sex", "reference")
+    assert change["sentence"] == snapshot
     assert change["after"]["gap"] - change["before"]["gap"] == pytest.approx(
         sum(change["features"][0][part] for part in ("who_asked", "how_answered", "no_counterpart")), abs=1e-9
     )

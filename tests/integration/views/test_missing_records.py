@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.page_words import says
 from tests.scenes import NOON, Scene, scene
 from tests.service import RunningService, running_service
 
@@ -60,7 +62,9 @@ def test_where_nothing_is_missing_nothing_is_said(service: RunningService, stage
     assert "Not received 0 records" in page(service, stage, check.id)
 
 
-def test_what_was_not_received_is_said_next_to_the_figures_also_afterwards(service: RunningService, stage: Scene) -> None:
+def test_what_was_not_received_is_said_next_to_the_figures_also_afterwards(
+    service: RunningService, stage: Scene, snapshot: SnapshotAssertion
+) -> None:
     stage.log(applicants(20, 20, 5), NOON)
     check = stage.check(NOON).run
     put(service, stage, SENDER, not_received=1200)
@@ -68,7 +72,8 @@ def test_what_was_not_received_is_said_next_to_the_figures_also_afterwards(servi
 
     found, shown = view(service, stage, check.id), page(service, stage, check.id)
     assert found["not_received"] == 1234
-    assert "Not received: 1,234 records of the hours from 2026-03-02 12:00 to 2026-03-02 13:00 UTC" in found["notes"][0]
+    assert says(found["notes"][0], "1,234", "2026-03-02 12:00", "2026-03-02 13:00", "UTC")
+    assert found["notes"][0] == snapshot
     assert "Not received: 1,234 records" in shown
     assert "1,234 records, in no figure" in shown
     newest = service.client.get(f"/deployments/{stage.deployment.id}")
