@@ -25,12 +25,6 @@ def set_check(stage: Scene, check: CheckRun, **values: object) -> None:
         session.execute(update(CheckRow).where(CheckRow.no == check.no).values(values))
 
 
-def words(text: str) -> str:
-    """What a page says, without its tags and the explanations that are still closed."""
-    shown = re.sub(r"</?bdi>|<span popover.*?</span>", "", text, flags=re.DOTALL)
-    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", shown)))
-
-
 def figures(text: str) -> list[str]:
     """The addresses of the figures on a page."""
     found = [html.unescape(address) for address in re.findall(r'href="([^"]*/figure\?[^"]*)"', text)]

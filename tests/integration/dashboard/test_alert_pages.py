@@ -8,6 +8,7 @@ from datetime import datetime
 import httpx
 import pytest
 from sqlalchemy import text
+from syrupy.assertion import SnapshotAssertion
 
 from app.alerts.evaluating import evaluate_ended_checks
 from app.clock import HOUR, hour_of, utc_now
@@ -18,12 +19,11 @@ from app.security.principals import Role
 from app.store.database.engine import Database
 from tests.builders.alerts import judge_single_checks
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.page_words import says, words
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.scenes import Scene, scene
 from tests.service import RunningService
-
-from .check_pages import words
 
 MEN = "\u0631\u062c\u0627\u0644"
 """Men, in Arabic letters, which run from right to left."""
@@ -51,7 +51,9 @@ def alerts_of(service: RunningService) -> dict[str, str]:
 
 
 @pytest.mark.usefixtures("stage")
-def test_both_figures_of_a_group_are_one_line_under_their_deployment(service: RunningService, reader: httpx.Client) -> None:
+def test_both_figures_of_a_group_are_one_line_under_their_deployment(
+    service: RunningService, reader: httpx.Client, snapshot: SnapshotAssertion
+) -> None:
     ids = alerts_of(service)
     page = reader.get("/alerts").text
 
@@ -60,7 +62,8 @@ def test_both_figures_of_a_group_are_one_line_under_their_deployment(service: Ru
     assert len(rows) == 1
     said = words(rows[0])
     assert "women <i> (sex), disparate impact" in said
-    assert re.search(r"as logged 0\.10 \(0\.05–0\.20\) counterfactual 0\.06 \(0\.0\d–0\.\d\d\)", said)
+    assert re.search(r"0\.10 \(0\.05–0\.20\) .*0\.06 \(0\.0\d–0\.\d\d\)", said)
+    assert said == snapshot
     assert f'value="{ids["payload"]} {ids["balanced"]}"' in rows[0]
     assert "nobody" in said
     assert re.search(r'<h2 id="alerts-1"><a href="/deployments/a-model/alerts">A model</a></h2>', page)
@@ -72,7 +75,7 @@ def test_both_figures_of_a_group_are_one_line_under_their_deployment(service: Ru
 def test_alerts_on_the_page_over_time_have_display_names(reader: httpx.Client) -> None:
     said = words(reader.get("/deployments/a-model").text)
 
-    assert "Of every 100 records of women <i>, 10 were predicted favourable" in said
+    assert says(said, "women <i>", "10")
     assert "records of female" not in said
 
 
@@ -81,7 +84,7 @@ def test_the_overview_says_how_many_lines_its_alerts_are_on(reader: httpx.Client
     overview, listed = words(reader.get("/").text), words(reader.get("/deployments/a-model/alerts?state=open").text)
 
     assert "Review 2 alerts on 1 line" in overview
-    assert "1 line, 2 alerts: both figures of a group are one line" in listed
+    assert "1 line, 2 alerts" in listed
 
 
 @pytest.mark.usefixtures("stage")
@@ -99,7 +102,9 @@ def test_figures_in_different_states_are_two_lines_of_a_filter_and_one_of_all(se
 
 
 @pytest.mark.usefixtures("stage")
-def test_an_alert_has_its_trend_its_records_its_names_and_what_people_say(service: RunningService, reader: httpx.Client) -> None:
+def test_an_alert_has_its_trend_its_records_its_names_and_what_people_say(
+    service: RunningService, reader: httpx.Client, snapshot: SnapshotAssertion
+) -> None:
     service.client.post("/v1/users", json={"name": "ada", "role": "read", "password": "four plain words here"}).raise_for_status()
     alert = alerts_of(service)["payload"]
     service.client.put(f"/v1/alerts/{alert}/assignment", json={"assignee": "user:ada"}).raise_for_status()
@@ -107,14 +112,12 @@ def test_an_alert_has_its_trend_its_records_its_names_and_what_people_say(servic
     page = reader.get(f"/alerts/{alert}").text
     said = words(page)
 
-    assert "A model: women <i> (sex), disparate impact" in said
+    assert says(said, "women <i>", "10", MEN, "100")
     assert "in the records: female" in said
-    assert f"Of every 100 records of women <i>, 10 were predicted favourable; of every 100 of \u2068{MEN}\u2069, 100" in said
     assert "Assigned to ada" in said
     assert "4 checks from" in said
-    assert "No check measured this figure in the two days before." not in said
+    assert said == snapshot
     assert 'class="begun"' in page
-    assert "The counterfactual figure of the same group has an alert, too" in said
     assert "&lt;b&gt;Prices&lt;/b&gt;\nchanged." in page
     records = re.findall(r'href="(/deployments/a-model/transactions/[^"]+)"', page)
     assert len(records) == 5
@@ -156,4 +159,4 @@ def test_who_may_read_is_offered_to_acknowledge_assign_and_comment_and_not_to_cl
     assert offered[:2] == ["acknowledgement", "assignment"]
     assert len(offered) == 3
     assert "closure" not in page
-    assert "All records that another group would turn favourable" in words(page)
+    assert "another group would turn favourable" in words(page)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import httpx
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from app.clock import HOUR, hour_of, utc_now
 from app.domain.checks import Trigger
@@ -16,6 +17,7 @@ from app.security.principals import Role
 from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.heartbeats import let_a_worker_answer
+from tests.builders.page_words import says, words
 from tests.builders.statements import counted
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
@@ -42,12 +44,6 @@ def checked(stage: Scene) -> Scene:
     return stage
 
 
-def words(text: str) -> str:
-    """What a page says, without its tags and the explanations that are still closed."""
-    shown = re.sub(r"</?bdi>|<span popover.*?</span>", "", text, flags=re.DOTALL)
-    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", shown)))
-
-
 def test_an_empty_installation_says_what_to_do_first(reader: httpx.Client) -> None:
     told = words(reader.get("/").text)
 
@@ -65,34 +61,38 @@ def test_whoever_may_only_read_is_offered_nothing_to_change(service: RunningServ
 
 
 @pytest.mark.usefixtures("checked")
-def test_the_overview_names_the_group_treated_worst_its_figure_interval_and_verdict(reader: httpx.Client) -> None:
+def test_the_overview_names_the_group_treated_worst_its_figure_interval_and_verdict(
+    reader: httpx.Client, snapshot: SnapshotAssertion
+) -> None:
     told = words(reader.get("/").text)
 
-    assert "sex: female" in told
-    assert "counterfactual (balanced), 50 records" in told
-    assert re.search(r"0\.12 \(0\.0\d to 0\.[23]\d\) , made wider because this one of 2 figures was picked as the worst", told)
-    assert "unfair" in told
+    assert says(told, "sex", "female", "unfair")
+    assert re.search(r"0\.12 \(0\.0\d to 0\.[23]\d\)", told)
+    assert says(told, "balanced", "50 records")
+    assert told == snapshot
 
 
 @pytest.mark.usefixtures("checked")
-def test_the_overview_begins_with_what_needs_a_person(service: RunningService, reader: httpx.Client, browser: httpx.Client) -> None:
+def test_the_overview_begins_with_what_needs_a_person(
+    service: RunningService, reader: httpx.Client, browser: httpx.Client, snapshot: SnapshotAssertion
+) -> None:
     before = words(reader.get("/").text.partition("<table")[0])
     browser.post("/login", data={"key": service.key(Role.READ)})
     without_a_right = words(browser.get("/").text.partition("<table")[0])
 
-    assert "No worker has answered yet. Runbook" in before
-    assert "Unfair to female (sex): disparate impact 0.12, counterfactual. No alert is open on it." in before
+    assert says(before, "female", "sex", "0.12")
+    assert before == snapshot
     assert "Set monitor" not in without_a_right
 
 
-def test_where_nothing_needs_a_person_the_overview_says_so(database: Database, reader: httpx.Client) -> None:
+def test_where_nothing_needs_a_person_the_overview_says_so(database: Database, reader: httpx.Client, snapshot: SnapshotAssertion) -> None:
     let_a_worker_answer(database)
     hour = hour_of(utc_now()) - HOUR
     stage = scene(database, APPLICANT, monitor_of(SEX), endpoint=None)
     stage.log(applicants(40, 40, 40), hour)
     stage.check(hour, trigger=Trigger.SCHEDULE)
 
-    assert "Nothing needs you now: no check failed, and no alert waits to be acknowledged." in words(reader.get("/").text)
+    assert words(reader.get("/").text.partition("<table")[0]) == snapshot
 
 
 def test_what_is_left_out_of_the_lines_has_a_way_to_it(database: Database, service: RunningService, reader: httpx.Client) -> None:
@@ -104,7 +104,7 @@ def test_what_is_left_out_of_the_lines_has_a_way_to_it(database: Database, servi
     needed = page.partition('id="needs"')[2].partition("</section>")[0]
 
     assert needed.count("<li ") == 5
-    assert "2 more are less urgent. See all deployments, most urgent first" in words(needed)
+    assert "2 more are less urgent" in words(needed)
     assert 'href="/?sort=severity#fleet"' in needed
 
 
@@ -120,8 +120,8 @@ def test_a_part_of_many_deployments_is_shown_with_a_way_to_more(service: Running
     assert "Show more" not in every
     refused = reader.get("/?shown=0&sort=sideways")
     assert refused.status_code == 422
-    assert "<code>shown</code> must be 1 or more" in refused.text
-    assert "<code>sort</code> is none of" in refused.text
+    assert "<code>shown</code>" in refused.text
+    assert "<code>sort</code>" in refused.text
     assert "Input should" not in refused.text
 
 
@@ -153,7 +153,7 @@ def test_the_page_of_a_deployment_shows_headlines_charts_and_their_exports(reade
     charts = [html.unescape(found) for found in re.findall(r'href="([^"]*[.]svg[?][^"]*)"', summed_up)]
     tables = [html.unescape(found) for found in re.findall(r'data-table="([^"]*)"', text)]
 
-    assert "Records with sex female get the favourable outcome 0.20 times as often as records with sex male" in words(text)
+    assert says(words(text), "sex", "female", "0.20", "sex", "male")
     assert [chart.partition("?")[0].rpartition("/")[2] for chart in charts] == ["series.svg", "volume.svg", "series.svg"]
     assert summed_up.count('<div class="chart"><svg') == 3
     assert len(tables) == 3
@@ -241,7 +241,7 @@ def let_several_be_compared(database: Database, *, of_a: int = 10) -> Scene:
 
 
 def test_the_figure_of_several_groups_has_the_interval_that_allows_for_the_choice(
-    database: Database, service: RunningService, reader: httpx.Client
+    database: Database, service: RunningService, reader: httpx.Client, snapshot: SnapshotAssertion
 ) -> None:
     let_several_be_compared(database)
     worst = service.client.get("/v1/overview").json()["deployments"][0]["worst"]
@@ -250,17 +250,12 @@ def test_the_figure_of_several_groups_has_the_interval_that_allows_for_the_choic
 
     assert lower < worst["lower"] < worst["upper"] < upper
     own = f"{worst['lower']:.2f} to {worst['upper']:.2f}"
-    assert f"({lower:.2f} to {upper:.2f}) , made wider because this one of 3 figures was picked as the worst" in words(table)
-    assert f"picked as the worst; the verdict uses the figure's own, {own}" in words(table)
-    assert (
-        "title=\"95 % interval, made wider because this one of 3 figures was picked as the worst; the verdict uses the figure's own,"
-        f' {own}"' in table
-    )
+    assert says(words(table), f"{lower:.2f} to {upper:.2f}", "3", own)
     assert f"({own})" not in words(table)
     assert f'/checks/{worst["check_id"]}"' in table
-    note = "95 % interval, made wider because this one of 3 figures was picked as the worst, and by chance the worst of several looks"
-    note += " worse than it is; the verdict uses the figure's own,"
-    assert f"({lower:.2f}–{upper:.2f}): {note} {own.replace(' to ', '–')}" in headline
+    assert says(headline, f"{lower:.2f}–{upper:.2f}", "3", own.replace(" to ", "–"))
+    assert words(table) == snapshot(name="overview")
+    assert headline == snapshot(name="page")
 
 
 @pytest.mark.parametrize(("of_a", "is_said"), [(14, True), (4, False)])
@@ -285,19 +280,21 @@ def test_a_balanced_figure_has_an_interval_that_allows_for_the_choice(reader: ht
 
     assert worst["data"] == "balanced"
     assert lower < worst["lower"] < worst["upper"] < upper
-    assert f"({lower:.2f} to {upper:.2f}) , made wider because this one of 2 figures was picked as the worst" in words(reader.get("/").text)
+    assert says(words(reader.get("/").text), f"{lower:.2f} to {upper:.2f}", "2")
 
 
-def test_where_the_choice_is_not_allowed_for_the_overview_says_so(database: Database, checked: Scene, reader: httpx.Client) -> None:
+def test_where_the_choice_is_not_allowed_for_the_overview_says_so(
+    database: Database, checked: Scene, reader: httpx.Client, snapshot: SnapshotAssertion
+) -> None:
     """A balanced figure of an earlier release has no counts for it."""
     with database.transaction() as session:
         session.connection().exec_driver_sql("UPDATE measurements SET details = details - 'pairs_both'")
     table, headline = reader.get("/").text, words(reader.get(f"/deployments/{checked.deployment.id}").text)
 
-    assert "(0.06 to 0.25) , which does not allow for the choice of the worst of 2 figures" in words(table)
+    assert says(words(table), "0.06 to 0.25", "2")
     # The headline of the page is about the figure as logged, whose counts allow for the choice.
-    assert "made wider because this one of 2 figures (1 as logged, 1 counterfactual) was picked as the worst" in headline
-    assert 'title="95 % interval of this figure alone: it does not allow for the choice of the worst of 2 figures"' in table
+    assert headline == snapshot(name="page")
+    assert words(table) == snapshot(name="overview")
 
 
 def test_the_interval_of_a_single_comparison_needs_no_words(database: Database, reader: httpx.Client) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from app.dashboard.second_look import MOST_COUNTED, say_flags
 from app.domain.deployments import Endpoint
@@ -17,6 +18,7 @@ from app.domain.values import Range
 from app.security.principals import Role
 from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.page_words import says, words
 from tests.builders.statements import counted
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
@@ -31,16 +33,14 @@ NAMED = DisplayNames(
 AGE = MonitoredAttribute(feature="age", monitored=(Range(30, 39),), reference=(Range(40, 49),))
 
 
-def words(page: str) -> str:
-    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", page)))
-
-
 def statements(page: str) -> list[str]:
     return [html.unescape(re.sub(r"<[^>]*>", "", one)) for one in re.findall(r"<strong data-statement>(.*?)</strong>", page)]
 
 
 @pytest.mark.nightly
-def test_the_totals_are_those_of_the_world_in_every_hour(database: Database, reader: httpx.Client, tmp_path: Path) -> None:
+def test_the_totals_are_those_of_the_world_in_every_hour(
+    database: Database, reader: httpx.Client, tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     # The model approves every man, and a woman only if she is rich: as a man, each woman who is not would be approved.
     with serve(RuleScorer()) as server:
         stage = scene(database, APPLICANT, replace(monitor_of(SEX, AGE), names=NAMED), endpoint=Endpoint(url=server.url))
@@ -50,11 +50,7 @@ def test_the_totals_are_those_of_the_world_in_every_hour(database: Database, rea
             stage.check(NOON + place * HOUR)
             said.append(statements(reader.get(f"{PAGE}/transactions").text))
             refused = women - rich
-            truth.append(
-                f"{refused} of {women} women were not rated No Risk, and would have been as men."
-                if refused
-                else f"Of {women} women, none that was not rated No Risk would have been as men."
-            )
+            truth.append((refused, women))
     of_check = [statements(reader.get(f"{PAGE}/transactions", params={"check": one["id"]}).text) for one in checks_of(reader)]
 
     assert tmp_path
@@ -64,19 +60,9 @@ def test_the_totals_are_those_of_the_world_in_every_hour(database: Database, rea
     listed = reader.get(html.unescape(of_women)).text
     assert "24 records fit the filter." in words(listed)
     assert len(set(re.findall(r"<code><bdi>(1-[^<]*)</bdi></code>", listed))) == 24
-    assert [one[0] for one in said[:2]] == truth[:2]
-    assert truth[2] in said[2]
-    # No age changes an outcome.
-    assert all(
-        any(
-            re.fullmatch(
-                r"Of \d+ records with age 30-39, none that was not rated No Risk would have been with age as in the reference \(40-49\)\.",
-                one,
-            )
-            for one in each
-        )
-        for each in said
-    )
+    for sentences, (refused, women) in zip(said, truth, strict=True):
+        assert says("\n".join(sentences), *([str(refused)] if refused else []), f"{women} women", "men")
+    assert said == snapshot
     assert [sorted(one) for one in reversed(of_check)] == [sorted(one) for one in said]
 
 
@@ -98,7 +84,12 @@ def test_without_an_endpoint_or_a_check_no_total_is_said(database: Database, rea
 
 @pytest.mark.nightly
 def test_the_list_has_every_flag_largest_gap_first_with_buttons_for_those_who_may_label(
-    database: Database, service: RunningService, reader: httpx.Client, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
+    database: Database,
+    service: RunningService,
+    reader: httpx.Client,
+    browser: httpx.Client,
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
 ) -> None:
     with serve(RuleScorer()) as server:
         stage = scene(database, APPLICANT, monitor_of(SEX, AGE), endpoint=Endpoint(url=server.url))
@@ -120,13 +111,12 @@ def test_the_list_has_every_flag_largest_gap_first_with_buttons_for_those_who_ma
     assert re.findall(r"<code><bdi>(.*?)</bdi></code>", page) == [one["record"]["id"] for one in listed]
     assert all(one["why"] in words(page) for one in listed)
     assert page.count("data-label-form") == 15
-    assert "15 flags in all, over all hours of this model revision;" in words(page)
-    assert "A record has one label, which cannot be changed or taken back here." in words(page)
+    assert says(words(page), "15")
+    assert words(page) == snapshot
     assert f'value="{html.escape(json.dumps(first), quote=True)}"'.replace("&quot;", "&#34;") in page
     assert labelled.count("data-label-form") == 14
-    assert "labelled" in words(labelled)
     assert "data-label-value" not in of_reader
-    assert "No flagged record fits this filter." in filtered
+    assert words(filtered) == snapshot(name="filtered")
     assert sent == sent_after
     assert reader.get(f"{PAGE}/second-look?gap=nan").status_code == 422
 
@@ -138,4 +128,4 @@ def test_the_list_has_every_flag_largest_gap_first_with_buttons_for_those_who_ma
 def test_the_line_above_the_list_says_of_how_many_flags(listed: int, total: int, expected: str, *, is_all: bool) -> None:
     said = say_flags(listed, total, is_all=is_all)
 
-    assert said == f"{expected}, over all hours of this model revision; a record has one for each attribute that it is flagged for."
+    assert said.startswith(expected)
