@@ -22,7 +22,7 @@ MONITORED = "A value or range lo-hi to watch; by default every value but the ref
 REFERENCE = "A value or range to compare with; by default every other value or, without --monitored, the largest group. Repeatable."
 
 NUMBER = "Column that holds numbers: 1 and 1.0 are one value there. A column with a range is one. Repeatable."
-MISSING = "Text that stands for a missing value, such as NA; an empty cell always does. Repeatable."
+MISSING = "Text that means a missing value, such as NA; an empty cell always does. Repeatable."
 
 RANGE = re.compile(r"(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)")
 _OPTIONS = {"features": "--feature", "metrics": "--metric", "file": "FILE", "frame": "FILE"}
@@ -70,7 +70,7 @@ def parse_side(frame: pd.DataFrame, attributes: Sequence[str], texts: Texts, opt
 
 
 def print_notes(notes: Sequence[str]) -> None:
-    """Prints what was left out of a file beside the results, so that these stay readable for programs."""
+    """Prints what was left out of a file to standard error: programs read the results."""
     for note in notes:
         typer.echo(printable(note), err=True)
 

@@ -49,7 +49,7 @@ FIRST_ROW = 2
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What options say of cells: which columns hold numbers, texts that are missing values, and the listed values of columns.
+    """Columns of numbers, texts that are missing values, and listed values by column, as options say.
 
     A column is one of numbers, too, if a range is listed for it, such as `18-25`, that none of its cells spells.
     """
