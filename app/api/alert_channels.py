@@ -43,7 +43,6 @@ NotificationId = Annotated[
 
 
 def channel_of(_principal: WholeManager, session: SessionIn, channel_id: ChannelId) -> Channel:
-    """Channel in the address."""
     return get_channel(session, channel_id)
 
 

@@ -35,7 +35,6 @@ def problems_of_deployment(*errors: type[EvenhandError]) -> Answers:
 
 
 def answers(*errors: type[EvenhandError]) -> Answers:
-    """One entry of `responses` per error."""
     entries: Answers = {}
     for error in errors:
         kind = KINDS[error]

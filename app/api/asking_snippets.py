@@ -17,8 +17,6 @@ _MARKS: Mapping[str, float] = {"prediction": 0.8125390625, "probability": 0.1875
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnippetRow:
-    """One record with an example of its answer."""
-
     id: str
     features: Mapping[str, Scalar]
     meta: Mapping[str, Scalar]
@@ -27,8 +25,6 @@ class SnippetRow:
 
 @dataclass(frozen=True, slots=True)
 class AskingSnippet:
-    """The code, and the payload format that it asks in."""
-
     form: str
     code: str
 

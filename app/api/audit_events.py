@@ -18,7 +18,6 @@ router = APIRouter(prefix="/v1/audit-events", tags=["activity"])
 def wanted_events(
     *, actor: OfActor = None, action: OfAction = None, deployment_id: OfDeployment = None, since: Moment = None, until: Moment = None
 ) -> AuditFilter:
-    """Events that an address asks for."""
     earliest, latest = in_utc("since", since), in_utc("until", until)
     return AuditFilter(actor=actor, action=action, deployment_id=deployment_id, since=earliest, until=latest)
 

@@ -36,17 +36,14 @@ def definition_changes(before: Definition | None, after: Definition | None) -> d
 
 
 def monitor_changes(before: Monitor | None, after: Monitor | None) -> dict[str, Any]:
-    """Differences of two fairness monitors, their versions included."""
     return changes_between(_monitor_facts(before), _monitor_facts(after))
 
 
 def settings_changes(before: MitigationSettings, after: MitigationSettings) -> dict[str, Any]:
-    """Differences of two settings of mitigation, their versions included."""
     return changes_between(_settings_facts(before), _settings_facts(after))
 
 
 def training_data_changes(before: TrainingSummary | None, after: TrainingSummary | None) -> dict[str, Any]:
-    """Differences of two uploads, as far as a few words can give them."""
     return changes_between(_summary_facts(before), _summary_facts(after))
 
 

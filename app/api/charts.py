@@ -57,8 +57,6 @@ FORMS: Answers = {
 
 
 class Picture(Response):
-    """A chart in one of its forms."""
-
     media_type = None
 
 
@@ -94,7 +92,6 @@ def chosen_series(
     data: DataSet = DataSet.PAYLOAD,
     attribute: Annotated[Text, Query(description="Left out: the series of everybody, such as accuracy.")] = None,
 ) -> Series:
-    """Series that an address asks for."""
     require_metric(metric, data)
     if not CATALOGUE[metric].is_stored and wanted.rollup is None:
         raise InvalidInput.of("rollup", f"is required, because checks do not store {metric}")
@@ -103,12 +100,10 @@ def chosen_series(
 
 
 def chosen_volume(deployment: ReadableDeployment, session: SessionIn, wanted: RangeIn) -> tuple[Volume, ...]:
-    """Volumes that an address asks for."""
     return volume_of(session, deployment.no, wanted.since, wanted.until, wanted.rollup)
 
 
 def chosen_view(deployment: ReadableDeployment, session: SessionIn, check_id: CheckId, view: ViewKind) -> CheckView:
-    """View of the check."""
     found = check_view(session, deployment, get(session, deployment.no, check_id), view)
     if found.reason is not None:
         raise Conflict(found.reason)
@@ -116,7 +111,6 @@ def chosen_view(deployment: ReadableDeployment, session: SessionIn, check_id: Ch
 
 
 def words_of(deployment: ReadableDeployment, session: SessionIn) -> GroupWords:
-    """The deployment's words for its groups, which pictures show; tables have the labels."""
     return GroupWords.of(monitor_of(session, deployment.no))
 
 
@@ -129,7 +123,6 @@ AttributeIn = Annotated[Text, Query(description="Left out: the first one.")]
 def alerts_of_series(
     deployment: ReadableDeployment, session: SessionIn, series: Annotated[Series, Depends(chosen_series)], wanted: RangeIn, now: NowIn
 ) -> list[Alert]:
-    """Alerts about that series that were opened in the range."""
     since = wanted.since or datetime.min.replace(tzinfo=UTC)
     found = alerts_between(session, deployment.no, Span(start=since, end=wanted.until or now), metric=series.metric, data=series.data)
     return [alert for alert in found if alert.opened_at >= since]

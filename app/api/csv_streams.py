@@ -29,21 +29,15 @@ class CsvPiece(Generic[Item, Place]):
 
 
 class CsvAnswer(StreamingResponse):
-    """A CSV that is sent while it is read."""
-
     media_type = "text/csv"
 
 
 class CsvExport(ABC, Generic[Item, Place]):
-    """One export: the names of its columns, its rows, and the way to read on."""
+    @abstractmethod
+    def header(self) -> Sequence[str]: ...
 
     @abstractmethod
-    def header(self) -> Sequence[str]:
-        """Names of the columns."""
-
-    @abstractmethod
-    def rows(self, items: Sequence[Item]) -> Iterable[Sequence[str]]:
-        """Rows of these items."""
+    def rows(self, items: Sequence[Item]) -> Iterable[Sequence[str]]: ...
 
     @abstractmethod
     def read_after(self, place: Place, limit: int) -> CsvPiece[Item, Place]:

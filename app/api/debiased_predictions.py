@@ -30,7 +30,6 @@ _bodies = Bodies()
 
 
 def is_live_request(scope: Scope) -> bool:
-    """Whether the request's body is read here, with the limits of ingestion."""
     return scope["method"] == "POST" and _LIVE.fullmatch(scope["path"]) is not None
 
 

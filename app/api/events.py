@@ -28,10 +28,7 @@ MAX_REASONS = 10
 
 
 class EventRoutes(KnownCallerRoutes):
-    """An ASGI application: the two routes, and `app` for everything else."""
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers the request here or hands it on."""
         deployment_id = _find_deployment(scope) if scope["type"] == "http" else None
         if deployment_id is None:
             await self._app(scope, receive, send)

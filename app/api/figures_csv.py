@@ -10,8 +10,6 @@ from .flagged_csv import csv_lines
 
 
 class CsvDownload(Response):
-    """A whole CSV."""
-
     media_type = "text/csv"
 
 

@@ -36,7 +36,6 @@ def csv_header(schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
 
 
 def csv_lines(rows: Iterable[Sequence[str]]) -> bytes:
-    """Rows as CSV in UTF-8."""
     text = io.StringIO(newline="")
     csv.writer(text).writerows(rows)
     return text.getvalue().encode()

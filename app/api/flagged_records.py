@@ -63,7 +63,6 @@ class _FlagExport(CsvExport[FlaggedPayload, FlagPlace]):
 def read_piece(
     session: Session, deployment_no: int, wanted: FlaggedFilter, after: FlagPlace | None, limit: int
 ) -> CsvPiece[FlaggedPayload, FlagPlace]:
-    """Next flags after that position."""
     items = flagged_page(session, deployment_no, wanted, after=after, limit=limit).items
     return CsvPiece(items, items[-1].place if items else None)
 
@@ -80,7 +79,6 @@ def wanted_flags(
         Text, Query(description="What this revision of the model said when it was asked again. Left out: the deployment's present one.")
     ] = None,
 ) -> FlaggedFilter:
-    """Filter of an address, for one model revision."""
     return FlaggedFilter(
         model_revision=deployment.model_revision if model_revision is None else model_revision,
         attribute=attribute,
@@ -92,7 +90,6 @@ def wanted_flags(
 
 
 def read_flag_cursor(cursor: PlaceCursor = None) -> FlagPlace | None:
-    """Place after which the page begins; None for the first page."""
     place = read_place_cursor(cursor, _Place)
     return None if place is None else FlagPlace(place.gap, place.record_no, place.attribute)
 

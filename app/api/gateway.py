@@ -55,10 +55,7 @@ class _Call:
 
 
 class GatewayRoute(KnownCallerRoutes):
-    """An ASGI application: the route, and `app` for everything else."""
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers the request here or hands it on."""
         if scope["type"] == "http" and (path := scope["path"]).startswith(PREFIX):
             deployment_id, _, rest = path[len(PREFIX) :].partition("/")
             if rest == PREDICTIONS:

@@ -52,7 +52,6 @@ _LOG_AZURE = """The address that the `azureml-ai-monitoring` package calls. Set 
 
 
 def gateway_paths() -> dict[str, Any]:
-    """Three path items."""
     return {
         f"{PREFIX}{{deployment_id}}/{PREDICTIONS}": {"post": _describe_predictions()},
         f"{PREFIX}{{deployment_id}}/{EVENTS}": {"post": _describe_events("logEvents", "Log calls by events", _LOG_EVENTS, [_DEPLOYMENT])},

@@ -38,8 +38,6 @@ class HealthOut(Out):
 
 
 class PrometheusText(Response):
-    """Prometheus' text form; the content type carries its version."""
-
     media_type = "text/plain"
 
 
@@ -61,7 +59,6 @@ def ready(services: ServicesIn) -> HealthOut:
 
 
 def whole_reader(principal: Reader) -> Principal:
-    """A caller who may read about the whole installation."""
     principal.require(Permission.READ)
     return principal
 

@@ -78,8 +78,6 @@ class _Answer:
 
 
 class IngestionRoutes:
-    """An ASGI application: the two routes, and `app` for everything else."""
-
     def __init__(self, app: ASGIApp, services: Services) -> None:
         self._limits = services.limits
         self._app = app
@@ -92,7 +90,6 @@ class IngestionRoutes:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers the request here or hands it on."""
         if scope["type"] == "http" and (path := scope["path"]).startswith(PREFIX):
             deployment_id, _, rest = path[len(PREFIX) :].partition("/")
             route = self._routes.get(rest)
@@ -161,7 +158,6 @@ class IngestionRoutes:
 
 
 def receipt_members(receipt: Receipt) -> dict[str, Any]:
-    """A receipt as the JSON object that clients get."""
     return {
         "sent": receipt.accepted + receipt.duplicate + receipt.rejected,
         "accepted": receipt.accepted,

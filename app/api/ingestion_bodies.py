@@ -13,7 +13,7 @@ BYTES_OF_KEY = 2 * MAX_BODY_BYTES
 
 
 class ClientGone(Exception):
-    """The client closed the connection before its body was complete."""
+    pass
 
 
 class Bodies:
@@ -63,7 +63,6 @@ class Bodies:
         return b"".join(parts)
 
     def done(self, body: bytes, actor: str) -> None:
-        """Releases the body's bytes."""
         self._room.give_back(actor, len(body))
 
     def _require_room(self, message: Message, size: int, actor: str) -> None:

@@ -57,7 +57,6 @@ _OWN_PAIR: Schema = {
 
 
 def ingestion_paths() -> dict[str, Any]:
-    """Two path items."""
     return {
         f"{PREFIX}{{deployment_id}}/{PAYLOAD}": {"post": _describe_payload()},
         f"{PREFIX}{{deployment_id}}/{FEEDBACK}": {"post": _describe_feedback()},

@@ -43,7 +43,6 @@ def filter_figures(
     attribute: Text = None,
     group: Text = None,
 ) -> SeriesFilter:
-    """Filter of figures that an address asks for."""
     metrics = tuple(metric or ())
     for key in metrics:
         require_metric(key, data)
@@ -57,12 +56,10 @@ FilteredFigures = Annotated[SeriesFilter, Depends(filter_figures)]
 
 
 def wanted_series(figures: FilteredFigures, since: Moment = None, until: Moment = None) -> SeriesFilter:
-    """Filter of a series that an address asks for."""
     return replace(figures, since=in_utc("since", since), until=in_utc("until", until))
 
 
 def require_metric(metric: str, data: DataSet | None) -> None:
-    """Refuses a metric that does not exist, or not on these data."""
     if metric not in CATALOGUE:
         raise InvalidInput.of("metric", unknown_metric(metric, CATALOGUE))
     known = CATALOGUE[metric].data

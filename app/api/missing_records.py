@@ -30,7 +30,6 @@ SenderId = Annotated[
 
 
 def read_hour_cursor(cursor: PlaceCursor = None) -> datetime | None:
-    """Hour after which the page begins; None for the first."""
     place = read_place_cursor(cursor, datetime)
     if place is not None and place.tzinfo is None:
         raise InvalidInput.of("cursor", "is not a cursor from this list")

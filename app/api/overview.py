@@ -27,7 +27,6 @@ class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 
 def place_in_overview(sort: Sort = OverviewSort.SEVERITY, cursor: PlaceCursor = None) -> OverviewPlace | None:
-    """Place after which the page begins; None for the first page."""
     place = read_place_cursor(cursor, _Place)
     if place is None:
         return None
@@ -48,7 +47,6 @@ def wanted_overview(
     text: Annotated[str, Query(max_length=200, description="Only deployments whose name, id or owner contains it.")] = "",
     owner: Annotated[str | None, Query(max_length=200, description="Only deployments of this owner.")] = None,
 ) -> OverviewWanted:
-    """Part of the overview that an address asks for, of the deployments the caller may see."""
     return OverviewWanted(sort=sort, states=frozenset(state or ()), text=text, owner=owner, only_no=principal.deployment_no, after=after)
 
 

@@ -55,7 +55,6 @@ def filters(
         RecordSort, Query(description="`gap`: the largest gap of the scores of a flag first; records without a flag last, newest first.")
     ] = RecordSort.NEWEST,
 ) -> RecordsWanted:
-    """Filters and the order of an address, in the words of the present monitor."""
     return RecordsWanted(attribute=attribute, group=group, outcome=outcome, changed=changed, debiased=debiased is not None, sort=sort)
 
 
@@ -68,7 +67,6 @@ def wanted_records(
     limit: Limit = 100,
     cursor: PlaceCursor = None,
 ) -> RecordsWanted:
-    """Records that an address asks for."""
     after = read_record_cursor(cursor, filtered.sort)
     earliest, latest = in_utc("since", since), in_utc("until", until)
     return replace(filtered, check_id=check, since=earliest, until=latest, after=after, limit=limit)

@@ -34,8 +34,6 @@ REPORT_FILES: Answers = describe_files("text/html", "application/pdf", "text/csv
 
 @dataclass(frozen=True, slots=True)
 class WantedSheets:
-    """Form and content of a regulator's report."""
-
     form: Annotated[ReportForm, Path()]
     preset: Annotated[ReportPreset | None, Query(description="Rule whose sheets are made; without one, all sheets.")] = None
     sheet: Annotated[
@@ -52,7 +50,6 @@ class WantedSheets:
     categories: Annotated[str | None, Query(max_length=MAX_MAPPING_LENGTH, description=CATEGORIES, examples=[EXAMPLE_MAPPING])] = None
 
     def sheets_wanted(self) -> SheetsWanted:
-        """Content as the report has it."""
         return SheetsWanted(
             sheets=choose_sheets(self.sheet or (), self.preset),
             attributes=tuple(self.attribute or ()),
@@ -92,7 +89,6 @@ async def report_to_regulator(
 
 
 def require_sheets(session: Session, deployment: Deployment, wanted: SheetsWanted) -> None:
-    """Refuses a report that cannot be made."""
     choose_controls(deployment, require_monitor(session, deployment), wanted)
 
 

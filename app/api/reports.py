@@ -51,7 +51,6 @@ _SCHEMAS: Mapping[str, Mapping[str, Any]] = {
 
 
 def describe_files(*media_types: str) -> Answers:
-    """Answer of a route that sends a report in one of these forms."""
     content = {name: {"schema": _SCHEMAS[name]} for name in media_types}
     return {200: {"description": "The report, in the form that the address ends with", "content": content}}
 
@@ -60,15 +59,11 @@ FILES: Answers = describe_files("text/html", "application/pdf", "application/jso
 
 
 class ReportFile(Response):
-    """A report in one of its forms."""
-
     media_type = None
 
 
 @dataclass(frozen=True, slots=True)
 class WantedFile:
-    """Form of a report, and whether it has the annex."""
-
     form: Annotated[Form, Path()]
     annex: Annotated[
         bool, Query(description="With the annex; without it the report has two pages. `json` is the same with and without.")
@@ -225,7 +220,6 @@ def _write_row(one: Measurement, check_id: str) -> tuple[Cell, ...]:
 
 
 def make_stamp(principal: Principal, now: datetime) -> Made:
-    """Who asked for a report, and when."""
     return Made(at=now.replace(microsecond=0), by=principal.actor, name=principal.name)
 
 
@@ -235,7 +229,6 @@ def name_regulator_file(deployment_id: str, span: Span, preset: str | None) -> s
 
 
 def send_file(content: bytes, form: str, name: str) -> ReportFile:
-    """File with the name that a browser keeps it by."""
     headers = {"Content-Disposition": f'inline; filename="{name}.{form}"'}
     if form == "csv":
         return ReportFile(content, media_type="text/csv; charset=utf-8", headers=headers)

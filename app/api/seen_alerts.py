@@ -23,7 +23,6 @@ AlertId = Annotated[
 
 
 def require_seen(principal: Principal, session: Session, alert_id: str) -> Alert:
-    """Alert if the caller sees its deployment."""
     alert = get_alert(session, alert_id)
     # The same words as for an id that does not exist: a bound key must not distinguish the two.
     if not principal.sees(alert.deployment_no):
@@ -32,17 +31,14 @@ def require_seen(principal: Principal, session: Session, alert_id: str) -> Alert
 
 
 def readable_alert(principal: Reader, session: SessionIn, alert_id: AlertId) -> Alert:
-    """Alert in the address, if the caller may read it."""
     return require_seen(principal, session, alert_id)
 
 
 def handled_alert(principal: Acknowledger, session: SessionIn, alert_id: AlertId) -> Alert:
-    """Alert in the address, if the caller may acknowledge it."""
     return require_seen(principal, session, alert_id)
 
 
 def managed_alert(principal: Manager, session: SessionIn, alert_id: AlertId) -> Alert:
-    """Alert in the address, if the caller may close it."""
     return require_seen(principal, session, alert_id)
 
 

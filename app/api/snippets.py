@@ -33,8 +33,6 @@ _EXACT = 2**53
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snippet:
-    """One piece of code."""
-
     logs: str
     form: str
     language: str
@@ -43,7 +41,6 @@ class Snippet:
 
 
 def example_body(deployment: Deployment, monitor: Monitor | None, newest: NewestRecord | None) -> dict[str, Any]:
-    """Body that the first snippet sends."""
     return _Example(deployment, monitor, newest).records("example-1")
 
 
@@ -87,7 +84,6 @@ class _Example:
         self._is_regression = deployment.problem_type is ProblemType.REGRESSION
 
     def records(self, record_id: str) -> dict[str, Any]:
-        """Records in the native form."""
         record: dict[str, Any] = {"id": record_id, "features": self._features}
         if self._meta:
             record["meta"] = self._meta
@@ -134,7 +130,6 @@ def _choose_cells(columns: Sequence[Column], monitor: Monitor | None) -> dict[st
 
 
 def _choose_cell(column: Column, watched: GroupValue | None) -> Scalar:
-    """A value that may be sent: of the monitor, if it names any; of groups, a label."""
     if column.storage is not None and column.storage.groups:
         return column.storage.groups[0].label if watched is None else str(watched)
     if column.storage is not None:

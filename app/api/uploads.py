@@ -36,7 +36,6 @@ def is_upload(scope: Scope) -> bool:
 
 
 def media_type_of(request: Request) -> str:
-    """Content type without its parameters; empty where none was sent."""
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
         raise UnsupportedMediaType(f"Send the body without a Content-Encoding; found {encoding!r:.50}. Parquet is compressed by itself.")

@@ -14,7 +14,6 @@ async def only_validated(
         bool, Query(description="Checks the body in full, answers with what would be stored, and stores nothing.")
     ] = False,
 ) -> bool:
-    """Whether the request is only to be checked."""
     return validate_only
 
 

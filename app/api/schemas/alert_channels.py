@@ -61,7 +61,6 @@ class AlertChannelIn(In):
     )
 
     def to_domain(self) -> ChannelContent:
-        """Content of the channel, not yet checked."""
         return ChannelContent(name=self.name, kind=self.kind, url=self.url, secret=self.secret, to=tuple(self.to or ()))
 
 
@@ -116,7 +115,6 @@ class OpenAlertsSentOut(Out):
 
     @classmethod
     def of(cls, found: Sequence[CaughtUp]) -> "OpenAlertsSentOut":
-        """Body of the notifications queued for one channel or several."""
         return cls(
             queued=sum(one.queued for one in found),
             sent_before=sum(one.sent_before for one in found),

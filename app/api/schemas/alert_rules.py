@@ -69,7 +69,6 @@ class VerdictConditionIn(In):
     checks_in_a_row: _Row = 1
 
     def to_domain(self) -> Condition:
-        """Condition, not yet checked."""
         return VerdictCondition(
             verdicts=tuple(self.verdicts),
             data=tuple(self.data),
@@ -93,7 +92,6 @@ class EvidenceConditionIn(In):
     )
 
     def to_domain(self) -> Condition:
-        """Condition, not yet checked."""
         return EvidenceCondition(
             data=tuple(self.data),
             metrics=None if self.metrics is None else tuple(self.metrics),
@@ -108,7 +106,6 @@ class StaleDataConditionIn(In):
     hours: int = Field(json_schema_extra=_HOURS, description="For how many hours.")
 
     def to_domain(self) -> Condition:
-        """Condition, not yet checked."""
         return StaleDataCondition(hours=self.hours)
 
 
@@ -119,7 +116,6 @@ class FailedChecksConditionIn(In):
     checks_in_a_row: _Row = 1
 
     def to_domain(self) -> Condition:
-        """Condition, not yet checked."""
         return FailedChecksCondition(checks_in_a_row=self.checks_in_a_row)
 
 
@@ -130,7 +126,6 @@ class EndpointErrorsConditionIn(In):
     checks_in_a_row: _Row = 1
 
     def to_domain(self) -> Condition:
-        """Condition, not yet checked."""
         return EndpointErrorsCondition(checks_in_a_row=self.checks_in_a_row)
 
 
@@ -157,7 +152,6 @@ class AlertRuleIn(In):
     enabled: bool = Field(default=True, description="A rule that is switched off opens nothing, and its alerts are resolved.")
 
     def to_domain(self) -> RuleContent:
-        """Rule, not yet checked."""
         return RuleContent(
             name=self.name,
             condition=self.condition.to_domain(),
@@ -192,7 +186,6 @@ class AlertRuleOut(Out):
 
     @classmethod
     def of(cls, rule: Rule) -> "AlertRuleOut":
-        """Body of a stored rule."""
         dates = {"created_at": rule.created_at, "updated_at": rule.updated_at}
         return cls.model_validate({"id": rule.id, "version": rule.version, **rule_json(rule.content), **dates})
 
@@ -205,7 +198,6 @@ class AlertRulePage(Out):
 
 
 def rule_json(content: RuleContent) -> dict[str, Any]:
-    """Rule as it is sent and answered."""
     document: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(content))
     document["condition"] = {"kind": content.kind.value, **document["condition"]}
     return document

@@ -122,7 +122,6 @@ class AttributionIn(RangeIn):
         return self
 
     def to_domain(self) -> WantedAttribution:
-        """Request, not yet checked."""
         comparisons = None if self.comparisons is None else tuple(Comparison(tuple(features)) for features in self.comparisons)
         limits = AttributionLimits(pairs=self.pairs, max_rows=self.max_rows, comparisons=comparisons)
         return WantedAttribution(span=self.span(), check_id=self.check_id, limits=limits)
@@ -283,7 +282,6 @@ class AttributionOut(Out):
 
     @classmethod
     def of(cls, run: AttributionRun) -> "AttributionOut":
-        """Body of a stored attribution."""
         wanted = run.limits.comparisons
         return cls.from_object(
             run,
@@ -329,5 +327,4 @@ class AttributionCostOut(Out):
 
     @classmethod
     def of(cls, estimated: EstimatedCost) -> "AttributionCostOut":
-        """Body of an estimate."""
         return cls.from_object(estimated)

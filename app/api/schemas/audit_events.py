@@ -48,7 +48,6 @@ class AuditEventOut(Out):
 
     @field_serializer("hash")
     def write_hash(self, value: bytes | None) -> str | None:
-        """Hash in hexadecimal digits."""
         return None if value is None else value.hex()
 
 

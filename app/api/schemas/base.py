@@ -84,5 +84,4 @@ class Problem(Out):
 
 
 def example(content: dict[str, Any]) -> ConfigDict:
-    """Shows `content` in the API's documentation."""
     return ConfigDict(json_schema_extra={"examples": [content]})

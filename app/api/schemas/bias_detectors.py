@@ -114,7 +114,6 @@ class DetectorOut(Out):
 
     @classmethod
     def of(cls, found: DetectorVersion) -> "DetectorOut":
-        """Body of a stored detector."""
         return cls.from_object(
             found,
             attribute=None if found.attribute == ALL_TOGETHER else found.attribute,
@@ -134,7 +133,6 @@ class TrainingOut(Out):
 
     @classmethod
     def of(cls, training: list[DetectorVersion]) -> "TrainingOut":
-        """Body of one version, which has at least one detector."""
         return cls.from_object(training[0], detectors=[DetectorOut.of(found) for found in training])
 
 

@@ -74,7 +74,6 @@ class RangeIn(In):
         return self
 
     def span(self) -> Span | None:
-        """Range, if one was sent; not yet checked."""
         if self.from_ is None or self.to is None:
             return None
         return Span(start=_utc(self.from_), end=_utc(self.to))
@@ -144,7 +143,6 @@ class CheckOut(Out):
 
     @classmethod
     def of(cls, check: CheckRun, outlook: Outlook) -> "CheckOut":
-        """Body of a stored check."""
         return cls.from_object(check, **_advice_members(check, outlook))
 
 
@@ -193,7 +191,6 @@ class CheckDetailsOut(CheckOut):
 
     @classmethod
     def with_headlines(cls, check: CheckRun, outlook: Outlook, shown: Sequence[Headline]) -> "CheckDetailsOut":
-        """Body of a stored check with its headlines."""
         bodies = [
             HeadlineOut(
                 attribute=headline.attribute,

@@ -31,7 +31,6 @@ class StorageIn(In):
     groups: list[ColumnGroupIn] = Field(default_factory=list, description=_GROUPS)
 
     def to_domain(self) -> Storage:
-        """Storage, not yet checked."""
         groups = tuple(ColumnGroup(label=one.label, values=tuple(one.values)) for one in self.groups)
         return Storage(kind=self.kind, sent=self.sent, groups=groups)
 
@@ -45,7 +44,6 @@ class ColumnIn(In):
     storage: StorageIn | None = Field(default=None, description=_STORAGE)
 
     def to_domain(self) -> Column:
-        """Column."""
         numbers = self.type in {FieldType.INTEGER, FieldType.NUMBER}
         kind = self.kind or (FieldKind.NUMERIC if numbers else FieldKind.CATEGORICAL)
         storage = None if self.storage is None else self.storage.to_domain()
@@ -77,7 +75,6 @@ class ColumnOut(Out):
 
 
 def column_json(column: Column) -> dict[str, Any]:
-    """Column in the form that `ColumnIn` reads and `ColumnOut` shows."""
     storage = column.storage
     return {
         "name": column.name,

@@ -82,7 +82,6 @@ class CorrelatedFeaturesOut(Out):
 
 
 def correlated_feature(attribute: str, one: Association, *, threshold: float, can_be_picked: bool) -> CorrelatedFeatureOut:
-    """Body of one association of the meta field."""
     return CorrelatedFeatureOut.from_object(
         one,
         recommended=one.is_recommended(above=threshold),

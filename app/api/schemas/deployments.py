@@ -119,7 +119,6 @@ class DeploymentIn(In):
     feedback: FeedbackTableIn | None = Field(default=None, description=_FEEDBACK)
 
     def to_domain(self) -> Definition:
-        """Definition, not yet checked."""
         return Definition(
             name=self.name,
             owner=self.owner,
@@ -163,7 +162,6 @@ class DeploymentPatch(Patch):
     feedback: FeedbackTableIn | None = Field(default=None, description="Sent whole; null removes it.")
 
     def merged_into(self, document: dict[str, Any]) -> dict[str, Any]:
-        """`document` with the members that were sent merged in."""
         kept = {column["name"]: column["storage"] for column in (*document["features"], *document["meta"])}
         merged = super().merged_into(document)
         for part, columns in (("features", self.features), ("meta", self.meta)):
@@ -208,7 +206,6 @@ class DeploymentOut(Out):
 
     @classmethod
     def of(cls, deployment: Deployment) -> "DeploymentOut":
-        """Body of a stored deployment."""
         document = definition_json(definition_of(deployment))
         if deployment.endpoint:
             document["endpoint"]["header_names"] = list(document["endpoint"].pop("headers"))

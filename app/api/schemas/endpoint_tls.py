@@ -23,7 +23,6 @@ class TlsIn(In):
     key: str = Field(default="", json_schema_extra=_PEM, description=_KEY)
 
     def to_domain(self) -> EndpointTls:
-        """Texts, not yet checked."""
         return EndpointTls(**self.model_dump())
 
 
@@ -51,6 +50,5 @@ class TlsOut(Out):
 
     @classmethod
     def of(cls, tls: EndpointTls) -> "TlsOut":
-        """Public facts."""
         authority, certificate = describe_certificates(tls.authority), describe_certificates(tls.certificate)
         return cls.model_validate({"authority": authority, "certificate": certificate, "key_set": tls.key != ""})

@@ -62,7 +62,6 @@ class CredentialsIn(In):
     scope: str = Field(default="", max_length=2000, description="For oauth_client: the scope to ask for, if one is needed.")
 
     def to_domain(self) -> Credentials:
-        """Credentials."""
         unused = {"token_url"} if not self.kind.has_token_url else set()
         unused |= {"scope"} if self.kind is not CredentialsKind.OAUTH_CLIENT else set()
         return Credentials(**self.model_dump() | dict.fromkeys(unused, ""))
@@ -109,7 +108,6 @@ class EndpointIn(In):
     requests_per_second: Rate | None = None
 
     def to_domain(self) -> Endpoint:
-        """Endpoint."""
         credentials = self.credentials.to_domain() if self.credentials else None
         mapping = BodyMapping(**self.mapping.model_dump()) if self.mapping else None
         tls = self.tls.to_domain() if self.tls else None

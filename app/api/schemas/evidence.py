@@ -148,7 +148,6 @@ class DeploymentEvidenceOut(Out):
 
     @classmethod
     def of(cls, evidence: DeploymentEvidence, page: list[ComparisonState], next_cursor: str | None) -> "DeploymentEvidenceOut":
-        """Body of one page of a deployment's evidence."""
         era = evidence.era
         return cls(
             monitor_version=evidence.monitor.version,
@@ -212,5 +211,4 @@ class EvidenceHourPage(Out):
 
     @classmethod
     def of(cls, page: list[HourOfEvidence], next_cursor: str | None) -> "EvidenceHourPage":
-        """Body of one page."""
         return cls(hours=[EvidenceHourOut.from_object(one) for one in page], next_cursor=next_cursor)

@@ -53,7 +53,6 @@ class PlannedComparisonOut(Out):
 
     @classmethod
     def of(cls, one: PlannedComparison) -> "PlannedComparisonOut":
-        """Body of one group's plan."""
         return cls.from_object(
             one,
             monitored_favourable=one.monitored.favourable,
@@ -83,7 +82,6 @@ class EvidencePlanOut(Out):
 
     @classmethod
     def of(cls, plan: EvidencePlan, wanted: WantedDetection) -> "EvidencePlanOut":
-        """Body of a plan."""
         span = plan.span
         return cls(
             ratio=wanted.ratio,

@@ -57,7 +57,6 @@ class RecordOut(Out):
 
     @classmethod
     def of(cls, found: FlaggedPayload) -> "RecordOut":
-        """Body of a stored record."""
         schema = found.schema
         return cls.from_object(
             found,
@@ -84,7 +83,6 @@ class FlagOut(Out):
 
     @classmethod
     def of(cls, flag: FlaggedRecord, words: GroupWords) -> "FlagOut":
-        """Body of a flag."""
         return cls.from_object(flag, gap=known_gap(flag), why=why(flag, words))
 
 
@@ -97,7 +95,6 @@ class FlaggedOut(FlagOut):
 
     @classmethod
     def with_record(cls, found: FlaggedPayload, words: GroupWords) -> "FlaggedOut":
-        """Body of a flag and its record."""
         return cls.from_object(found.flag, gap=known_gap(found.flag), why=why(found.flag, words), record=RecordOut.of(found))
 
 

@@ -44,6 +44,5 @@ class ImportReportOut(Out):
 
     @classmethod
     def of(cls, report: ImportReport) -> "ImportReportOut":
-        """Body of a report."""
         rejections = [RejectedRowOut(**{k: v for k, v in asdict(row).items() if k != "file"}) for row in report.rejections]
         return cls.from_object(report, reasons=dict(report.reasons.most_common()), rejections=rejections)

@@ -29,7 +29,6 @@ class IngestionHourOut(Out):
 
     @classmethod
     def of(cls, hour: IngestionHour) -> "IngestionHourOut":
-        """Body of one hour."""
         arrived = [
             ArrivedOut(source=source, kind=kind, records=records)
             for kind, counts in ((LogKind.PAYLOAD, hour.payload), (LogKind.FEEDBACK, hour.feedback))
@@ -52,7 +51,6 @@ class RejectedOut(Out):
 
     @classmethod
     def of(cls, line: RejectionLine) -> "RejectedOut":
-        """Body of one reason."""
         return cls.from_object(line, sentence=line.sentence, remedy=line.remedy)
 
 
@@ -97,7 +95,6 @@ class IngestionOut(Out):
 
     @classmethod
     def of(cls, view: IngestionView) -> "IngestionOut":
-        """Body of a deployment's ingestion."""
         return cls(
             hours=[IngestionHourOut.of(hour) for hour in view.hours],
             rejections=[RejectedOut.of(line) for line in view.rejections],

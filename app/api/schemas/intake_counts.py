@@ -28,7 +28,6 @@ class IntakeHourOut(Out):
 
     @classmethod
     def of(cls, hour: datetime, counts: list[IntakeCount]) -> "IntakeHourOut":
-        """Body of an hour."""
         return cls(hour=hour, counts=[IntakeCountOut.from_object(one) for one in counts])
 
 

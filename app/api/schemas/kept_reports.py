@@ -65,7 +65,6 @@ class CategoriesIn(In):
     )
 
     def to_mapping(self, attribute: str) -> CategoryMapping:
-        """Mapping, not yet checked."""
         return CategoryMapping(attribute=attribute, scheme=self.scheme, values=dict(self.values), weights=dict(self.weights))
 
 
@@ -91,7 +90,6 @@ class WantedSheetsIn(In):
     )
 
     def to_wanted(self) -> SheetsWanted:
-        """Content, not yet compared with the deployment."""
         return SheetsWanted(
             sheets=choose_sheets([one.value for one in self.sheets], self.preset),
             attributes=tuple(self.attributes),
@@ -113,7 +111,6 @@ class ReportScheduleIn(WantedSheetsIn):
     enabled: bool = True
 
     def to_content(self) -> ScheduleContent:
-        """Content, not yet compared with the deployment."""
         return ScheduleContent(
             name=self.name,
             rhythm=self.rhythm,
@@ -171,7 +168,6 @@ class ReportScheduleOut(Out):
 
     @classmethod
     def of(cls, schedule: ReportSchedule, now: datetime) -> "ReportScheduleOut":
-        """Body."""
         content = schedule.content
         return cls.from_object(
             schedule,
@@ -225,7 +221,6 @@ class KeptReportOut(Out):
 
     @classmethod
     def of(cls, report: KeptReport) -> "KeptReportOut":
-        """Body."""
         return cls.from_object(report, from_=report.span.start, to=report.span.end, **_sheet_members(report.wanted))
 
 

@@ -20,7 +20,6 @@ class KeyLimitsIn(In):
     max_bytes: int | None = Field(default=None, ge=0, le=2**60, description="Bytes of all requests whose records were stored, ever.")
 
     def to_domain(self) -> KeyLimits:
-        """Limits."""
         return KeyLimits(**self.model_dump())
 
 

@@ -69,7 +69,6 @@ class MetricOut(Out):
 
     @classmethod
     def of(cls, metric: Metric) -> "MetricOut":
-        """Body of a row of the catalogue."""
         lower, upper = metric.limits
         return cls.from_object(metric, lower_limit=lower, upper_limit=upper)
 

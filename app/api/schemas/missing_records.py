@@ -31,7 +31,6 @@ class MissingRecordsIn(In):
     hours: list[MissingHourIn] = Field(min_length=1, max_length=MAX_HOURS)
 
     def totals(self) -> list[MissingTotals]:
-        """Totals as the product has them."""
         return [MissingTotals(hour=one.hour, not_received=one.not_received, left_out=one.left_out) for one in self.hours]
 
 

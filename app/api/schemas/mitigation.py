@@ -34,7 +34,6 @@ class MitigationIn(In):
     )
 
     def to_domain(self) -> MitigationSettings:
-        """Settings, not yet checked."""
         return MitigationSettings(
             mode=self.mode,
             attributes=None if self.attributes is None else tuple(self.attributes),
@@ -65,7 +64,6 @@ class MitigationOut(Out):
 
     @classmethod
     def of(cls, settings: MitigationSettings, monitor: Monitor | None) -> "MitigationOut":
-        """Body of stored settings, under the present monitor."""
         return cls.from_object(
             settings,
             mitigated_attributes=() if monitor is None else mitigated_attributes(settings, monitor),

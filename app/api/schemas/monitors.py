@@ -102,7 +102,6 @@ class ConditionIn(In):
     or_missing: bool = Field(default=False, description="Records without a value meet it, too.")
 
     def to_domain(self) -> Condition:
-        """Condition, not yet checked."""
         return Condition(
             feature=self.feature,
             values=tuple(self.values),
@@ -120,7 +119,6 @@ class GroupRuleIn(In):
     )
 
     def to_domain(self) -> GroupRule:
-        """Rule, not yet checked."""
         return GroupRule(tuple(tuple(condition.to_domain() for condition in conditions) for conditions in self.any_of))
 
 
@@ -229,7 +227,6 @@ class DisplayNamesIn(In):
     )
 
     def to_domain(self) -> DisplayNames:
-        """Names, not yet checked."""
         groups = [
             GroupName(feature=feature, group=group, name=name) for feature, names in self.groups.items() for group, name in names.items()
         ]
@@ -296,7 +293,6 @@ class MonitorIn(In):
     )
 
     def to_domain(self) -> Monitor:
-        """Configuration, not yet checked."""
         return Monitor(
             outcomes=OutcomeRule(favourable=tuple(self.favourable), unfavourable=tuple(self.unfavourable)),
             attributes=tuple(attribute.to_domain() for attribute in self.attributes),
@@ -458,7 +454,6 @@ class MonitorOut(Out):
 
     @classmethod
     def of(cls, monitor: Monitor, warnings: Sequence[FieldProblem] = ()) -> "MonitorOut":
-        """Body of a stored monitor, with its doubtful fields."""
         return cls.from_object(monitor, warnings=warnings, measured_metrics=measured_keys(monitor))
 
 

@@ -107,7 +107,6 @@ class WorstOut(Out):
 
     @classmethod
     def of(cls, worst: WorstGroup, words: GroupWords) -> "WorstOut":
-        """Body of a deployment's worst group, named in those words."""
         group, other = worst.group, worst.disadvantaged_group
         other_name = None if other is None else words.label(worst.attribute, other)
         return cls.from_object(worst, group_name=words.label(worst.attribute, group), disadvantaged_name=other_name)
@@ -123,7 +122,6 @@ class TrendPointOut(Out):
 
     @classmethod
     def of(cls, point: TrendPoint, metric: str) -> "TrendPointOut":
-        """Body of a point of that metric."""
         by = disadvantaged(CATALOGUE[metric], point.value, (point.lower_limit, point.upper_limit), point.verdict)
         return cls.from_object(point, disadvantaged=by)
 
@@ -179,7 +177,6 @@ class OverviewEntryOut(Out):
 
     @classmethod
     def of(cls, one: DeploymentOverview) -> "OverviewEntryOut":
-        """Body of one deployment."""
         trend = [] if one.worst is None else [TrendPointOut.of(point, one.worst.metric) for point in one.trend]
         worst = None if one.worst is None else WorstOut.of(one.worst, one.words)
         return cls.from_object(one, trend=trend, worst=worst)

@@ -117,7 +117,6 @@ class PayloadRecordOut(Out):
 
     @classmethod
     def of(cls, found: RecordSummary, words: GroupWords) -> "PayloadRecordOut":
-        """Body of a record."""
         return cls.from_object(found, **_computed_members(found, words))
 
 
@@ -159,7 +158,6 @@ class PayloadRecordDetailsOut(PayloadRecordOut):
 
     @classmethod
     def with_details(cls, found: RecordDetails, words: GroupWords) -> "PayloadRecordDetailsOut":
-        """Body of a record with its copies."""
         return cls.from_object(
             found.summary,
             **_computed_members(found.summary, words),

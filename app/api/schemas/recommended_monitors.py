@@ -104,7 +104,6 @@ class AcceptedAttributeIn(In):
     )
 
     def accepted(self) -> Accepted:
-        """Attribute with the caller's changes."""
         changes: dict[str, Any] = {}
         for member in self.model_fields_set - {"feature", "groups"}:
             sent = getattr(self, member)
@@ -129,7 +128,6 @@ class AcceptRecommendationsIn(In):
     unfavourable: list[GroupValueJson] | None = Field(default=None, description="Together with `favourable`.")
 
     def asked(self) -> list[Accepted] | None:
-        """Attributes that were requested."""
         if self.attributes is None:
             return None
         if not 1 <= len(self.attributes) <= MAX_ATTRIBUTES:
@@ -138,7 +136,6 @@ class AcceptRecommendationsIn(In):
         return [attribute.accepted() for attribute in self.attributes]
 
     def outcomes(self) -> OutcomeRule | None:
-        """Outcomes that were sent."""
         if self.favourable is not None and self.unfavourable is not None:
             return OutcomeRule(favourable=tuple(self.favourable), unfavourable=tuple(self.unfavourable))
         if self.favourable is None and self.unfavourable is None:

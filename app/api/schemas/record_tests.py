@@ -33,5 +33,4 @@ class RecordTestOut(Out):
 
     @classmethod
     def of(cls, receipt: Receipt) -> "RecordTestOut":
-        """Body of a receipt of which nothing was stored."""
         return cls.from_object(receipt, sent=receipt.accepted + receipt.rejected)

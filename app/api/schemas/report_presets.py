@@ -16,7 +16,6 @@ class MissingPartOut(Out):
 
     @classmethod
     def of(cls, one: Missing) -> "MissingPartOut":
-        """Body."""
         return cls(what=one.what, next_step=one.next_step, empties_sheet=one.empties_sheet)
 
 
@@ -31,7 +30,6 @@ class ReportPresetOut(Out):
 
     @classmethod
     def of(cls, name: ReportPreset, preset: SheetPreset, missing: list[Missing]) -> "ReportPresetOut":
-        """Body."""
         parts = [MissingPartOut.of(one) for one in missing]
         return cls(preset=name, title=preset.title, sheets=list(preset.sheets), missing=parts, elsewhere=list(preset.elsewhere))
 

@@ -56,7 +56,6 @@ class RetentionIn(In):
     )
 
     def to_domain(self) -> RetentionPolicy:
-        """Policy, not yet checked."""
         return RetentionPolicy(
             preset=self.preset,
             records_months=self.records_months,
@@ -101,7 +100,6 @@ class RetentionOut(Out):
 
     @classmethod
     def of(cls, policy: RetentionPolicy, hold: LegalHold | None) -> "RetentionOut":
-        """Body."""
         return cls.from_object(policy, legal_hold=None if hold is None else LegalHoldOut.from_object(hold))
 
 
@@ -120,7 +118,6 @@ class ErasureIn(In):
     value: Scalar | None = Field(default=None, description="Its value for the person, of the same type as it was logged.")
 
     def to_domain(self) -> RecordSelector:
-        """Selector, not yet checked."""
         return RecordSelector(record_ids=tuple(self.record_ids), field=self.field, value=self.value)
 
 
@@ -148,7 +145,6 @@ class ErasureOut(Out):
 
     @classmethod
     def of(cls, erasure: Erasure) -> "ErasureOut":
-        """Body."""
         return cls.from_object(erasure, erased=erasure.counts)
 
 

@@ -82,7 +82,6 @@ class FoundGroupOut(Out):
 
     @classmethod
     def of(cls, group: FoundGroup, monitor: Monitor | None) -> "FoundGroupOut":
-        """Body of a group; `monitor` is the present one."""
         watched = find_watched(monitor, group.rule)
         return cls.from_object(group, label=group.rule.label, watched_as=None if watched is None else watched.feature)
 

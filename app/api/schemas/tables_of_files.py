@@ -66,7 +66,6 @@ class PayloadTableIn(In):
     columns: PayloadColumnsIn = PayloadColumnsIn()
 
     def to_domain(self) -> PayloadTable:
-        """Table."""
         return PayloadTable(**self.model_dump() | {"columns": PayloadColumns(**self.columns.model_dump())})
 
 
@@ -88,7 +87,6 @@ class FeedbackTableIn(In):
     columns: FeedbackColumnsIn = FeedbackColumnsIn()
 
     def to_domain(self) -> FeedbackTable:
-        """Table."""
         return FeedbackTable(**self.model_dump() | {"columns": FeedbackColumns(**self.columns.model_dump())})
 
 

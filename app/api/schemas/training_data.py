@@ -81,7 +81,6 @@ class TrainingDistributionsIn(In):
     distributions: Annotated[list[DistributionIn], FailFast()] = Field(min_length=1, max_length=1_000)
 
     def to_domain(self) -> list[Distribution]:
-        """Distributions, not yet checked."""
         return [
             Distribution(tuple(one.columns), tuple(Cell(tuple(c.values), c.label, c.records) for c in one.counts if c.records))
             for one in self.distributions
@@ -135,7 +134,6 @@ class TrainingSummaryOut(Out):
 
     @classmethod
     def of(cls, summary: TrainingSummary, monitor: Monitor | None) -> "TrainingSummaryOut":
-        """Body of a stored upload, under the present monitor."""
         return cls.from_object(summary, **_unclassified_members(summary, monitor))
 
 
@@ -150,7 +148,6 @@ class TrainingDataOut(TrainingSummaryOut):
 
     @classmethod
     def whole(cls, summary: TrainingSummary, distributions: tuple[Distribution, ...], monitor: Monitor | None) -> "TrainingDataOut":
-        """Body of a stored upload with its distributions."""
         return cls.from_object(summary, **_unclassified_members(summary, monitor), distributions=distributions)
 
 

@@ -29,7 +29,6 @@ def group_value(sent: Any) -> GroupValue:  # noqa: ANN401 - it is this function 
 
 
 def group_value_json(value: GroupValue) -> object:
-    """Value in the form that `group_value` reads."""
     return [value.lo, value.hi] if isinstance(value, Range) else value
 
 

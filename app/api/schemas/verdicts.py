@@ -23,7 +23,6 @@ BEYOND_LIMIT = "Whether the value is beyond a limit, and how sure that is."
 
 
 def derive_members(measurement: Measurement) -> dict[str, Any]:
-    """Members of a measurement's body that follow from its numbers."""
     figure = judged_figure(measurement)
     return {
         "disadvantaged": figure.disadvantaged,

@@ -33,7 +33,6 @@ class WorkersOut(Out):
 
     @classmethod
     def of(cls, seen: WorkersSeen) -> "WorkersOut":
-        """Body of the workers' heartbeats."""
         notice = notice_of(seen)
         return cls.from_object(
             seen,
