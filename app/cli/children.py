@@ -42,7 +42,6 @@ class Child:
         return self._process.pid
 
     def status(self) -> int | None:
-        """Returns the exit status (negative: the signal that ended it), or None while it runs."""
         return self._process.poll()
 
     def ask_to_end(self) -> None:

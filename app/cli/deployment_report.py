@@ -17,7 +17,6 @@ from .startup import command_settings
 
 
 def report_deployment(deployment_id: str, options: LiveOptions, form: str) -> bytes:
-    """Returns the report of a deployment in that format."""
     if options.start is None or options.end is None:
         raise InvalidInput.of("from" if options.start is None else "to", "must be given: a report of a deployment is on a period")
     span = Span(start=parse_time("from", options.start), end=parse_time("to", options.end))

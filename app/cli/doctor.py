@@ -42,8 +42,6 @@ _WORKER = text("SELECT now() - max(beat_at) FROM workers")
 
 
 class ExamResult(StrEnum):
-    """The state of one thing."""
-
     GOOD = "ok"
     WARNING = "warning"
     FAULT = "fault"
@@ -51,8 +49,6 @@ class ExamResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line: what was looked at, its state, and what to do."""
-
     subject: str
     verdict: ExamResult
     words: str
@@ -101,7 +97,6 @@ def examine(settings: Settings) -> Iterator[Finding]:
 
 
 def look_at_disk(folder: Path) -> Finding:
-    """Returns the state of the disk of the data folder."""
     existing = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
     free = shutil.disk_usage(existing).free
     words = f"{free / 2**30:.1f} GiB are free at {existing}."
@@ -111,7 +106,6 @@ def look_at_disk(folder: Path) -> Finding:
 
 
 def look_at_secrets(settings: Settings) -> Finding:
-    """Returns whether there is a key for stored secrets."""
     if settings.secret_key is not None:
         return Finding("secret key", ExamResult.GOOD, "is set by EVENHAND_SECRET_KEY.")
     file = settings.data_dir.absolute() / KEY_FILE
@@ -121,7 +115,6 @@ def look_at_secrets(settings: Settings) -> Finding:
 
 
 def look_at_schema(session: Session) -> Finding:
-    """Returns whether this version can work with the schema."""
     revision, head = revision_of(session.connection()), newest_revision()
     if revision is None:
         return Finding("schema", ExamResult.FAULT, "The database holds no Evenhand. Run evenhand migrate, or correct DATABASE_URL.")
@@ -134,7 +127,6 @@ def look_at_schema(session: Session) -> Finding:
 
 
 def look_at_clock(session: Session) -> Finding:
-    """Returns how far this clock is from the database's."""
     before = utc_now()
     theirs: datetime = session.execute(text("SELECT clock_timestamp()")).scalar_one()
     skew = theirs - before - (utc_now() - before) / 2
@@ -145,7 +137,6 @@ def look_at_clock(session: Session) -> Finding:
 
 
 def look_at_worker(session: Session) -> Finding:
-    """Returns whether a worker answers."""
     silent: timedelta | None = session.execute(_WORKER).scalar()
     if silent is None:
         return Finding(
@@ -158,7 +149,6 @@ def look_at_worker(session: Session) -> Finding:
 
 
 def look_at_keys(session: Session) -> Finding:
-    """Returns whether somebody can administer the installation."""
     admins: int = session.execute(text("SELECT count(*) FROM api_keys WHERE role = 'admin' AND revoked_at IS NULL")).scalar_one()
     people: int = session.execute(text("SELECT count(*) FROM users WHERE role = 'admin' AND disabled_at IS NULL")).scalar_one()
     if admins + people == 0:
@@ -167,7 +157,6 @@ def look_at_keys(session: Session) -> Finding:
 
 
 def look_at_months(session: Session) -> Finding:
-    """Returns whether next month's records have a place."""
     months = months_ahead(session, current_time(session))
     words = f"Records can be stored {months} months ahead."
     if months < MIN_MONTHS_AHEAD:
@@ -192,7 +181,6 @@ def look_at_days(session: Session) -> Finding:
 
 
 def look_at_stored_secrets(settings: Settings, session: Session) -> Finding:
-    """Returns whether the present key opens the stored secrets."""
     unreadable = find_unreadable(session, find_secret_box(settings))
     if unreadable:
         words = f"This key cannot read the stored secret of {name_first(unreadable)}."
@@ -201,7 +189,6 @@ def look_at_stored_secrets(settings: Settings, session: Session) -> Finding:
 
 
 def look_at_endpoints(settings: Settings, session: Session) -> Iterator[Finding]:
-    """Yields for each endpoint whether it may be called, and whether it answered the last checks."""
     policy = EgressPolicy.of(settings.allowed_endpoints, exposed_on=settings.exposed_on, model_prefixes=settings.allowed_models)
     rows = session.execute(
         text(

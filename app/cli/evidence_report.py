@@ -36,7 +36,6 @@ FIGURES = {
 
 
 def render_evidence(evidence: Evidence, name: str, console: Console) -> str:
-    """Returns the report under the file's name, as wide as the console and with its colours."""
     with console.capture() as capture:
         for line in _list_heading(evidence, name):
             console.print(escape(fill(line, console.width)))
@@ -50,7 +49,6 @@ def render_evidence(evidence: Evidence, name: str, console: Console) -> str:
 
 
 def phrase_evidence(one: ComparisonEvidence) -> str:
-    """Returns what the evidence says of a comparison, and since when."""
     rate, group = FIGURES[one.metric], f"{one.attribute} {one.group}"
     if one.metric == "disparate_impact":
         bound = f"{_format(one.limit)} times that of {one.reference}"
@@ -141,7 +139,6 @@ def _format(number: float) -> str:
 
 
 def format_time(time: datetime) -> str:
-    """Returns a time to the minute."""
     return f"{time:%Y-%m-%d %H:%M}"
 
 

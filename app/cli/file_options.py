@@ -30,7 +30,6 @@ _OPTIONS = {"features": "--feature", "metrics": "--metric", "file": "FILE", "fra
 
 
 def open_console() -> Console:
-    """Returns the terminal, or a console of WIDTH columns where there is none."""
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=WIDTH)
 
@@ -43,7 +42,6 @@ def parse_values(frame: pd.DataFrame, column: str | None, texts: Sequence[str]) 
 
 
 def list_side(attributes: Sequence[str], texts: Texts, option: str) -> dict[str, list[str]]:
-    """Texts of one side of the comparison, by attribute."""
     if texts and len(attributes) == 1:
         return {attributes[0]: texts}
     listed: dict[str, list[str]] = {}

@@ -101,7 +101,6 @@ def groups(
 
 
 def render_groups(found: SearchResult, name: str, console: Console) -> str:
-    """Returns the report, as wide as the console, but for the group as JSON, which is one line."""
     with console.capture() as capture:
         console.print(escape(fill(f"{name}: {say_search(found)}", console.width)), soft_wrap=True)
         if found.group is not None:
@@ -113,7 +112,6 @@ def render_groups(found: SearchResult, name: str, console: Console) -> str:
 
 
 def request_watching(found: SearchResult, name: str | None = None) -> dict[str, Any]:
-    """Returns the body of a request to watch the group."""
     group = found.group
     assert group is not None, "the search found a group"  # noqa: S101 - for the caller to see
     search = {"rule": msgspec.to_builtins(group.rule), "subsets": found.subsets, "p_value": found.p_value}

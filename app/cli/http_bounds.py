@@ -35,8 +35,6 @@ log = structlog.get_logger("evenhand.http")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpBounds:
-    """Seconds and numbers; the settings of the same names explain them."""
-
     head_seconds: float = 10.0
     body_seconds: float = 10.0
     body_bytes_per_second: int = 1000
@@ -46,7 +44,6 @@ class HttpBounds:
 
     @staticmethod
     def of(settings: Settings) -> "HttpBounds":
-        """Returns the bounds of the settings."""
         return HttpBounds(
             head_seconds=settings.request_head_seconds,
             body_seconds=settings.request_body_seconds,
@@ -57,7 +54,6 @@ class HttpBounds:
         )
 
     def within(self, open_files: int) -> "HttpBounds":
-        """Returns the bounds for a process that may have `open_files` files open."""
         most = max(1, open_files - RESERVED_FILES)
         if most >= self.max_connections:
             return self
@@ -68,8 +64,6 @@ class HttpBounds:
 
 
 class Connection(Protocol):
-    """An open connection."""
-
     def look(self, now: float) -> None:
         """Ends what has taken too long, by the event loop's clock."""
 
@@ -114,7 +108,6 @@ class Connections:
         return True
 
     def leave(self, connection: Connection, host: str) -> None:
-        """Removes a counted connection."""
         address = client_of(host)
         self._open.remove(connection)
         self._by_address[address] -= 1

@@ -55,8 +55,6 @@ def _large_head() -> _Refusal:
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """The server's own protocol, with bounds."""
-
     def __init__(
         self,
         config: Config,
@@ -81,7 +79,6 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unsent: tuple[int, float] | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the server has it
-        """See asyncio."""
         super().connection_made(transport)
         host = self.client[0] if self.client else ""
         if self._all.enter(self, host):
@@ -92,7 +89,6 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio."""
         super().connection_lost(exc)
         self._is_refused = True
         if self._host is not None:
@@ -117,7 +113,6 @@ class BoundedProtocol(HttpToolsProtocol):
         self._refuse(self._found or _Refusal(_BAD, msg))
 
     def on_message_begin(self) -> None:
-        """Called by the parser."""
         if self._phase is _Phase.IDLE:
             self._begin(_Phase.HEAD)
         self._unread = self._unread or 1  # the rest of that piece is not counted, and still the connection is not silent
@@ -132,7 +127,6 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Called by the parser."""
         self._unread = 0
         if len(self.url) + sum(len(name) + len(value) + len(b": \r\n") for name, value in self.headers) > MAX_HEAD_BYTES:
             self._give_up(_large_head())
@@ -149,13 +143,11 @@ class BoundedProtocol(HttpToolsProtocol):
         self._begin(_Phase.BODY)
 
     def on_body(self, body: bytes) -> None:
-        """Called by the parser."""
         self._unread = 0
         self._body_bytes += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Called by the parser."""
         self._unread = 0
         self._phase = _Phase.IDLE
         super().on_message_complete()
@@ -165,7 +157,6 @@ class BoundedProtocol(HttpToolsProtocol):
             self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
     def pause_writing(self) -> None:
-        """Called when much of an answer is not sent yet."""
         super().pause_writing()
         self._is_write_paused = True
 
@@ -176,7 +167,6 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unsent = None
 
     def look(self, now: float) -> None:
-        """Ends what has taken too long."""
         self._look_at_reader(now)
         if self._ends_at is not None:
             if now >= self._ends_at:

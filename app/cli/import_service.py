@@ -36,16 +36,12 @@ _SHOWN: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class ImportTarget:
-    """A deployment as an import needs it."""
-
     schema: RecordSchema
     outputs: OutputFields
     problem_type: ProblemType
 
 
 class ImportService:
-    """One deployment of a service, with a key that may read it and log its records."""
-
     def __init__(self, client: httpx.Client, deployment_id: str, kind: LogKind = LogKind.PAYLOAD) -> None:
         self._client = client
         self._address = f"/v1/deployments/{quote(deployment_id, safe='')}"
@@ -53,12 +49,10 @@ class ImportService:
         self._kind = kind
 
     def of(self, kind: LogKind) -> "ImportService":
-        """Returns the same for records of another kind."""
         return ImportService(self._client, self._id, kind)
 
     @property
     def identity(self) -> str:
-        """The address of the deployment."""
         return f"{self._client.base_url}{self._address}"
 
     def read_deployment(self) -> ImportTarget:
@@ -77,7 +71,6 @@ class ImportService:
         )
 
     def is_registered(self) -> bool:
-        """Returns whether there is such a deployment."""
         return self._request("GET", self._address).status_code == HTTPStatus.OK
 
     def send(self, body: bytes) -> Receipt:
@@ -127,7 +120,6 @@ class ImportService:
         return response.json() if response.content else None
 
     def register(self, body: Mapping[str, Any]) -> None:
-        """Registers the deployment."""
         response = self._request("POST", "/v1/deployments", json=body)
         if response.is_error:
             raise _unexpected(response)
@@ -152,7 +144,6 @@ class ImportService:
 
 
 def open_client(url: str, key: str) -> httpx.Client:
-    """Returns a connection to the service."""
     if not url.startswith(("http://", "https://")):
         raise SetupError(f"The address of the service must begin with http:// or https://, found {url!r:.100}. Set --url or EVENHAND_URL.")
     return httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=TIMEOUT_SECONDS)

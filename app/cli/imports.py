@@ -193,7 +193,6 @@ def check_span(service: ImportService, earliest: str, latest: str) -> list[dict[
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 - any JSON
-    """Returns the decoded content of a file."""
     try:
         return json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -201,7 +200,6 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 - any JSON
 
 
 def parse_scalar(text: str) -> Any:  # noqa: ANN401 - any scalar
-    """Returns the value that a text spells as JSON, or the text."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -221,7 +219,6 @@ def _import_folders(service: ImportService, paths: Sequence[Path], kind: LogKind
 def import_into(
     service: ImportService, files: Sequence[InputFile], given: ImportLayout | None, subject: ImportSubject, places: ImportPlaces
 ) -> ImportReport:
-    """Imports files, shows the progress and prints the report."""
     layout = find_layout(files, given, subject.kind)
     identity = {
         "files": [file.digest for file in files],
@@ -243,7 +240,6 @@ def import_into(
 
 
 def parse_offset(text: str | None) -> tzinfo | None:
-    """Returns the zone of an offset such as `+01:00`."""
     if text is None:
         return None
     try:
@@ -256,7 +252,6 @@ def parse_offset(text: str | None) -> tzinfo | None:
 
 
 def parse_moment(text: str | None) -> datetime | None:
-    """Returns a moment with its offset."""
     if text is None:
         return None
     try:
@@ -295,7 +290,6 @@ def show_progress(files: Sequence[InputFile]) -> Iterator[Callable[[ImportReport
 
 
 def print_report(report: ImportReport, rejections: Path | None) -> None:
-    """Prints counts, the most frequent reasons of rejections, and the first rejected rows."""
     typer.echo(f"{report.read:,} rows: {report.accepted:,} stored, {report.duplicate:,} stored before, {report.rejected:,} rejected.")
     for reason, rows in report.reasons.most_common(MAX_SHOWN):
         typer.echo(f"  {rows:,} × {reason}")

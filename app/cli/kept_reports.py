@@ -29,8 +29,6 @@ ACTOR = "evenhand report"
 
 @dataclass(frozen=True, slots=True)
 class ScheduleOptions:
-    """Options of a schedule, as they were typed."""
-
     schedule: str
     name: str | None
     rhythm: str
@@ -39,7 +37,6 @@ class ScheduleOptions:
 
 
 def list_kept(deployment_id: str) -> Iterator[str]:
-    """Yields a line for each schedule and each kept report, the newest report first."""
     with _opened(deployment_id) as (session, deployment):
         for one in schedules_page(session, deployment.no, after_no=0, limit=MAX_SCHEDULES):
             state, channels = "on" if one.content.enabled else "off", ", ".join(one.content.channels)
@@ -49,20 +46,17 @@ def list_kept(deployment_id: str) -> Iterator[str]:
 
 
 def describe_kept(report: KeptReport) -> str:
-    """Returns a kept report in one line."""
     by = f"schedule {report.schedule_id}" if report.schedule_id else report.created_by
     end = f" {report.reason}" if report.reason else f" seal {report.seal}" if report.seal else ""
     return f"{report.id}  {report.span.start:%Y-%m-%d} to {report.span.end:%Y-%m-%d}  by {by}  {report.state.value}{end}"
 
 
 def read_kept(deployment_id: str, report_id: str, form: str) -> bytes:
-    """Returns a kept report as it was made."""
     with _opened(deployment_id) as (session, deployment):
         return read_kept_file(session, get_kept(session, deployment.no, report_id), form)
 
 
 def set_schedule(deployment_id: str, options: ScheduleOptions, wanted: SheetsWanted) -> str:
-    """Stores a schedule and returns a sentence on it."""
     if re.fullmatch(ID_PATTERN, options.schedule) is None:
         raise InvalidInput.of("schedule", f"must be an id of small letters, digits, - and _, found {options.schedule!r:.100}")
     if options.rhythm not in list(ReportRhythm):

@@ -110,7 +110,6 @@ def _describe_state(key: ApiKey, now: datetime) -> str:
 
 
 def deployment_no(session: Session, deployment_id: str) -> int:
-    """Returns the number of the deployment with that id."""
     no = session.scalar(select(DeploymentRow.no).where(DeploymentRow.id == deployment_id))
     if no is None:
         raise NotFound("deployment", deployment_id)

@@ -140,14 +140,12 @@ def _read_header(file: Path, separator: str) -> list[str]:
 
 
 def check_output(output: Path, file: Path) -> None:
-    """Refuses early an output that cannot or must not be written."""
     if output.suffix not in FORMATS:
         raise InvalidInput.of("output", f"must end in {' or '.join(FORMATS)}, found {output.name!r}")
     check_target(output, file)
 
 
 def check_target(output: Path, file: Path) -> None:
-    """Refuses early a file that cannot or must not be written."""
     try:
         target = output.resolve()
         is_there = target.exists()

@@ -36,7 +36,6 @@ GROUPS_NAMED = 12
 
 
 def render_report(report: Report, name: str, console: Console) -> str:
-    """Returns the report under the file's name, as wide as the console and with its colours."""
     shown = report.measured
     out = f", {report.in_no_group:,} of them in no group" if report.in_no_group else ""
     groups = [f"{group.label} {group.records:,} ({group.role})" for group in report.groups]
@@ -62,7 +61,6 @@ def render_report(report: Report, name: str, console: Console) -> str:
 
 
 def _sentences(shown: Sequence[Measured], *, groups: int) -> Iterator[str]:
-    """Yields the meaning of the figures: of many groups each metric's headline, and each reason for a missing one once."""
     scopes = {"overall", "attribute", "worst_pair"} | ({"group"} if groups == PAIR else set())
 
     def is_headline(measured: Measured) -> bool:

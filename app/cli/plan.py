@@ -78,7 +78,6 @@ def plan(
 
 
 def phrase_plan(one: Plan) -> str:
-    """Returns a plan in a sentence."""
     traffic = (
         f"{one.monitored_per_hour:,.3g} records an hour of {one.group}, {one.reference_per_hour:,.3g} of {one.reference} "
         f"and a favourable rate of {one.reference_rate:.1%} there"

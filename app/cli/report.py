@@ -47,16 +47,12 @@ REFERENCE_CATEGORY = (
 
 
 class ToolName(StrEnum):
-    """Kinds of tools."""
-
     SELECTING = "selecting"
     SCORING = "scoring"
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeOptions:
-    """Column of decisions or of scores of a file, the values of decisions, columns of numbers, and texts for missing values."""
-
     prediction: str | None
     score: str | None
     favourable: list[str]
@@ -67,8 +63,6 @@ class OutcomeOptions:
 
 @dataclass(frozen=True, slots=True)
 class ComparedOptions:
-    """Reference categories and controls as typed, the mapping of categories, and the share left out of ratios."""
-
     reference: list[str]
     control: list[str]
     categories: tuple[CategoryMapping, ...]
@@ -138,7 +132,6 @@ def _write(content: bytes, output: Path | None) -> None:
 
 
 def read_mappings(file: Path) -> tuple[CategoryMapping, ...]:
-    """Returns the mappings of a JSON file."""
     try:
         return parse_mappings(file.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
@@ -146,7 +139,6 @@ def read_mappings(file: Path) -> tuple[CategoryMapping, ...]:
 
 
 def report_live(deployment: str, options: LiveOptions, form: Format) -> bytes:
-    """Returns the report on the log of a deployment."""
     # Imported here: a report of a file needs no database.
     from .deployment_report import report_deployment  # noqa: PLC0415 - above
 
@@ -231,7 +223,6 @@ def report_file(
     *,
     form: Format,
 ) -> bytes:
-    """Returns the report on a file."""
     if not attribute:
         raise InvalidInput.of("attribute", "must name a column of categories")
     if preset not in list(PresetName):

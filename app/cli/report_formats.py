@@ -15,8 +15,6 @@ from ..impact.presets import SheetName
 
 
 class Format(StrEnum):
-    """Formats of a report."""
-
     HTML = "html"
     PDF = "pdf"
     CSV = "csv"
@@ -34,7 +32,6 @@ COLUMNS: Final = {
 
 
 def render_report(report: SelectionReport, file: str, form: Format) -> bytes:
-    """Returns the report in that format. `file` is the name of the file that was counted."""
     if form is Format.JSON:
         return (json.dumps(report.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
     if form is Format.CSV:
@@ -49,7 +46,6 @@ def render_report(report: SelectionReport, file: str, form: Format) -> bytes:
 
 
 def render_csv(report: SelectionReport) -> str:
-    """Returns the rows of all sheets as one CSV with a header; what a sheet does not have is empty."""
     names: dict[str, None] = {}
     rows: list[dict[str, Any]] = []
     for name, sheet in report.sheets_json().items():

@@ -14,8 +14,6 @@ MOST_LINES = 50
 
 @dataclass(frozen=True, slots=True)
 class VerifiedReport:
-    """Lines to print, and whether nothing differs."""
-
     lines: tuple[str, ...]
     is_unchanged: bool
 

@@ -75,7 +75,6 @@ def run_service(
 
 
 def api_specs(listeners: Sequence[socket.socket], *, environment: Mapping[str, str]) -> list[ChildSpec]:
-    """Returns the API processes, one for each of the sockets."""
     return [
         ChildSpec(
             name="api" if len(listeners) == 1 else f"api-{number}",
@@ -129,7 +128,6 @@ def _is_ready(settings: Settings) -> bool:
 
 
 def reachable_host(host: str) -> str:
-    """Returns the address under which this machine reaches a service that listens on `host`."""
     return _EVERYWHERE.get(host, host)
 
 

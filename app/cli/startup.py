@@ -14,21 +14,18 @@ NICENESS = 5
 
 
 def service_settings() -> Settings:
-    """Returns the settings of a long-running process, with its log set up."""
     settings = load_settings()
     configure_logging(settings.log_level)
     return settings
 
 
 def command_settings() -> Settings:
-    """Returns the settings of a command that answers and ends: it logs only warnings."""
     settings = load_settings()
     configure_logging("WARNING")
     return settings
 
 
 def lower_priority() -> None:
-    """Lets others of this machine have the processors first from now on."""
     os.nice(NICENESS)
 
 
@@ -53,5 +50,4 @@ def stop_signal() -> threading.Event:
 
 
 def python_module(name: str, *arguments: str) -> tuple[str, ...]:
-    """Returns the command line that runs a module with this Python and the same import path."""
     return (sys.executable, *(["-P"] if sys.flags.safe_path else []), "-m", name, *arguments)

@@ -19,16 +19,12 @@ log = structlog.get_logger()
 
 
 class Foundation(Protocol):
-    """The base of the children: started before them, restored first, stopped after them."""
-
     def start(self) -> object:
         """Starts it, or finds it running. Raises SetupError."""
 
-    def is_running(self) -> bool:
-        """Returns whether it runs."""
+    def is_running(self) -> bool: ...
 
-    def stop(self) -> None:
-        """Stops it."""
+    def stop(self) -> None: ...
 
 
 class Backoff:
@@ -107,7 +103,6 @@ class Supervisor:
                 log.info("child_finished", child=name, status=status)
 
     def pids(self) -> dict[str, int]:
-        """Returns the ids of the children that have not been found dead, by name."""
         return {name: child.pid for name, child in self._children.items()}
 
     def _start(self, spec: ChildSpec) -> None:
@@ -116,7 +111,6 @@ class Supervisor:
         log.info("child_started", child=spec.name, pid=self._children[spec.name].pid)
 
     def _tend_foundation(self) -> bool:
-        """Restarts the foundation if it is dead and due; returns whether it runs."""
         if self._foundation is None or self._foundation.is_running():
             return True
         if self._backoffs[""].is_due(self._clock()):
