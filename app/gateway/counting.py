@@ -27,7 +27,6 @@ class IntakeCounts:
         received_at: datetime,
         reason: str | None = None,
     ) -> None:
-        """Counts records, or events that became none, in the hour of their receipt."""
         if not count:
             return
         key = IntakeCount(deployment_no=deployment_no, hour=hour_of(received_at), source=source, outcome=outcome, count=0)
@@ -36,10 +35,8 @@ class IntakeCounts:
             self._reasons[key] = reason[:MAX_REASON_CHARACTERS]
 
     def collected(self) -> list[IntakeCount]:
-        """Counts to be stored."""
         return [replace(key, count=count, reason=self._reasons.get(key)) for key, count in self._counts.items()]
 
     def clear(self) -> None:
-        """Forgets the counts, because they are stored."""
         self._counts.clear()
         self._reasons.clear()

@@ -47,11 +47,9 @@ class Delivery:
         self._outages = OutageLog("records wait in the spool", "records of the spool are stored again")
 
     def start(self) -> None:
-        """Begins, on the running event loop."""
         self._tasks = [asyncio.create_task(self._deliver()), asyncio.create_task(self._keep_house())]
 
     def wake(self) -> None:
-        """Says that there is something new."""
         self._wake.set()
 
     async def stop(self) -> None:
@@ -132,7 +130,6 @@ class Delivery:
             await self._pause(HOUSEKEEPING_SECONDS)
 
     async def _pause(self, seconds: float) -> None:
-        """Waits, or until this ends."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._closing.wait(), seconds)
 

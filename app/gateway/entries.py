@@ -19,8 +19,6 @@ class CallSource(StrEnum):
 
 
 class CallSide(StrEnum):
-    """One half of a call."""
-
     REQUEST = "request"
     RESPONSE = "response"
 
@@ -57,7 +55,6 @@ _decoder: "msgspec.msgpack.Decoder[Entry]" = msgspec.msgpack.Decoder(Entry)
 
 
 def encode_entry(entry: Entry) -> bytes:
-    """Entry as bytes."""
     return _encoder.encode(entry)
 
 

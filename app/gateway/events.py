@@ -38,7 +38,7 @@ _OWN_IDS = "io.kserve.inference."
 
 
 class EventUnclear(ValueError):
-    """An event that is no half of a call; the message says why."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,6 @@ class ReportedHalf:
     body: CapturedBody
 
     def to_entry(self, deployment: Deployment, *, now: datetime) -> CallHalf:
-        """Half of a call of that deployment as it is kept."""
         return CallHalf(
             deployment_id=deployment.id,
             deployment_no=deployment.no,

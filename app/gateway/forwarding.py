@@ -145,7 +145,6 @@ class ForwardedModel:
             await self._idle.pop().aclose()
 
     def fault_of(self, failure: CallFailure) -> ScoringFailed:
-        """Error that says what the model did not do."""
         sentence = redacted_of(f"The model's endpoint {self._host} {failure.what}. {failure.advice}", self.endpoint)
         return EndpointDown(sentence) if failure.may_pass else ScoringFailed(sentence)
 

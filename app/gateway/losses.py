@@ -40,7 +40,6 @@ class Losses:
         self._is_written = True
 
     def add(self, deployment_no: int, now: datetime, records: int) -> None:
-        """Counts records that are lost."""
         place = _Place(deployment_no, hour_of(now))
         with self._lock:
             self._totals[place] = self._totals.get(place, 0) + records
@@ -49,7 +48,6 @@ class Losses:
 
     @property
     def has_unsent(self) -> bool:
-        """Whether the database lacks a count."""
         return bool(self._unsent)
 
     def write(self, folder: Path) -> None:

@@ -18,8 +18,6 @@ _SEALED = "sealed "
 
 @dataclass(frozen=True, slots=True)
 class PairedCalls:
-    """Complete calls with their keys, and the number of halves that wait."""
-
     calls: list[CompleteCall]
     keys: list[CallKey]
     waiting: int

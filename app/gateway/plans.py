@@ -72,7 +72,6 @@ class CallPlans:
         return await self._last.ask(deployment_id, lambda: self._read_shared(deployment_id))
 
     async def stop(self) -> None:
-        """Closes the connections to models."""
         for model in self._models.values():
             await model.retire()
 

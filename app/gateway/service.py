@@ -36,11 +36,9 @@ class Gateway:
         self._delivery = Delivery(self._spool, self._store, self._losses, database)
 
     async def start(self) -> None:
-        """Begins to store what waits."""
         self._delivery.start()
 
     async def stop(self) -> None:
-        """Stores what waits and closes the connections to models."""
         await self._delivery.stop()
         await self._plans.stop()
 
@@ -58,7 +56,6 @@ class Gateway:
         return False
 
     def lose(self, entry: Entry, plan: CallPlan) -> None:
-        """Counts the records of an entry that cannot be kept as not received."""
         spool_entries.labels("dropped").inc()
         # Of an event's call only the answer, or the call would count twice.
         if isinstance(entry, CompleteCall):
@@ -67,7 +64,6 @@ class Gateway:
             self._losses.add(entry.deployment_no, entry.received_at, 1)
 
     def ignore(self, deployment_no: int, reason: str, *, now: datetime) -> None:
-        """Counts an event that is no half of a call."""
         self._store.counts.add(deployment_no, CallSource.EVENTS, IntakeOutcome.IGNORED, 1, received_at=now, reason=reason)
 
 

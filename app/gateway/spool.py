@@ -61,7 +61,6 @@ class Spool:
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes that are not settled yet."""
         return sum(segment.size for segment in self._segments)
 
     def append(self, entry: bytes) -> bool:

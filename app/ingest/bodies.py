@@ -28,7 +28,6 @@ class Decoded:
 
 
 def too_large() -> TooLarge:
-    """Error for a body over the limit."""
     return TooLarge(f"The body is larger than {MAX_BODY_BYTES // 2**20} MiB (after decompression). Send fewer records at once.")
 
 

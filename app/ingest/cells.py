@@ -22,7 +22,7 @@ _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 class CellRefused(ValueError):
-    """A value that cannot be stored; the message says what was expected and found."""
+    pass
 
 
 Json: TypeAlias = Any
@@ -57,7 +57,6 @@ def integer(value: Json) -> int:
 
 
 def string(value: Json) -> str:
-    """A text that Postgres can hold, of a length that people can read."""
     if type(value) is not str:
         raise CellRefused(f"must be text, found {shown(value)}")
     if len(value) > MAX_TEXT:
@@ -87,7 +86,6 @@ CHECKS: dict[FieldType, Check] = {
 
 
 def scalar(value: Json) -> str | int | float | bool:
-    """A class label: text, a number or a boolean."""
     if type(value) is str:
         return string(value)
     if type(value) is bool:
@@ -114,7 +112,6 @@ def sample_rate(value: Json) -> float | None:
 
 
 def record_id(value: Json) -> str:
-    """An id of the client's."""
     if type(value) is str and not 1 <= len(value) <= MAX_ID_CHARACTERS:
         raise CellRefused(f"must have 1 to {MAX_ID_CHARACTERS} characters, found {len(value):,}")
     text = string(value)
@@ -124,7 +121,6 @@ def record_id(value: Json) -> str:
 
 
 def moment(value: Json, moments: StatedTimes) -> datetime:
-    """A time with its offset, within plausible bounds."""
     if type(value) is not str:
         raise CellRefused(f"must be a time as ISO 8601 text, found {shown(value)}")
     try:
@@ -162,7 +158,6 @@ def parse_label(text: str) -> Json:
 
 
 def shown(value: Json) -> str:
-    """A value for a message: short, and printable whatever it is."""
     if value is None:
         return "null"
     if isinstance(value, bool):

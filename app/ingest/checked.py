@@ -15,15 +15,12 @@ Cells: TypeAlias = Sequence[Any]
 
 
 class RecordRefused(Exception):
-    """A record that cannot be stored, and its first offending field."""
-
     def __init__(self, where: str, reason: str) -> None:
         super().__init__(f"{where}: {reason}")
         self.field = where
         self.reason = reason
 
     def rejection(self, index: int) -> Rejection:
-        """Entry of the receipt."""
         return Rejection(index, self.field, self.reason)
 
 

@@ -36,8 +36,6 @@ class CapturedBody(Struct, frozen=True, array_like=True):
 
 
 class Exchange(Struct, frozen=True, kw_only=True):
-    """A model's request and its answer, under the id of the call."""
-
     call_id: str
     scored_at: datetime
     request: CapturedBody

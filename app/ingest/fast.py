@@ -109,7 +109,6 @@ class _Members:
         self.count = count
 
     def column(self, values: Iterable[Any]) -> list[Any]:
-        """None for members that were left out; the others are counted."""
         found = list(values)
         if UnsetType in set(map(type, found)):
             found_set = [value for value in found if value is not UNSET]

@@ -43,7 +43,6 @@ def records_of_objects(objects: Sequence[Any], plan: IngestPlan, names: LabelCol
 
 
 def records_of_tables(tables: Iterable[Any], plan: IngestPlan, names: LabelColumns) -> list[Any]:
-    """Rows of `{fields, values}` tables as native records, in order."""
     records: list[Any] = []
     for position, table in enumerate(tables):
         fields, values = table.get("fields"), table.get("values")
@@ -67,7 +66,6 @@ def is_table(value: Json) -> bool:
 
 
 def records_of_csv(body: bytes, plan: IngestPlan, names: LabelColumns) -> list[Any]:
-    """Lines of a CSV as native records, each value read as its column's type."""
     try:
         lines = list(csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""), strict=True))
     except UnicodeDecodeError as error:
@@ -121,7 +119,6 @@ def _build_csv_record(header: list[str], line: list[str], plan: IngestPlan, name
 
 
 def _parse_answer(text: str) -> Json:
-    """A prediction, or a probability, which may be an array."""
     if not text.startswith("["):
         return parse_label(text)
     try:

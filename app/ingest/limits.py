@@ -48,5 +48,4 @@ class StatedTimes:
 
     @property
     def latest(self) -> datetime:
-        """Latest plausible time."""
         return self.now + (AHEAD_HISTORICAL if self.historical else AHEAD)

@@ -19,7 +19,6 @@ _FEEDBACK_MEMBERS = frozenset({"id", "features", "meta", "label", "labelled_at",
 
 
 def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes) -> CheckedPayload:
-    """Records of a decoded body, each checked by the schema."""
     checked = CheckedPayload(sent=len(records))
     for index, record in enumerate(records):
         try:

@@ -18,8 +18,6 @@ _MOST_NAMES = 5
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The features or the meta fields of a schema, each with its check."""
-
     kind: str
     columns: tuple[Column, ...]
     checks: tuple[Check, ...]
@@ -69,7 +67,6 @@ class IngestPlan:
 
 
 def plan_for(target: Target) -> IngestPlan:
-    """Plan for one state of a deployment."""
     schema = target.schema
     classes = target.outputs.classes
     prediction = number if target.problem_type is ProblemType.REGRESSION else scalar

@@ -50,8 +50,6 @@ log = structlog.get_logger(__name__)
 
 
 class RejectedPart(Struct, frozen=True):
-    """The reason for which a record was not stored, and the field as counted."""
-
     reason: RejectionReason
     field: str
 
@@ -66,7 +64,6 @@ class _Key(Struct, frozen=True):
 
 
 def kind_of_reason(reason: str) -> RejectionReason:
-    """Kind of a reason that a receipt gives in words."""
     return next((kind for kind, words in _WORDS if words.match(reason)), RejectionReason.OTHER)
 
 
@@ -79,7 +76,6 @@ def field_of(where: str, target: Target) -> str:
 
 
 def part_of(where: str, reason: str, target: Target) -> RejectedPart:
-    """Counted part of a rejection that a receipt gives in words."""
     return RejectedPart(kind_of_reason(reason), field_of(where, target))
 
 
@@ -115,12 +111,10 @@ class RejectionLog:
     def note_parts(
         self, deployment_no: int, parts: Mapping[RejectedPart, int], *, source: RecordSource, kind: LogKind, now: datetime
     ) -> None:
-        """Adds records that were not stored, by their parts."""
         for part, records in parts.items():
             self.note(deployment_no, part.reason, source=source, kind=kind, now=now, field=part.field, records=records)
 
     async def store(self) -> None:
-        """Stores the counts, now or, if the database is away, later."""
         taken, self._counts = self._counts, Counter()
         if not taken:
             return
@@ -145,7 +139,6 @@ class RejectionLog:
             await self.store()
 
     async def stop(self) -> None:
-        """Stores the counts a last time."""
         if self._task is not None:
             self._task.cancel()
         await self.store()

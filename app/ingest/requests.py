@@ -70,7 +70,6 @@ def read_payload(request: LogRequest, plan: IngestPlan, moments: StatedTimes) ->
 
 
 def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes) -> CheckedFeedback:
-    """Feedback records that were sent."""
     body = decompressed(request.body, request.encoding)
     if not request.is_csv:
         require_decodable(body)

@@ -95,11 +95,9 @@ class Ingestion:
         self._large = Turns(_LARGE_AT_ONCE, busy="Too many large bodies are waiting to be read. Send the records again in a moment.")
 
     async def start(self) -> None:
-        """Begins to take records. The database need not answer yet."""
         self._commits.start()
 
     async def stop(self) -> None:
-        """Writes what was taken, then closes the connections."""
         await self._commits.stop()
         await self._numbers.stop()
         await self.rejections.stop()

@@ -14,7 +14,6 @@ _PLACED = ("indexes", "times", "debiased", "sample_rates", *_VALUES)
 
 
 def size_problem(size: int) -> str | None:
-    """Problem of a record of that many bytes; None if there is none."""
     if size <= MAX_RECORD_BYTES:
         return None
     return f"has {size:,} bytes as JSON without the columns' names; a record may have at most {MAX_RECORD_BYTES:,}"
@@ -40,7 +39,6 @@ def find_large(checked: Checked, lines: bytes) -> Mapping[int, str]:
 
 
 def reject(checked: Checked, problems: Mapping[int, str], *, field: str = "record") -> None:
-    """Removes the records at these positions, and notes why."""
     checked.rejections += [Rejection(checked.indexes[position], field, problem) for position, problem in problems.items()]
     checked.rejections.sort(key=lambda rejection: rejection.index)
     for name in _PLACED:

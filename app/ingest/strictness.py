@@ -36,7 +36,6 @@ def is_evidently_strict(body: bytes, members: int, times: int) -> bool:
 
 
 def require_strict_body(body: bytes, decoded: Any) -> None:  # noqa: ANN401 - whatever JSON holds
-    """Refuses a body, decoded to this value, that is not strict JSON."""
     most = _most_members(body)
     if most is None or _members(decoded, most) < most:
         require_strict(body)

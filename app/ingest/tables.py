@@ -21,11 +21,9 @@ class Refusals:
     found: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     def add(self, position: int, where: str, reason: str) -> None:
-        """Notes a fault, unless the row has one already."""
         self.found.setdefault(position, (where, reason))
 
     def add_all(self, rows: int, where: str, reason: str) -> None:
-        """Notes one fault that every row has."""
         for position in range(rows):
             self.add(position, where, reason)
 
@@ -73,7 +71,6 @@ def check_values(values: list[Any], check: Check, where: str, refusals: Refusals
 
 
 def require_values(values: list[Any], where: str, refusals: Refusals) -> None:
-    """Notes every row that has no value."""
     if None in values:
         for index, value in enumerate(values):
             if value is None:

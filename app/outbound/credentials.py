@@ -64,5 +64,4 @@ def redacted_of(text: str, endpoint: Endpoint) -> str:
 
 
 def bearer_of(token: str | None) -> Credentials | None:
-    """A token as credentials."""
     return None if token is None else Credentials(kind=CredentialsKind.BEARER, secret=token)

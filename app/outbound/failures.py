@@ -53,7 +53,6 @@ class CallFailure:
 
 
 def failure_of_status(response: httpx.Response, answer: bytes, *, quotes: bool = True) -> CallFailure:
-    """Failure for a status other than 2xx."""
     status = response.status_code
     what = f"answered {status} {responses.get(status, '')}".rstrip()
     if response.has_redirect_location:
@@ -99,7 +98,6 @@ def failure_of_error(error: httpx.RequestError, *, by_tls: bool = False) -> Call
 
 
 def slow(timeout_seconds: float) -> CallFailure:
-    """Failure of an attempt that took too long."""
     return CallFailure(
         what=f"did not answer within {round(timeout_seconds, 3):g} seconds",
         advice="Give the endpoint a longer time-out or a smaller page size, or look at the model server.",
@@ -125,7 +123,6 @@ def crowded() -> CallFailure:
 
 
 def oversized(limit: int) -> CallFailure:
-    """Failure of an answer that was not read to its end."""
     return CallFailure(what=f"answered more than {limit // 2**20} MiB for one page", advice="Give the endpoint a smaller page size.")
 
 

@@ -18,8 +18,6 @@ _FIRST_BACKOFF_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The clocks and the sleep of a client, replaced in tests."""
-
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     now: Callable[[], datetime] = utc_now
@@ -45,7 +43,6 @@ class Pacer:
         return True
 
     def hold(self, seconds: float) -> None:
-        """Stops all requests for that many seconds."""
         self._free_at = max(self._free_at, self._timing.monotonic() + seconds)
 
 

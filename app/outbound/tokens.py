@@ -52,12 +52,10 @@ class TokenSource:
         self._fetching = asyncio.Lock()
 
     async def token(self, transport: httpx.AsyncBaseTransport) -> str | CallFailure:
-        """A token that has not expired, or why there is none."""
         async with self._fetching:
             return self.current() or await self._fetch(transport)
 
     def current(self) -> str | None:
-        """The token that has not expired, if there is one."""
         found = _kept.get(self._credentials)
         return found.text if found is not None and monotonic_seconds() < found.renewed_at else None
 

@@ -109,7 +109,6 @@ class PinnedTransport(httpx.AsyncBaseTransport):
         raise httpx.RemoteProtocolError(problem)
 
     async def aclose(self) -> None:
-        """Closes the connections."""
         await self._pool.aclose()
 
 
