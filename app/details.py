@@ -91,11 +91,9 @@ class Details:
         return _order_as_jsonb(members)
 
     def name_of(self, side: Side) -> str | None:
-        """Name of the group on that side."""
         return self.monitored if side == "monitored" else self.reference
 
     def counts_of(self, side: Side) -> Counts:
-        """Counts of the group on that side."""
         return self.monitored_counts if side == "monitored" else self.reference_counts
 
 

@@ -69,11 +69,9 @@ class CallAnswer:
     body: bytes = b""
 
     def json(self) -> Any:  # noqa: ANN401 - JSON
-        """Body; None where there is none."""
         return json.loads(self.body) if self.body else None
 
     async def receive(self, message: Message) -> None:
-        """Takes the next part, as an application sends it."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in message["headers"]}
@@ -82,8 +80,6 @@ class CallAnswer:
 
 
 class Entry:
-    """The way from a face to the service."""
-
     def __init__(self, services: Services) -> None:
         self._services = services
         self._api: ASGIApp | None = None
@@ -95,7 +91,6 @@ class Entry:
         self._api, self._ingestion, self._whole = api, ingestion, whole
 
     def install(self, app: FastAPI) -> None:
-        """Answers errors with problem documents, as REST v1 does."""
         problems.install(app)
 
     async def call(
@@ -156,12 +151,10 @@ class Entry:
             return await asyncio.to_thread(run)
 
     def seal(self, session: Session, plain: bytes) -> bytes:
-        """Encrypts a secret that this transaction stores."""
         begin_sealing(session)
         return self._services.secret_box.seal(plain)
 
     def unseal(self, sealed: bytes) -> bytes:
-        """A secret in plain."""
         return self._services.secret_box.unseal(sealed)
 
     async def outgoing(self, url: str, *, field: str, credentials: Mapping[str, Any] | None, headers: Mapping[str, str]) -> bytes:

@@ -210,8 +210,6 @@ def stores_records(scope: Scope) -> bool:
 
 
 class Faces:
-    """The APIs and the pages at one address."""
-
     def __init__(self, api: ASGIApp, pages: ASGIApp, services: Services, *, face: Face | None) -> None:
         self._api = api
         self._face = face
@@ -220,7 +218,6 @@ class Faces:
         self._started = Router(lifespan=_lifespan(services))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on to the API or the pages."""
         if scope["type"] == "lifespan":
             await self._started(scope, receive, send)
             return

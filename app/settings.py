@@ -22,7 +22,6 @@ class SecretFiles(PydanticBaseSettingsSource):
     """Secrets from files: `EVENHAND_SECRET_KEY_FILE` names the file with the value of `EVENHAND_SECRET_KEY`."""
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """Text of the file without its last line break; None where no file is named."""
         has_alias = isinstance(field.validation_alias, str)
         key = str(field.validation_alias) if has_alias else field_name
         variable = f"{key}_FILE" if has_alias else f"EVENHAND_{field_name.upper()}_FILE"
@@ -40,7 +39,6 @@ class SecretFiles(PydanticBaseSettingsSource):
         return text, key, False
 
     def __call__(self) -> dict[str, Any]:
-        """Contents of the files."""
         secret = [(name, field) for name, field in self.settings_cls.model_fields.items() if field.annotation == SecretStr | None]
         found = [self.get_field_value(field, name) for name, field in secret]
         return {key: value for value, key, _ in found if value is not None}
@@ -167,7 +165,6 @@ class Settings(BaseSettings):
 
     @property
     def accepted_keys(self) -> tuple[str, ...]:
-        """`old_secret_keys` without blank lines."""
         text = self.old_secret_keys.get_secret_value() if self.old_secret_keys else ""
         return tuple(line.strip() for line in text.splitlines() if line.strip())
 
@@ -182,12 +179,10 @@ class Settings(BaseSettings):
 
     @cached_property
     def allowed_endpoints(self) -> tuple[str, ...]:
-        """Entries of `endpoint_allowlist`, lower-cased."""
         return tuple(part.lower() for part in _split(self.endpoint_allowlist))
 
     @cached_property
     def allowed_models(self) -> tuple[str, ...]:
-        """Entries of `model_prefixes`."""
         return _split(self.model_prefixes)
 
     @cached_property
@@ -197,7 +192,6 @@ class Settings(BaseSettings):
 
     @cached_property
     def trusted_networks(self) -> tuple[Network, ...]:
-        """Entries of `trusted_proxies`."""
         return _networks(self.trusted_proxies)
 
     @field_validator("api_processes")

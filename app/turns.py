@@ -87,7 +87,6 @@ class Room:
         self._taken[caller] += amount
 
     def give_back(self, caller: str, amount: int) -> None:
-        """Removes an amount that was added."""
         self._all -= amount
         self._taken[caller] -= amount
         if not self._taken[caller]:

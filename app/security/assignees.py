@@ -12,12 +12,10 @@ MOST_ASSIGNEES: Final = 500
 
 
 def is_assignable(user: User, deployment_no: int) -> bool:
-    """Returns whether the user may acknowledge alerts of that deployment."""
     may_acknowledge = Permission.ACKNOWLEDGE in Role(user.role).permissions
     return may_acknowledge and user.disabled_at is None and user.deployment_no in {None, deployment_no}
 
 
 def list_assignees(session: Session, deployment_no: int) -> list[str]:
-    """Returns the names of the users who may acknowledge alerts of that deployment, in order."""
     known = users.page(session, after_no=0, limit=MOST_ASSIGNEES)
     return sorted(user.name for user in known if is_assignable(user, deployment_no))

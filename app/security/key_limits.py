@@ -39,7 +39,6 @@ class TokenBucket:
         self._at = now
 
     def wait_seconds(self, count: float, now: float) -> float:
-        """Returns the seconds after which `count` may be taken; 0 for now."""
         self._left = min(self._most, self._left + max(0.0, now - self._at) * self.rate)
         self._at = now
         return max(0.0, (count - self._left) / self.rate)
@@ -71,11 +70,9 @@ class LimitKeeper:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begins to exchange limits and use with the database."""
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """Stores the rest of the use."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -36,15 +36,12 @@ MAX_LIFE: Final = timedelta(days=3650)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rotation:
-    """Two keys after a rotation, as stored, and the text of the new one."""
-
     text: str
     old: ApiKey
     new: ApiKey
 
 
 def make_key() -> str:
-    """Returns the text of a new key."""
     public = "".join(secrets.choice(_ID_ALPHABET) for _ in range(_ID_LENGTH))
     return f"evk_{public}_{secrets.token_urlsafe(_SECRET_BYTES)}"
 
@@ -56,7 +53,6 @@ def key_id_of(text: str) -> str | None:
 
 
 def hash_key(text: str) -> bytes:
-    """Returns the hash that is stored of a key."""
     return hashlib.sha256(text.encode()).digest()
 
 
@@ -123,7 +119,6 @@ def rotate_key(session: Session, key_id: str, *, overlap: timedelta, expires_at:
 
 
 def key_refusal(key: ApiKey, now: datetime) -> str | None:
-    """Returns the reason why a known key is not accepted; None for one that is."""
     if key.revoked_at is not None:
         return "This API key was revoked."
     if key.expires_at is not None and key.expires_at <= now:
@@ -132,12 +127,10 @@ def key_refusal(key: ApiKey, now: datetime) -> str | None:
 
 
 def key_facts(key: ApiKey) -> dict[str, Any]:
-    """Returns the facts of a key for activities."""
     return {"name": key.name, "role": key.role, "deployment": key.deployment_id, "expires_at": _moment(key.expires_at)}
 
 
 def rotation_facts(rotated: Rotation) -> dict[str, Any]:
-    """Returns the facts of a rotation for activities."""
     return {"new_key": rotated.new.id, "valid_until": _moment(rotated.old.expires_at), "new_expires_at": _moment(rotated.new.expires_at)}
 
 

@@ -17,7 +17,6 @@ _TURNS = threading.BoundedSemaphore(AT_ONCE)
 
 
 def hash_password(password: str) -> str:
-    """Returns the hash that is stored of a password."""
     with _TURNS:
         return _HASHER.hash(password)
 
@@ -37,7 +36,6 @@ def _hash_of_nobody() -> str:
 
 
 def password_problem(password: str, *, name: str) -> str | None:
-    """Returns the problem of a new password."""
     if not SHORTEST <= len(password) <= LONGEST:
         return f"must have {SHORTEST} to {LONGEST} characters"
     if name.lower() in password.lower():

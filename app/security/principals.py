@@ -29,7 +29,6 @@ class Role(StrEnum):
 
     @property
     def permissions(self) -> frozenset[Permission]:
-        """The permissions of a key of this role."""
         return _PERMISSIONS[self]
 
 

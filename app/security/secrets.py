@@ -50,7 +50,6 @@ class SecretBox:
         raise SetupError(_WRONG_KEY)
 
     def is_current(self, sealed: bytes) -> bool:
-        """Returns whether it was sealed with the key that seals now."""
         return _open(self._ciphers[0], sealed) is not None
 
     def _use(self, words: Sequence[str]) -> None:
@@ -68,12 +67,10 @@ class KeyFileBox(SecretBox):
         self._read_if_replaced()
 
     def seal(self, plain: bytes) -> bytes:
-        """Returns the encrypted form under the newest key."""
         self._read_if_replaced()
         return super().seal(plain)
 
     def unseal(self, sealed: bytes) -> bytes:
-        """See `SecretBox.unseal`."""
         try:
             return super().unseal(sealed)
         except SetupError:
@@ -154,7 +151,6 @@ def write_key_file(path: Path, keys: Sequence[str]) -> None:
 
 
 def generate_key() -> str:
-    """Returns a new random key."""
     return secrets.token_urlsafe(32)
 
 

@@ -92,7 +92,6 @@ def log_in_with_key(session: Session, text: str, *, address: str) -> str:
 
 
 def log_out(session: Session, token: str, principal: Principal, *, address: str) -> None:
-    """Ends the session of that token."""
     sessions.end(session, token_hash(token))
     record_activity(session, principal.actor, ENDED, details={"address": address})
 
@@ -122,7 +121,6 @@ def log_out_everywhere(session: Session, token: str, principal: Principal, *, ad
 
 
 def principal_of(holder: Holder) -> Principal:
-    """Returns the principal of a session's holder."""
     actor = f"user:{holder.id}" if holder.is_user else holder.id
     return Principal(actor=actor, role=Role(holder.role), deployment_no=holder.deployment_no, name=holder.name)
 

@@ -40,7 +40,6 @@ class Throttle:
                 raise TooManyTries(f"Too many failed log-ins from your address. Try again in {_minutes(wait)}.")
 
     def failed(self, name: str, address: str) -> None:
-        """Records a failure."""
         with self._lock:
             self._of_names.add((name, address))
             self._of_addresses.add(address)

@@ -17,7 +17,6 @@ ROLES = frozenset(Role) - {Role.INGEST}
 
 
 def create_user(session: Session, name: str, *, password: str, role: Role, deployment_no: int | None = None) -> User:
-    """Stores a new user."""
     problems = [*_password_problems(name, password), *_role_problems(role, bound=deployment_no is not None)]
     if not NAME.fullmatch(name):
         rule = "must have 1 to 64 of the characters a-z, 0-9, `.`, `_`, `@` and `-`, and begin with a letter or digit"

@@ -38,8 +38,6 @@ _LONGEST_NOTICE = timedelta(days=366)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallbackIn:
-    """Parameters with which the issuer sends a browser back."""
-
     code: str
     state: str
     error: str
@@ -66,12 +64,10 @@ class OidcLogIns:
 
     @property
     def issuer(self) -> Issuer:
-        """Issuer."""
         return self._issuer
 
     @property
     def lasts(self) -> int:
-        """Seconds of a session."""
         return int(self._configuration.session.total_seconds())
 
     async def begin(self, next_path: str, *, now: datetime) -> tuple[str, str]:
@@ -133,7 +129,6 @@ class OidcLogIns:
             raise
 
     async def end_session_address(self, token: str) -> str | None:
-        """The issuer's address that ends the log-in there, if there is one."""
         with_hint = await asyncio.to_thread(self._id_token_of, token)
         if with_hint is None:
             return None

@@ -49,8 +49,6 @@ log = structlog.get_logger("evenhand.services")
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Settings, connections, encryption and limits of one process."""
-
     settings: Settings
     policy: EgressPolicy
     database: Database
@@ -84,7 +82,6 @@ class Services:
         await self.gateway.start()
 
     async def stop(self) -> None:
-        """Ends all work in order and closes the connections."""
         await self.mitigation.stop()
         await self.gateway.stop()
         await self.ingestion.stop()

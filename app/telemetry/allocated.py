@@ -49,21 +49,18 @@ class AllocatedDict(mmap_dict.MmapedDict):
         return found
 
     def read_value(self, key: str) -> tuple[float, float]:
-        """Value and time stamp of a counter; 0 of a new one."""
         if not self._has_place(key):
             return self._own.setdefault(key, (0.0, 0.0))
         found: tuple[float, float] = super().read_value(key)  # type: ignore[no-untyped-call]
         return found
 
     def write_value(self, key: str, value: float, timestamp: float) -> None:
-        """Stores value and time stamp of a counter."""
         if self._has_place(key):
             super().write_value(key, value, timestamp)  # type: ignore[no-untyped-call]
         else:
             self._own[key] = value, timestamp
 
     def read_all_values(self) -> Iterator[tuple[str, float, float]]:
-        """Yields every counter with its value and time stamp."""
         if self._is_mapped:
             yield from super().read_all_values()  # type: ignore[no-untyped-call]
         yield from ((key, *pair) for key, pair in self._own.items())

@@ -48,7 +48,6 @@ def configure_logging(level: str) -> None:
 
 
 def bind_request_id(request_id: str) -> None:
-    """Adds `request_id` to every later line of this request's context."""
     structlog.contextvars.clear_contextvars()
     structlog.contextvars.bind_contextvars(request_id=request_id)
 

@@ -34,7 +34,6 @@ class OutageLog:
             self._log.warning(self._away, failures=self._failures, seconds=round(now - self._began), **facts)
 
     def end(self) -> None:
-        """Logs that it is back, if it was away."""
         if self._began is not None:
             self._log.info(self._back, failures=self._failures, seconds=round(self._clock() - self._began))
             self._began, self._failures = None, 0

@@ -148,7 +148,6 @@ def current_traceparent() -> str | None:
 
 
 def add_trace_id(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Adds `trace_id` to a line that is logged inside a span."""
     context = trace.get_current_span().get_span_context()
     if context.is_valid:
         event["trace_id"] = trace.format_trace_id(context.trace_id)
@@ -156,7 +155,6 @@ def add_trace_id(_logger: object, _method: str, event: structlog.typing.EventDic
 
 
 def with_place(headers: Headers, call: ModelCall) -> Headers:
-    """A caller's headers with the place of the call."""
     return [*(one for one in headers if one[0] not in _PLACE_HEADERS), *call.headers] if call.headers else headers
 
 

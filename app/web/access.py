@@ -32,12 +32,10 @@ IS_INNER = "is_inner"
 
 
 def provide_services(scope: Scope, services: Services) -> None:
-    """Puts the services into the scope of a request."""
     scope.setdefault("state", {})["services"] = services
 
 
 async def services_of(request: Request) -> Services:
-    """Services that the composition root opened."""
     services: Services = request.state.services
     return services
 
@@ -57,7 +55,6 @@ def let_replica_answer(scope: Scope) -> None:
 
 
 def transaction(request: Request, services: ServicesIn, _turn: Annotated[None, Depends(turn, scope="function")]) -> Iterator[Session]:
-    """Yields the request's one transaction."""
     if services.replica is not None and request.scope["state"].get("may_read_replica", False):
         # Audited by the layer around it: a replica takes no events.
         with services.replica.transaction() as session:
@@ -74,7 +71,6 @@ SessionIn = Annotated[Session, Depends(transaction, scope="function")]
 
 
 async def now() -> datetime:
-    """Moment of the request."""
     return utc_now()
 
 
@@ -82,7 +78,6 @@ NowIn = Annotated[datetime, Depends(now)]
 
 
 async def principal_of(request: Request) -> Principal:
-    """Holder of the key that was sent, as the gate found it."""
     principal: Principal = request.state.principal
     return principal
 
@@ -108,7 +103,6 @@ Admin = Annotated[Principal, Depends(allowed(Permission.ADMIN))]
 
 
 async def whole_manager(principal: Manager) -> Principal:
-    """A caller who may change the whole installation."""
     principal.require(Permission.MANAGE)
     return principal
 
@@ -117,7 +111,6 @@ WholeManager = Annotated[Principal, Depends(whole_manager)]
 
 
 async def deployments_in(session: SessionIn, services: ServicesIn) -> Deployments:
-    """Stored deployments, in the request's transaction."""
     return Deployments(session, services.secret_box)
 
 
@@ -125,7 +118,6 @@ DeploymentsIn = Annotated[Deployments, Depends(deployments_in)]
 
 
 def readable(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
-    """Deployment in the address, if the caller may read it."""
     return _require_seen(principal, deployments.get(deployment_id))
 
 
@@ -135,7 +127,6 @@ def loggable(principal: Logger, deployments: DeploymentsIn, deployment_id: Deplo
 
 
 def managed(principal: Manager, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
-    """Deployment that the caller may change or check."""
     return _require_seen(principal, deployments.get(deployment_id))
 
 

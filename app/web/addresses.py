@@ -39,7 +39,6 @@ def client_of(address: str) -> str:
 
 
 def is_within(address: str, networks: Sequence[Network]) -> bool:
-    """Whether the address lies in one of the networks."""
     parsed = _parse(address) if networks else None
     return parsed is not None and any(parsed in network for network in networks)
 

@@ -44,24 +44,20 @@ class RequestOrigin:
 
     @property
     def address(self) -> str:
-        """The client's address."""
         found: str = self.scope["state"]["client_address"]
         return found
 
     @property
     def request_id(self) -> str:
-        """Id that the answer and the log have."""
         found: str = self.scope["state"]["request_id"]
         return found
 
     @property
     def route(self) -> str:
-        """Method and the template of the address, without the ids in it."""
         return f"{self.scope['method']} {route_of(self.scope)}"
 
     @property
     def principal(self) -> Principal | None:
-        """Caller, if the gate let the request in."""
         found: Principal | None = self.scope["state"].get("principal")
         return found
 
@@ -105,7 +101,6 @@ class AuditLayer:
         self._budget = FailureBudget()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Notes the request before its answer begins."""
         # Log-ins leave events of their own, with the name that was tried.
         if scope["type"] != "http" or is_open(scope["path"]) or scope["path"] in self._open_paths or self._exempt(scope):
             await self._app(scope, receive, send)

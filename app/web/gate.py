@@ -47,7 +47,6 @@ class KeyGate:
         self._authenticator = authenticator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on if its path is open to everybody or its caller is known."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -93,12 +92,10 @@ def require_own_page(scope: Scope, authorization: str | None) -> None:
 
 
 def is_open(path: str) -> bool:
-    """Whether the address is open to everybody."""
     return path.startswith(_OPEN) or path in _LOG_INS
 
 
 def is_of_programs(path: str) -> bool:
-    """Whether the address belongs to the API and not to the pages."""
     return path.startswith(_OF_PROGRAMS)
 
 
@@ -131,12 +128,10 @@ def session_token(scope: Scope) -> str | None:
 
 
 def pending_cookie(scope: Scope) -> str:
-    """Name of the cookie of a log-in that was begun at the issuer."""
     return pending.SECURE_COOKIE if is_over_https(scope) else pending.COOKIE
 
 
 def pending_log_in(scope: Scope) -> str | None:
-    """Text of that cookie, if there is one."""
     return _read_cookie(scope, pending_cookie(scope), pending.COOKIE_FORM)
 
 
@@ -158,7 +153,6 @@ def _drop_other_cookies(scope: Scope) -> None:
 
 
 def is_from_our_page(headers: Headers) -> bool:
-    """Whether the browser says that a page of this very host sent the request."""
     site = headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
@@ -167,7 +161,6 @@ def is_from_our_page(headers: Headers) -> bool:
 
 
 def is_from_another_page(headers: Headers) -> bool:
-    """Whether the browser says that a page of another host sent the request."""
     site = headers.get("sec-fetch-site")
     if site is not None:
         return site not in {"same-origin", "none"}

@@ -50,5 +50,4 @@ async def understood_only(request: Request) -> None:
 
 
 def is_json(media_type: str) -> bool:
-    """Whether a content type is that of JSON."""
     return media_type == "application/json" or (media_type.startswith("application/") and media_type.endswith("+json"))

@@ -48,7 +48,6 @@ class RequestContext:
         self._trusted_proxies = trusted_proxies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on, then logs and counts it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -88,7 +87,6 @@ class BodyLimit:
         self._exempt = exempt
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on while its body is small enough."""
         if scope["type"] != "http" or self._exempt(scope):
             await self._app(scope, receive, send)
             return

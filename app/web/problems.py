@@ -44,15 +44,12 @@ _TYPES = "urn:evenhand:problem:"
 
 @dataclass(frozen=True, slots=True)
 class ProblemKind:
-    """One row of the table."""
-
     status: int
     word: str
     title: str
 
     @property
     def type(self) -> str:
-        """URI by which programs may distinguish kinds."""
         return f"{_TYPES}{self.word}"
 
 
@@ -93,7 +90,6 @@ def kind_of(error: EvenhandError) -> ProblemKind:
 
 
 def problem_response(error: EvenhandError, request_id: str | None) -> Response:
-    """Answer to an error raised on purpose."""
     kind = kind_of(error)
     problems = error.problems if isinstance(error, InvalidInput) else ()
     response = response_of(kind, str(error), request_id, problems=problems)
@@ -112,7 +108,6 @@ def only_post(sentence: str, request_id: str) -> Response:
 
 
 def response_of(kind: ProblemKind, detail: str, request_id: str | None, *, problems: Sequence[FieldProblem] = ()) -> Response:
-    """A problem document of that kind."""
     document: dict[str, object] = {"type": kind.type, "title": kind.title, "status": kind.status, "detail": detail}
     if problems:
         document["errors"] = [{"field": problem.field, "message": problem.message} for problem in problems]
@@ -123,7 +118,6 @@ def response_of(kind: ProblemKind, detail: str, request_id: str | None, *, probl
 
 
 def body_too_large(max_bytes: int = MAX_BODY_BYTES) -> TooLarge:
-    """Error of a body over the limit."""
     return TooLarge(f"The body is larger than {max_bytes:,} bytes.")
 
 
@@ -160,7 +154,6 @@ def _answer_validation(request: Request, error: Exception) -> Response:
 
 
 def field_problems(items: Iterable[Mapping[str, Any]]) -> list[FieldProblem]:
-    """Pydantic's findings in our words, one per field."""
     problems: dict[str, FieldProblem] = {}
     for item in items:
         field = "body" if item["type"] == "json_invalid" else field_of(item["loc"])
@@ -212,5 +205,4 @@ def _answer_unexpected(request: Request, _error: Exception) -> Response:
 
 
 def unexpected_response(request_id: str | None) -> Response:
-    """Answer to an unforeseen error."""
     return response_of(INTERNAL, "This is our fault, not yours. The log has the details under this request id.", request_id)

@@ -26,7 +26,6 @@ class _PlaceByGap(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 
 def read_record_cursor(cursor: str | None, sort: RecordSort) -> RecordPlace | GapPlace | None:
-    """Place after which the page begins; None for the first page."""
     if sort is RecordSort.GAP:
         by_gap = read_place_cursor(cursor, _PlaceByGap)
         return None if by_gap is None else GapPlace(by_gap.gap, by_gap.logged_at, by_gap.record_no)
@@ -34,13 +33,11 @@ def read_record_cursor(cursor: str | None, sort: RecordSort) -> RecordPlace | Ga
 
 
 def read_newest_cursor(cursor: str | None) -> RecordPlace | None:
-    """The same for a list that has the newest first."""
     place = read_place_cursor(cursor, _Place)
     return None if place is None else RecordPlace(place.logged_at, place.record_no)
 
 
 def write_record_cursor(place: RecordPlace | GapPlace | None) -> str | None:
-    """Cursor that `read_record_cursor` reads; None at the end of the list."""
     match place:
         case None:
             return None

@@ -6,6 +6,5 @@ NO_ROUTE = "(none)"
 
 
 def route_of(scope: Scope) -> str:
-    """Template of a request's route; `NO_ROUTE` where none is known."""
     template: str = scope.get("route_template") or getattr(scope.get("route"), "path", None) or NO_ROUTE
     return template

@@ -12,7 +12,6 @@ Moment = Annotated[Timestamp | None, Query(description="ISO 8601 with an offset.
 
 
 def in_utc(field: str, moment: datetime | None) -> datetime | None:
-    """Moment in UTC."""
     try:
         return None if moment is None else moment.astimezone(UTC)
     except OverflowError as error:

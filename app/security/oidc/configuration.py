@@ -45,7 +45,6 @@ class OidcConfiguration:
 
     @property
     def redirect_uri(self) -> str:
-        """The address to which the issuer sends browsers back."""
         return f"{self.public_url}{CALLBACK}"
 
 

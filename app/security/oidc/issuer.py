@@ -130,7 +130,6 @@ class Issuer:
             ) from error
 
     async def close(self) -> None:
-        """Closes the connections."""
         if self._transport is not None:
             await self._transport.aclose()
             self._transport = None

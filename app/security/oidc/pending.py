@@ -45,12 +45,10 @@ class PendingLogIn(msgspec.Struct, frozen=True, array_like=True):
 
 
 def begin(next_path: str, now: datetime) -> PendingLogIn:
-    """Returns a new log-in."""
     return PendingLogIn(secrets.token_urlsafe(32), secrets.token_urlsafe(32), secrets.token_urlsafe(48), next_path, now)
 
 
 def seal(pending: PendingLogIn, box: SecretBox) -> str:
-    """Returns the text of the cookie."""
     return base64.urlsafe_b64encode(box.seal(_PURPOSE + msgspec.json.encode(pending))).rstrip(b"=").decode()
 
 
