@@ -51,7 +51,6 @@ class Aggregation:
     tags: Sequence[str]
 
     def functions_of(self, metric: str) -> Sequence[str]:
-        """Returns the functions of a metric, each once."""
         return list(dict.fromkeys((*self.functions.get(metric, ()), *self.functions.get(None, ()))))
 
     def widen(self, at: datetime, *, is_end: bool = False) -> datetime:
@@ -90,7 +89,6 @@ def read_aggregation(agg: str, interval: str | None, group: str | None) -> Aggre
 
 
 def intervals_of(wanted: Aggregation, since: datetime, until: datetime) -> list[datetime]:
-    """Returns the beginnings of all intervals of a window; without an interval, the whole window is one."""
     if wanted.interval is None:
         return [since]
     floor, step = _INTERVALS[wanted.interval], _NEXT[wanted.interval]

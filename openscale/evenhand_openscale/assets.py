@@ -21,8 +21,6 @@ _NO_COLUMN = ("prediction", "probability", "class_probability", "decoded-target"
 
 
 class AssetIn(Sent):
-    """The model."""
-
     asset_id: str = Field(max_length=500)
     asset_type: str = Field(default="model", max_length=100)
     name: str | None = Field(default=None, max_length=200)
@@ -35,8 +33,6 @@ class AssetIn(Sent):
 
 
 class SchemaField(Sent):
-    """One field of a schema."""
-
     name: str = Field(min_length=1, max_length=200)
     type: str | dict[str, Any] = "string"
     nullable: bool = True
@@ -100,7 +96,6 @@ def columns_json(properties: AssetPropertiesIn) -> Json:
 
 
 def problem_type_of(asset: AssetIn) -> str:
-    """Returns the kind of the model's prediction."""
     if asset.input_data_type not in (None, "structured"):
         message = f"{asset.input_data_type!r:.60} is not supported by Evenhand, which watches models of structured data"
         raise invalid(("asset.input_data_type", message))
@@ -110,7 +105,6 @@ def problem_type_of(asset: AssetIn) -> str:
 
 
 def outputs_json(properties: AssetPropertiesIn) -> Json:
-    """Returns the names of the outputs as REST v1 takes them."""
     probability = next(iter(properties.probability_fields or ()), None)
     prediction = properties.prediction_field or "prediction"
     label = properties.predicted_target_field
@@ -158,7 +152,6 @@ def properties_of(deployment: Json, kept: Mapping[str, Any]) -> Json:
 
 
 def output_schema(deployment: Json) -> Json:
-    """Returns the schema of a logged record: inputs, outputs, id and time."""
     outputs = deployment["outputs"]
     fields = [_field(outputs["prediction"], _type_of_label(deployment), "prediction")]
     if outputs["probability"] is not None and outputs["probability"] != outputs["prediction"]:
@@ -171,7 +164,6 @@ def output_schema(deployment: Json) -> Json:
 
 
 def target_field(name: str, deployment: Json) -> Json:
-    """Returns the schema field of the label."""
     return _field(name, _type_of_label(deployment), "target")
 
 
@@ -188,7 +180,6 @@ def schema_of(deployment: Json, others: Iterable[Json] = ()) -> Json:
 
 
 def inferred_fields(names: Sequence[object], rows: Sequence[Sequence[Any]]) -> list[Json]:
-    """Returns the fields that rows show, each typed by its values."""
     fields = []
     for place, name in enumerate(names):
         types = {type(row[place]) for row in rows if place < len(row) and row[place] is not None}

@@ -35,7 +35,6 @@ class DataSourceIn(Sent):
 
 
 def require_engine(engine: Mapping[str, Any] | None) -> None:
-    """Raises Refused unless the engine is one that Evenhand has."""
     if engine is None:
         return
     if engine.get("type") not in ENGINES:
@@ -73,7 +72,6 @@ def tables_json(sources: list[DataSourceIn], properties: AssetPropertiesIn) -> J
 
 
 def data_sources_of(deployment: Json) -> list[Json]:
-    """Returns the deployment's tables as data sources; none where its records are logged."""
     return [
         {
             "type": kind,

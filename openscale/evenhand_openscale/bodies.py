@@ -30,7 +30,6 @@ class Operation(Sent):
     from_: str | None = Field(default=None, alias="from", max_length=2000)
 
     def to_json(self) -> Json:
-        """Returns the operation as RFC 6902 writes it."""
         written: Json = {"op": self.op, "path": self.path if self.path.startswith("/") else f"/{self.path}"}
         if self.op in {"add", "replace", "test"}:
             written["value"] = self.value
@@ -95,7 +94,6 @@ async def storable_only(request: Request) -> None:
 
 
 def resource(identifier: str, url: str, entity: Json, *, created_at: str, created_by: str = "evenhand", modified_at: str = "") -> Json:
-    """Returns the envelope of one object."""
     metadata = {
         "id": identifier,
         "crn": f"crn:v1:evenhand:::{identifier}",
@@ -119,5 +117,4 @@ def is_among(sent: str | None, value: object) -> bool:
 
 
 def without_none(members: Mapping[str, Any]) -> Json:
-    """Returns the members that have a value."""
     return {name: value for name, value in members.items() if value is not None}

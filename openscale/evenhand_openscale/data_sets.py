@@ -55,8 +55,6 @@ class OwnOfDataSet(Sent):
 
 
 class DataSetIn(Sent):
-    """A data set."""
-
     target: TargetIn
     type: str = Field(max_length=100)
     data_schema: dict[str, Any] | None = None
@@ -70,7 +68,6 @@ async def add_data_set(body: DataSetIn, v1: V1In) -> Json:
 
 @router.get("/data_sets/{data_set_id}")
 async def read_data_set(data_set_id: str, v1: V1In) -> Json:
-    """Returns one data set."""
     return _answer(*await find_data_set(v1, data_set_id))
 
 
@@ -110,7 +107,6 @@ async def add_table(subscription_id: str, dataset_type: str, v1: V1In) -> Json:
 
 
 async def find_data_set(v1: V1, data_set_id: str) -> tuple[Subscription, str]:
-    """Returns the subscription and the kind of a data set that is there."""
     kind, subscription_id = split_id(data_set_id, KINDS, "data set")
     subscription = await v1.find(subscription_id)
     if _own(subscription, kind).is_deleted:

@@ -46,7 +46,6 @@ class OpenScaleDoor:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
         if scope["type"] != "http" or not scope["path"].startswith(PREFIXES):
             await self._app(scope, receive, send)
             return

@@ -37,7 +37,6 @@ def list_facts(session: Session, kind: str, ids: Iterable[str] | None = None) ->
 
 
 def put_provider(session: Session, provider_id: str, entity: Entity, secrets: bytes | None, *, actor: str) -> Fact:
-    """Stores or replaces a provider."""
     return _put(session, PROVIDER, provider_id, entity, secrets, actor)
 
 

@@ -28,8 +28,6 @@ class FeatureIn(Sent):
 
 
 class FairnessIn(Sent):
-    """Parameters of a fairness instance."""
-
     features: list[FeatureIn] = Field(min_length=1)
     favourable_class: list[Any]
     unfavourable_class: list[Any]
@@ -38,16 +36,12 @@ class FairnessIn(Sent):
 
 
 class AppliesIn(Sent):
-    """One condition of a limit of its own."""
-
     type: str = "tag"
     key: str = "feature"
     value: str
 
 
 class SpecificIn(Sent):
-    """A limit of some features."""
-
     value: float
     applies_to: list[AppliesIn]
 
@@ -189,7 +183,6 @@ def listed(values: Sequence[Any]) -> list[Any]:
 
 
 def label_of(value: object) -> str:
-    """Returns the name of a value or range in series, as REST v1 writes it."""
     if isinstance(value, list):
         return "-".join(label_of(end) for end in value)
     if isinstance(value, bool):

@@ -27,8 +27,6 @@ _DECIMALS_OF_ACCEPTABLE = 4
 
 
 class FigureKey(NamedTuple):
-    """Place of one figure among those of a check."""
-
     metric: str
     data: str
     attribute: str | None
@@ -53,14 +51,12 @@ class Side(NamedTuple):
 async def read_figures(
     v1: V1, subscription_id: str, check_id: str, metrics: Iterable[str], *, scope: str, data: str | None = None
 ) -> list[Json]:
-    """Returns the figures of a check."""
     path = f"/v1/deployments/{subscription_id}/checks/{check_id}/measurements"
     query = {"metric": sorted(set(metrics)), "scope": scope, **({} if data is None else {"data": data})}
     return [figure async for page in v1.pages(path, "measurements", query) for figure in page]
 
 
 def index_figures(measurements: Iterable[Mapping[str, Any]]) -> Figures:
-    """Returns the figures of single attributes and of all records by their place."""
     return {
         FigureKey(one["metric"], one["data"], one["attribute"], one["group"]): one
         for one in measurements
@@ -80,18 +76,15 @@ def acceptable_percent(perfect_equality: float, threshold: float) -> float:
 
 
 def attributes_of(figures: Figures) -> list[str]:
-    """Returns the attributes that were compared, in the order in which they were measured."""
     return list(dict.fromkeys(key.attribute for key in figures if key.attribute is not None))
 
 
 def groups_of(figures: Figures, attribute: str) -> list[str]:
-    """Returns the monitored groups of an attribute."""
     named = [key.group for key in figures if (key.attribute, key.metric) == (attribute, RATIOS[LOGGED])]
     return list(dict.fromkeys(group for group in named if group is not None))
 
 
 def ratio_figure(figures: Figures, data: str, attribute: str, group: str) -> Mapping[str, Any] | None:
-    """Returns the ratio of a monitored group on the data; None where it was not measured."""
     return figures.get(FigureKey(RATIOS[data], data, attribute, group))
 
 
@@ -179,7 +172,6 @@ def count_issues(values: Sequence[Json], limits: Mapping[str, Mapping[str, float
 
 
 def tags_of(attribute: str, group: str) -> list[Json]:
-    """Returns the tags of a value of one monitored group."""
     return [
         {"id": "feature", "value": attribute},
         {"id": "fairness_metric_type", "value": "fairness"},

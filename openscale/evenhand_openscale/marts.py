@@ -15,7 +15,6 @@ SINCE = "2026-01-01T00:00:00.000000Z"
 
 @router.get("")
 async def read_data_marts(v1: V1In) -> Json:
-    """Returns the data mart."""
     await v1.require("read")
     return {"data_marts": [_answer()]}
 
@@ -30,14 +29,12 @@ async def add_data_mart(v1: V1In, response: Response) -> Json:
 
 @router.get("/{data_mart_id}")
 async def read_data_mart(data_mart_id: str, v1: V1In) -> Json:
-    """Returns the data mart."""
     await v1.require("read")
     require_mart(data_mart_id)
     return _answer()
 
 
 def require_mart(mart_id: str) -> None:
-    """Raises Refused unless it is the id of the data mart."""
     if mart_id != THE_MART:
         raise not_found("data mart", mart_id)
 

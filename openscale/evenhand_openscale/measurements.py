@@ -39,14 +39,12 @@ class MeasurementTimes:
 
     @classmethod
     def read(cls, start: str | None, end: str | None, run_id: str | None) -> "MeasurementTimes":
-        """Returns what an address asks for."""
         # The SDK sends local time without an offset: west of UTC a window of it would hide the run's own measurement.
         if run_id:
             return cls(run_ids=frozenset(run_id.split(",")))
         return cls(read_time("start", start), read_time("end", end))
 
     def holds(self, check: Json) -> bool:
-        """Returns whether the check is asked for."""
         at = datetime.fromisoformat(check["to"])
         return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
 
@@ -72,7 +70,6 @@ async def read_measurements(
 
 @router.get(_INSTANCE + "/measurements/{measurement_id}")
 async def read_measurement(monitor_instance_id: InstanceId, measurement_id: str, v1: V1In) -> Json:
-    """Returns one measurement with its sources."""
     instance = await find_instance(v1, monitor_instance_id)
     check = await find_check(v1, instance, measurement_id)
     answer = await _answer(v1, instance, check) if check["state"] == "succeeded" else None

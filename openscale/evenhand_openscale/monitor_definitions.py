@@ -86,7 +86,6 @@ async def read_definitions(v1: V1In, id: str | None = None) -> Json:  # noqa: A0
 
 @router.get("/{monitor_definition_id}")
 async def read_definition(monitor_definition_id: str, v1: V1In) -> Json:
-    """Returns one definition."""
     if monitor_definition_id not in DEFINITIONS:
         raise not_found("monitor definition", monitor_definition_id)
     return _answer(DEFINITIONS[monitor_definition_id], await _read_catalogue(v1))

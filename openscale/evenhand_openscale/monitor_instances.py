@@ -41,8 +41,6 @@ _NOT_SET = {"version", "warnings", "measured_metrics"}
 
 
 class InstanceIn(Sent):
-    """A monitor instance."""
-
     data_mart_id: str | None = Field(default=None, max_length=100)
     monitor_definition_id: str = Field(max_length=100)
     target: TargetIn
@@ -52,7 +50,6 @@ class InstanceIn(Sent):
     managed_by: str | None = Field(default=None, max_length=200)
 
     def fairness(self) -> StatedFairness:
-        """Returns what an instance of fairness states. Raises Refused if the parameters are not those of fairness."""
         return StatedFairness(read_as(FairnessIn, self.parameters, "parameters"), self.thresholds)
 
     def kept(self, before: Mapping[str, Any], actor: str) -> Json:
@@ -80,12 +77,10 @@ class Instance:
 
     @property
     def id(self) -> str:
-        """Its id."""
         return joined_id(self.kind, self.subscription.id)
 
     @property
     def kept(self) -> Mapping[str, Any]:
-        """Its stored facts."""
         return self.subscription.instances.get(self.kind, {})
 
     @property
@@ -94,7 +89,6 @@ class Instance:
         return self.monitor is not None if self.kind == FAIRNESS else self.kind in self.subscription.instances
 
     def answer(self) -> Json:
-        """Returns it as the SDK reads it."""
         parameters: Mapping[str, Any] = self.kept.get("parameters", {})
         thresholds: Sequence[Any] = self.kept.get("thresholds", [])
         schedule = self.kept.get("schedule")
@@ -166,13 +160,11 @@ async def add_instance(body: InstanceIn, v1: V1In, *, skip_scheduler: bool = Fal
 
 @router.get("/{monitor_instance_id}")
 async def read_instance(monitor_instance_id: str, v1: V1In) -> Json:
-    """Returns one instance."""
     return (await find_instance(v1, monitor_instance_id)).answer()
 
 
 @router.patch("/{monitor_instance_id}")
 async def change_instance(monitor_instance_id: str, body: list[Operation], v1: V1In) -> Json:
-    """Changes an instance by a JSON patch."""
     await v1.require(MANAGE)
     instance = await find_instance(v1, monitor_instance_id)
     before = instance.answer()["entity"]

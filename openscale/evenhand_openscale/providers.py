@@ -39,7 +39,6 @@ class ProviderIn(Sent):
     integrated_project_id: str | None = Field(default=None, max_length=200)
 
     def to_entity(self) -> Json:
-        """Returns what is stored openly."""
         return without_none(self.model_dump(exclude={"credentials", "request_headers"}))
 
     def to_secrets(self) -> Json:
@@ -59,7 +58,6 @@ async def read_providers(v1: V1In) -> Json:
 
 @router.post(_PATH, status_code=201)
 async def add_service_provider(body: ProviderIn, v1: V1In, response: Response) -> Json:
-    """Adds a service provider."""
     actor = await v1.require(MANAGE, of_all=True)
     if body.service_type == CUSTOM:
         credentials_json(body.credentials)
@@ -147,7 +145,6 @@ async def discover_deployments(service_provider_id: str, v1: V1In, limit: Annota
 
 
 async def find_provider(v1: V1, provider_id: str) -> Fact:
-    """Returns the provider of that id."""
     stored = await find_provider_or_none(v1, provider_id)
     if stored is None:
         raise not_found("service provider", provider_id)
@@ -155,13 +152,11 @@ async def find_provider(v1: V1, provider_id: str) -> Fact:
 
 
 async def find_provider_or_none(v1: V1, provider_id: str) -> Fact | None:
-    """Returns the provider of that id."""
     known = ascii(provider_id)[1:-1][:100]
     return (await v1.entry.transact(lambda session: list_facts(session, PROVIDER, [known]))).get(known)
 
 
 def secrets_of(v1: V1, provider: Fact) -> Mapping[str, Any]:
-    """Returns a provider's credentials and headers."""
     secrets: Mapping[str, Any] = {} if provider.secrets is None else json.loads(v1.entry.unseal(provider.secrets))
     return secrets
 

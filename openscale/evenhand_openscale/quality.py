@@ -44,10 +44,8 @@ ALL_QUALITY_METRICS: Mapping[str, str] = {name: key for metrics in _LAST_FIRST f
 
 
 def problem_types_of(identifier: str) -> list[str]:
-    """Returns the kinds of model that a metric of quality is measured of."""
     return [kind for kind, metrics in QUALITY_METRICS.items() if identifier in metrics]
 
 
 def catalogue_keys(problem_type: str) -> set[str]:
-    """Returns the keys of the catalogue that a quality instance of that kind of model needs."""
     return set(QUALITY_METRICS[problem_type].values())

@@ -36,7 +36,6 @@ async def refuse_custom_monitors() -> Json:
 
 @router.post("/openscale/v2/monitor_instances/{monitor_instance_id}/measurements")
 async def refuse_imports(monitor_instance_id: str) -> Json:
-    """Refuses: figures that were computed elsewhere."""
     raise conflict(
         f"Posting figures to {printable(monitor_instance_id)} is not supported by Evenhand, whose series hold only what it measured."
         " Log the past records with is_historical_data=True, and ask for checks of these hours."
@@ -46,13 +45,11 @@ async def refuse_imports(monitor_instance_id: str) -> Json:
 @router.api_route("/openscale/v2/data_sets/{data_set_id}/distributions", methods=_METHODS)
 @router.api_route("/openscale/v2/data_sets/{data_set_id}/distributions/{distribution_id}", methods=_METHODS)
 async def refuse_distributions(data_set_id: str) -> Json:
-    """Refuses: distributions of a data set."""
     raise conflict(f"Distributions of {printable(data_set_id)} are not supported by Evenhand. The sources of a measurement have counts.")
 
 
 @router.api_route("/openscale/v2/data_marts/{data_mart_id}", methods=["PATCH", "DELETE"])
 async def refuse_mart_changes(data_mart_id: str) -> Json:
-    """Refuses: changes of the data mart."""
     raise conflict(f"Changing or deleting the data mart {printable(data_mart_id)} is not supported by Evenhand, which has one.")
 
 

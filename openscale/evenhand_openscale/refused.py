@@ -18,12 +18,10 @@ class Refused(Exception):
 
 
 def not_found(noun: str, identifier: object) -> Refused:
-    """Returns the refusal of an id that does not exist, as far as the caller may know."""
     return _refusal(404, "not-found", f"There is no {noun} {printable(identifier)}.")
 
 
 def conflict(message: str) -> Refused:
-    """Returns the refusal of what contradicts the stored state, or is not supported."""
     return _refusal(409, "conflict", message)
 
 
@@ -34,12 +32,10 @@ def invalid(*problems: tuple[str, str]) -> Refused:
 
 
 def forbidden(permission: str) -> Refused:
-    """Returns the refusal of a role that lacks a permission."""
     return _refusal(403, "forbidden", f"This key's role lacks the permission {permission}.")
 
 
 def unauthenticated(message: str) -> Refused:
-    """Returns the refusal of a log-in."""
     return _refusal(401, "unauthenticated", message)
 
 
@@ -51,12 +47,10 @@ def translated(document: Mapping[str, Any], as_sent: Callable[[str], str]) -> Re
 
 
 def printable(text: object, length: int = 100) -> str:
-    """Returns a text that was sent as a message can hold it."""
     return ascii(str(text))[1:-1][:length]
 
 
 async def answer_refused(request: Request, error: Exception) -> JSONResponse:
-    """Returns the answer to a refusal."""
     document = error.document if isinstance(error, Refused) else {}
     return JSONResponse({**document, "request_id": request.state.request_id}, document["status"], media_type=PROBLEM)
 

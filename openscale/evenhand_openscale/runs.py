@@ -40,8 +40,6 @@ InstanceId = Annotated[str, Path(max_length=200)]
 
 
 class RunIn(Sent):
-    """A request for a run."""
-
     triggered_by: str = Field(default="user", max_length=100)
     parameters: dict[str, Any] | None = None
 
@@ -83,7 +81,6 @@ async def read_runs(
 
 @router.get("/{monitoring_run_id}")
 async def read_run(monitor_instance_id: InstanceId, monitoring_run_id: str, v1: V1In) -> Json:
-    """Returns one run."""
     instance = await find_instance(v1, monitor_instance_id)
     if monitoring_run_id.startswith(UNMEASURED):
         return _unmeasured_run(instance, monitoring_run_id.removeprefix(UNMEASURED))
@@ -103,7 +100,6 @@ async def change_run(monitor_instance_id: InstanceId, monitoring_run_id: str, bo
 
 
 async def find_check(v1: V1, instance: Instance, check_id: str) -> Json:
-    """Returns the check of that id."""
     path = f"/v1/deployments/{instance.subscription.id}/checks/{check_id}"
     check: Json | None = await v1.ask_or_none(path) if _CHECK_ID.fullmatch(check_id) else None
     if check is None:

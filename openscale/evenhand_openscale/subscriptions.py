@@ -37,16 +37,12 @@ _OWN = {"label_column", "labels", "prediction_names", "transaction_id_field"}
 
 
 class ScoringEndpointIn(Sent):
-    """The address that scores rows."""
-
     url: str | None = Field(default=None, max_length=2000)
     credentials: dict[str, Any] | None = None
     request_headers: dict[str, str] | None = None
 
 
 class DeployedIn(Sent):
-    """The deployment of the model."""
-
     deployment_id: str = Field(max_length=500)
     name: str = Field(min_length=1, max_length=200)
     deployment_type: str = Field(default="online", max_length=100)
@@ -57,8 +53,6 @@ class DeployedIn(Sent):
 
 
 class SubscriptionIn(Sent):
-    """A subscription."""
-
     data_mart_id: str = Field(max_length=100)
     service_provider_id: str | None = Field(default=None, max_length=100)
     asset: AssetIn
@@ -69,7 +63,6 @@ class SubscriptionIn(Sent):
     data_sources: list[DataSourceIn] | None = None
 
     def tables(self) -> Json:
-        """Returns the tables of a batch subscription as REST v1 takes them; empty where records are logged."""
         if self.deployment.deployment_type != BATCH:
             for name, stated in {"data_sources": self.data_sources, "analytics_engine": self.analytics_engine}.items():
                 if stated:
@@ -122,7 +115,6 @@ _FILTERS = frozenset(
 
 @router.post("", status_code=201)
 async def add_subscription(body: SubscriptionIn, v1: V1In, response: Response) -> Json:
-    """Adds a subscription: registers the deployment."""
     await v1.require(MANAGE, of_all=True)
     require_mart(body.data_mart_id)
     definition = {
@@ -140,7 +132,6 @@ async def add_subscription(body: SubscriptionIn, v1: V1In, response: Response) -
 
 @router.get("/{subscription_id}")
 async def read_subscription(subscription_id: str, v1: V1In) -> Json:
-    """Returns one subscription."""
     return answer_of(await v1.find(subscription_id))
 
 
@@ -168,14 +159,11 @@ async def remove_subscription(subscription_id: str, v1: V1In) -> Json:
 
 
 class SchemasIn(Sent):
-    """Rows to infer a schema from."""
-
     input_data: list[dict[str, Any]] = Field(min_length=1, max_length=100)
 
 
 @router.post("/{subscription_id}/schemas")
 async def infer_schemas(subscription_id: str, body: SchemasIn, v1: V1In) -> Json:
-    """Returns the schema that rows show: the type of each field by its values."""
     subscription = answer_of(await v1.find(subscription_id))
     fields, rows = body.input_data[0].get("fields"), body.input_data[0].get("values")
     if not isinstance(fields, list) or not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
@@ -195,7 +183,6 @@ async def score_subscription(subscription_id: str, v1: V1In) -> Response:
 
 
 def answer_of(subscription: Subscription) -> Json:
-    """Returns the deployment as a subscription."""
     deployment, kept, endpoint = subscription.deployment, subscription.entity, subscription.deployment["endpoint"]
     asset = {"asset_id": subscription.id, "asset_type": "model", "input_data_type": "structured", **kept.get("asset", {})}
     deployed = {"deployment_id": subscription.id, "deployment_type": "online", **kept.get("deployment", {})}

@@ -51,7 +51,6 @@ class CheckNames:
         return ", ".join(map(label_of, outcomes)) or ("favourable" if favourable else "unfavourable")
 
     def group(self, attribute: str, group: str) -> Any:  # noqa: ANN401 - a value or a range
-        """Returns the monitored group of that label."""
         monitored = self._member(attribute).get("monitored", ())
         return next((listed([value])[0] for value in monitored if label_of(value) == group), group)
 

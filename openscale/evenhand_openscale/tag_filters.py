@@ -17,14 +17,11 @@ _AT_COMMAS = re.compile(r",(?![^\[\]]*\])")
 
 @dataclass(frozen=True, slots=True)
 class TagTest:
-    """One condition: the tag has one of the values; without values, the tag is there or is not."""
-
     tag: str
     values: frozenset[str] | None
     is_there: bool = True
 
     def passes(self, tags: Mapping[str, object]) -> bool:
-        """Returns whether these tags, by id, pass."""
         found = tags.get(self.tag)
         if self.values is None:
             return (found is not None) == self.is_there
@@ -32,7 +29,6 @@ class TagTest:
 
 
 def read_tag_filter(sent: str | None) -> Sequence[TagTest]:
-    """Returns the conditions, which measurements must all pass."""
     pieces = _AT_COMMAS.split(sent) if sent else []
     if len(pieces) > MAX_TAG_TESTS:
         raise invalid(("filter", f"must have at most {MAX_TAG_TESTS} conditions, found {len(pieces)}"))

@@ -35,24 +35,20 @@ class Subscription:
 
     @property
     def id(self) -> str:
-        """The id of both."""
         identifier: str = self.deployment["id"]
         return identifier
 
     @property
     def entity(self) -> Mapping[str, Any]:
-        """Facts that the subscription adds."""
         return {} if self.fact is None else self.fact.entity
 
     @property
     def instances(self) -> Mapping[str, Json]:
-        """Facts of monitor instances, by definition."""
         instances: Mapping[str, Json] = self.entity.get("instances", {})
         return instances
 
     @property
     def label_column(self) -> str:
-        """The name of the label's column in feedback."""
         return str(self.entity.get("asset_properties", {}).get("label_column") or "label")
 
 
@@ -73,7 +69,6 @@ class V1:
         return answered(await self.entry.call(self.request, method, path, query=query, content=content, headers=headers), as_sent)
 
     async def pages(self, path: str, member: str, query: Mapping[str, Any], *, limit: int = PAGE) -> AsyncIterator[list[Json]]:
-        """Yields the pages of a list."""
         asked = {**query, "limit": limit}
         while True:
             page = await self.ask("GET", path, query=asked)
@@ -90,7 +85,6 @@ class V1:
         return str(me["actor"])
 
     async def find(self, subscription_id: str) -> Subscription:
-        """Returns the subscription of that id."""
         deployment = await self.ask_or_none(f"/v1/deployments/{subscription_id}") if _ID.fullmatch(subscription_id) else None
         if deployment is None:
             raise not_found("subscription", subscription_id)
@@ -103,7 +97,6 @@ class V1:
         return [Subscription(deployment, facts.get(deployment["id"])) for deployment in deployments]
 
     async def facts(self, ids: list[str]) -> dict[str, Fact]:
-        """Returns the facts of these deployments."""
         return await self.entry.transact(lambda session: list_facts(session, SUBSCRIPTION, ids))
 
     async def change(self, subscription: Subscription, change: Callable[[Entity], Entity]) -> Subscription:
@@ -113,12 +106,10 @@ class V1:
         return Subscription(subscription.deployment, fact)
 
     async def monitor(self, subscription_id: str) -> Json | None:
-        """Returns the fairness monitor of a deployment, if it has one."""
         monitor: Json | None = await self.ask_or_none(f"/v1/deployments/{subscription_id}/fairness-monitor")
         return monitor
 
     async def monitors(self) -> dict[str, Json]:
-        """Returns the fairness monitors that the caller may read, by deployment."""
         page = await self.ask("GET", "/v1/fairness-monitors", query={"limit": PAGE})
         return {listed["deployment_id"]: listed["monitor"] for listed in page["fairness_monitors"]}
 
@@ -136,19 +127,16 @@ V1In = Annotated[V1, Depends(V1)]
 
 
 def answered(answer: "CallAnswer", as_sent: Callable[[str], str] = str) -> Any:  # noqa: ANN401 - JSON
-    """Returns the content of an answer. Raises Refused for a problem."""
     if answer.status >= 400:  # noqa: PLR2004
         raise translated(answer.json(), as_sent)
     return answer.json()
 
 
 def quoted(identifier: str) -> str:
-    """Returns an id as a part of an address."""
     return quote(identifier, safe="")
 
 
 def joined_id(kind: str, subscription_id: str) -> str:
-    """Returns the id of the data set or monitor instance of that kind: a deployment has one of each."""
     return f"{kind}.{subscription_id}"
 
 
