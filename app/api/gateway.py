@@ -23,7 +23,7 @@ from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
 from ..web.problems import only_post, problem_response, unexpected_response
 from .ingestion import PREFIX
 from .ingestion_bodies import ClientGone
-from .known_callers import KnownCallerRoutes, read_header, read_record_id
+from .known_callers import KnownCallerRoutes, read_header
 
 PREDICTIONS = "predictions"
 
@@ -101,7 +101,7 @@ class GatewayRoute(KnownCallerRoutes):
         if scope["query_string"]:
             raise InvalidInput.of("query", "must be empty: the model is called at the address of the deployment's endpoint")
         model = plan.require_model()
-        record_id = read_record_id(scope, RECORD_ID) or request_id
+        record_id = _read_record_id(scope) or request_id
         body = await self._bodies.read(receive, read_header(scope, b"content-length").encode("latin-1"), principal.actor)
         try:
             # First: a caller beyond its rate must spare the model.
@@ -168,3 +168,11 @@ class GatewayRoute(KnownCallerRoutes):
 def _capture(headers: Headers, body: bytes) -> CapturedBody:
     found = dict(headers)
     return CapturedBody(body, found.get(b"content-type", b"").decode("latin-1"), found.get(b"content-encoding", b"").decode("latin-1"))
+
+
+def _read_record_id(scope: Scope) -> str:
+    """Id that the caller gives the record; empty if it gives none."""
+    sent = read_header(scope, RECORD_ID)
+    if sent and not SANE_REQUEST_ID.fullmatch(sent):
+        raise InvalidInput.of("Evenhand-Record-Id", "must have 1 to 128 letters, digits or characters of ._:-")
+    return sent

@@ -7,14 +7,13 @@ import hashlib
 from starlette.types import ASGIApp, Scope
 
 from ..clock import utc_now
-from ..errors import InvalidInput, NotFound, Unauthenticated
+from ..errors import NotFound, Unauthenticated
 from ..gateway.plans import CallPlan
 from ..gateway.remembering import LastAnswers
 from ..security.authenticator import Authenticator
 from ..security.principals import Permission, Principal
 from ..services import Services
 from ..web.gate import require_own_page
-from ..web.middleware import SANE_REQUEST_ID
 from .ingestion_bodies import Bodies
 
 
@@ -76,11 +75,3 @@ def read_user_name(scope: Scope) -> str:
         return base64.b64decode(rest.strip(), validate=True).decode().partition(":")[0]
     except (binascii.Error, UnicodeDecodeError, ValueError):
         return ""
-
-
-def read_record_id(scope: Scope, name: bytes) -> str:
-    """Id that the caller gives the record in that header; empty if it gives none."""
-    sent = read_header(scope, name)
-    if sent and not SANE_REQUEST_ID.fullmatch(sent):
-        raise InvalidInput.of("Evenhand-Record-Id", "must have 1 to 128 letters, digits or characters of ._:-")
-    return sent

@@ -6,17 +6,18 @@ shell, and Python's own literals.
 
 import json
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..domain.deployments import Column, Deployment, FieldType, ProblemType
 from ..domain.monitors import Monitor
 from ..domain.values import GroupValue, Range, Scalar
+from ..errors import EvenhandError
+from ..payloads.codec import JSON, Asking
 from ..payloads.pairs import LoggedTable
-from ..payloads.registry import LOGGED
+from ..payloads.registry import LOGGED, codec_of
 from ..store.records.newest import NewestRecord
-from .asking_snippets import SnippetRow, write_asking
 
 RECORDS = "records"
 """The native form; the others are payload formats."""
@@ -29,6 +30,17 @@ KEY = "EVENHAND_KEY"
 _END = "JSON"
 _LINE = 60
 _EXACT = 2**53
+
+_MARKS: Mapping[str, float] = {"prediction": 0.8125390625, "probability": 0.1875390625}
+"""Exact in binary, so that no format changes them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    id: str
+    features: Mapping[str, Scalar]
+    meta: Mapping[str, Scalar]
+    answer: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +64,12 @@ def snippets_of(deployment: Deployment, monitor: Monitor | None, newest: NewestR
     root = f"{base_url.rstrip('/')}/v1/deployments/{deployment.id}"
     payload, feedback = f"{root}/payload-records", f"{root}/feedback-records"
     example = _Example(deployment, monitor, newest)
-    asking = write_asking(deployment, example.row("example-asked-1"), base_url=base_url.rstrip("/"), key=KEY, write=_write_python_value)
+    asking = _write_asking(deployment, example.row("example-asked-1"), base_url=base_url.rstrip("/"))
     return [
         Snippet(
             logs="payload", form=CLIENT, language="python", code=_write_client(base_url, deployment.id, example.row("example-client-1"))
         ),
-        *([] if asking is None else [Snippet(logs="payload", form=asking.form, language="python", code=asking.code, asks_model=True)]),
+        *([] if asking is None else [asking]),
         Snippet(logs="payload", form=RECORDS, language="sh", code=_write_curl(payload, example.records("example-curl-1"))),
         *(Snippet(logs="payload", form=name, language="sh", code=_write_curl(payload, example.pair(name, "call"))) for name in LOGGED),
         Snippet(logs="payload", form=RECORDS, language="python", code=_write_python(payload, example.records("example-python-1"))),
@@ -89,8 +101,8 @@ class _Example:
             record["meta"] = self._meta
         return {"records": [record | self._answer()]}
 
-    def row(self, record_id: str) -> SnippetRow:
-        return SnippetRow(id=record_id, features=self._features, meta=self._meta, answer=self._answer())
+    def row(self, record_id: str) -> _Row:
+        return _Row(id=record_id, features=self._features, meta=self._meta, answer=self._answer())
 
     def pair(self, name: str, call: str) -> dict[str, Any]:
         is_first = name == next(iter(LOGGED))
@@ -178,7 +190,7 @@ def _write_python(address: str, body: Mapping[str, Any]) -> str:
     )
 
 
-def _write_client(base_url: str, deployment_id: str, row: SnippetRow) -> str:
+def _write_client(base_url: str, deployment_id: str, row: _Row) -> str:
     named = [*row.answer.items(), *([("meta", row.meta)] if row.meta else []), ("id", row.id)]
     options = "".join(f"    {name}={_write_python_value(value)},\n" for name, value in named)
     return (
@@ -213,3 +225,48 @@ def _write_value(value: Any, spell: Callable[[Scalar], str], indent: str = "") -
         return f"{opening}{', '.join(parts)}{closing}"
     lines = ",\n".join(f"{inner}{part}" for part in parts)
     return f"{opening}\n{lines}\n{indent}{closing}"
+
+
+def _write_asking(deployment: Deployment, row: _Row, *, base_url: str) -> Snippet | None:
+    """None without an endpoint, and for formats whose bodies are not JSON or cannot carry the row."""
+    endpoint, outputs = deployment.endpoint, deployment.outputs
+    if endpoint is None or not endpoint.url or outputs.has_only_probabilities:
+        return None
+    codec = codec_of(endpoint)
+    if codec.content_type != JSON or codec.accept != JSON:
+        return None
+    named = {"prediction": outputs.prediction} | ({"probability": outputs.probability} if outputs.probability is not None else {})
+    asking = Asking(outputs=outputs, types=tuple(column.type for column in deployment.schema.features))
+    try:
+        request = json.loads(codec.write_request(list(row.features), [list(row.features.values())], asking=asking))
+        answer = json.loads(codec.write_answer(list(named.values()), [[_MARKS[output] for output in named]]))
+    except (EvenhandError, ValueError):
+        return None
+    places = {value: place for place, value in _places_in(answer)}
+    found = {output: places.get(_MARKS[output]) for output in named}
+    if found["prediction"] is None:
+        return None
+    options = "".join(f"    {output}=answer{place},\n" for output, place in found.items() if place is not None)
+    meta = f"    meta={_write_python_value(dict(row.meta))},\n" if row.meta else ""
+    code = (
+        "import os\n\nimport httpx\nfrom evenhand_client import Evenhand\n\n"
+        f"evenhand = Evenhand({base_url!r}, os.environ[{KEY!r}], {deployment.id!r})\n"
+        f"features = {_write_python_value(dict(row.features))}\n"
+        f"request = {_write_python_value(request)}\n"
+        "# Add the credentials that the model asks for, if any.\n"
+        f"answer = httpx.post({endpoint.url!r}, json=request).raise_for_status().json()\n"
+        "# The places of the outputs in an answer of this format: compare them with an answer of your model.\n"
+        f"evenhand.log(\n    features,\n{options}{meta}    id={row.id!r},\n)\n"
+        "print(evenhand.flush())\n"
+    )
+    return Snippet(logs="payload", form=endpoint.payload_format, language="python", code=code, asks_model=True)
+
+
+def _places_in(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any value of JSON
+    """Yields every scalar with its place: `["predictions"][0]`."""
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+    if members is None:
+        yield place, value
+        return
+    for name, member in members:
+        yield from _places_in(member, f"{place}[{name!r}]")
