@@ -1,6 +1,8 @@
 """`evenhand report --deployment`."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from ..clock import utc_now
 from ..domain.checks import Span
@@ -8,12 +10,21 @@ from ..errors import InvalidInput
 from ..reports.document import Made
 from ..reports.regulator.making import ReportForm, make_regulator_report
 from ..reports.regulator.presets import choose_sheets
+from ..reports.regulator.verification import check_database, check_file, read_report_file
 from ..reports.regulator.wanted import SheetsWanted, ToolKind
 from ..security.secrets import open_secret_box
 from ..store.deployments.deployments import Deployments
 from .database import ready_database
 from .live_options import LiveOptions
 from .startup import command_settings
+
+MOST_LINES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedReport:
+    lines: tuple[str, ...]
+    is_unchanged: bool
 
 
 def report_deployment(deployment_id: str, options: LiveOptions, form: str) -> bytes:
@@ -45,3 +56,24 @@ def parse_time(option: str, text: str) -> datetime:
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
         raise InvalidInput.of(option, f"must be a time such as 2026-01-01T00:00Z, found {text!r:.100}") from error
+
+
+def verify_report(file: Path, *, is_offline: bool) -> VerifiedReport:
+    """Returns whether the file is as it was made and, unless offline, the database as it was then."""
+    report = read_report_file(file.read_bytes())
+    found = list(check_file(report))
+    looked_at = "the file"
+    if not is_offline:
+        settings = command_settings()
+        with ready_database(settings) as database, database.transaction() as session:
+            deployment = Deployments(session, open_secret_box(settings)).get(report.deployment_id)
+            found += check_database(session, deployment, report)
+        looked_at = "the file and the database"
+    checks = sum(1 for one in report.chain if one.part.startswith("check "))
+    counted = "1 check" if checks == 1 else f"{checks:,} checks"
+    if not found:
+        return VerifiedReport((f"Unchanged: {looked_at}; {counted} and the configuration, chain {report.content['chain_head']}.",), True)
+    lines = [f"{one.part}: {one.message}" for one in found[:MOST_LINES]]
+    more = [f"{len(found) - MOST_LINES:,} more."] if len(found) > MOST_LINES else []
+    differ = "1 part differs" if len(found) == 1 else f"{len(found):,} parts differ"
+    return VerifiedReport((f"Changed: {differ}.", *lines, *more), False)

@@ -153,7 +153,7 @@ def verify(
     offline: Annotated[bool, typer.Option("--offline", help="Look at the file alone, without the database.")] = False,  # noqa: FBT002 - typer's way to declare a flag
 ) -> None:
     """Verify a deployment's report: the file by its seal, and its checks and configuration by the database. Status 1 if one differs."""
-    from .report_verification import verify_report  # noqa: PLC0415 - a report of a file needs no database
+    from .deployment_report import verify_report  # noqa: PLC0415 - a report of a file needs no database
 
     with refuse_errors():
         found = verify_report(file, is_offline=offline)

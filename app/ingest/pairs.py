@@ -1,20 +1,29 @@
 """Checks every value of logged pairs of request and answer."""
 
-from collections.abc import Sequence
+import base64
+import binascii
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from ..domain.records import Rejection
 from ..domain.texts import printable
-from ..errors import FieldProblem, InvalidInput, TooLarge
-from ..payloads.pairs import LoggedTable
+from ..errors import FieldProblem, InvalidInput, ScoringFailed, TooLarge
+from ..payloads.calls import CallColumns, join_call
+from ..payloads.codec import JSON, Codec
+from ..payloads.pairs import LoggedCodec, LoggedTable, read_stated
+from ..payloads.registry import codec_named, codec_of, codec_of_form, form_of, logged_codec_of
+from ..payloads.tables import kind_of
 from .cells import CellRefused, probability, record_id, sample_rate, scalar
 from .checked import CheckedPayload, RecordRefused
 from .limits import MAX_RECORDS, StatedTimes
 from .native import read_optional, stated_moment
-from .own_pairs import read_pair
 from .plan import IngestPlan
 from .tables import Refusals, check_rows, check_values, pick_columns, require_values
+
+_BINARY = "application/octet-stream"
 
 
 def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *, is_plain: bool) -> CheckedPayload:
@@ -26,7 +35,7 @@ def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *,
         if not isinstance(pair, dict):
             raise InvalidInput.of(where, "must be an object with request and response")
         try:
-            tables.append(read_pair(pair, plan))
+            tables.append(_read_pair(pair, plan))
         except InvalidInput as error:
             problems = [FieldProblem(printable(f"{where}.{one.field}"), printable(one.message)) for one in error.problems]
             raise InvalidInput(problems) from error
@@ -124,3 +133,58 @@ def _check_meta(table: LoggedTable, plan: IngestPlan, refusals: Refusals, *, is_
     picked = pick_columns(rows, names, columns)
     check_rows(picked, columns, plan.meta.checks, refusals, is_plain=is_plain)
     return picked
+
+
+def _read_pair(pair: Mapping[str, Any], plan: IngestPlan) -> LoggedTable:
+    """Rows of a decoded pair; bodies that are not JSON are texts or base64."""
+    outputs, columns = plan.target.outputs, [column.name for column in plan.target.schema.features]
+    codec = _find_codec(pair, plan)
+    if isinstance(codec, LoggedCodec):
+        return codec.read_pair(pair, outputs=outputs)
+    stated = {member: read_stated(pair, member) for member in ("scoring_id", "scoring_timestamp")}
+    request, response = _body_of(pair, "request", codec.content_type), _body_of(pair, "response", codec.accept)
+    try:
+        table = codec.read_request(request, columns)
+    except InvalidInput as error:
+        raise InvalidInput.of(f"request.{error.problems[0].field}", error.problems[0].message) from error
+    if not table.values:
+        raise InvalidInput.of("request", "holds no record")
+    try:
+        answer = codec.read_answer(response, outputs=outputs, expected_rows=len(table.values))
+    except ScoringFailed as error:
+        raise InvalidInput.of("response", f"cannot be read: {error}") from error
+    schema = plan.target.schema
+    logged = join_call(table, answer, CallColumns(schema.features, schema.meta, outputs))
+    return replace(logged, scoring_id=stated["scoring_id"], scoring_timestamp=stated["scoring_timestamp"])
+
+
+def _find_codec(pair: Mapping[str, Any], plan: IngestPlan) -> Codec:
+    named, endpoint = read_stated(pair, "payload_format"), plan.target.endpoint
+    if named is None:
+        known = codec_of_form(form_of(pair.get("request")))
+        # The first reports the fault of a pair of no format.
+        return known or (logged_codec_of(pair) if endpoint is None else codec_of(endpoint))
+    return codec_named(named, endpoint)
+
+
+def _body_of(pair: Mapping[str, Any], member: str, media: str) -> bytes:
+    """`media` is the part's type on the wire, or several."""
+    part = pair.get(member)
+    if part is None:
+        raise InvalidInput.of(member, "is missing")
+    if isinstance(part, str) and _BINARY in media:
+        try:
+            return base64.b64decode(part, validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise InvalidInput.of(member, f"must be base64: in this format bodies are no text ({error})") from error
+    if isinstance(part, str):
+        try:
+            return part.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidInput.of(member, "holds half of a surrogate pair, which is no text") from error
+    if JSON not in media and _BINARY not in media:
+        raise InvalidInput.of(member, f"must be text: in this format bodies are {media}, found {kind_of(part)}")
+    try:
+        return json.dumps(part, allow_nan=False).encode()
+    except ValueError as error:
+        raise InvalidInput.of(member, "holds NaN or an infinity, which JSON does not have") from error

@@ -1,15 +1,21 @@
 """One request's body in any of its forms, read and checked."""
 
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from ..domain.arrivals import RecordSource
+from ..domain.deployments import Column
 from ..errors import InvalidInput, TooLarge
 from .bodies import decoded_json, decompressed, require_decodable
-from .checked import CheckedFeedback, CheckedPayload
-from .feedback_forms import LabelColumns, is_table, records_of_csv, records_of_objects, records_of_tables
-from .limits import MAX_RECORDS, StatedTimes
+from .cells import Json, parse_label, parse_text
+from .checked import CheckedFeedback, CheckedPayload, RecordRefused
+from .limits import MAX_BODY_BYTES, MAX_RECORDS, StatedTimes
 from .native import check_feedback, check_payload
 from .pairs import check_pairs
 from .plan import IngestPlan
@@ -19,6 +25,27 @@ LABEL = "label"
 _NATIVE = frozenset({"records"})
 _PAYLOAD_FORMS = "must be {records: […]}, or a logged pair {request, response} or an array of them"
 _FEEDBACK_FORMS = "must be {records: […]}, an array of objects of columns, or {fields, values} or an array of them"
+
+# Python's own limit would refuse a whole file for one long value.
+csv.field_size_limit(MAX_BODY_BYTES)
+
+_ID_COLUMNS = ("id", "record_id")
+_TIME_COLUMN, _OPENSCALE_TIME_COLUMN = "labelled_at", "record_timestamp"
+_PREDICTION, _PROBABILITY = "_original_prediction", "_original_probability"
+_MOST_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _LabelColumns:
+    """OpenScale's name of the time counts in a historical import only."""
+
+    label: str
+    historical: bool
+
+    @property
+    def times(self) -> Sequence[str]:
+        """Names under which the time may be; the first one that is there counts."""
+        return (_TIME_COLUMN, _OPENSCALE_TIME_COLUMN) if self.historical else (_TIME_COLUMN,)
 
 
 class LogRequest(Struct, frozen=True, kw_only=True):
@@ -73,20 +100,20 @@ def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes) -
     body = decompressed(request.body, request.encoding)
     if not request.is_csv:
         require_decodable(body)
-    label, names = request.label, LabelColumns(request.label, historical=request.historical)
+    label, names = request.label, _LabelColumns(request.label, historical=request.historical)
     value = None if request.is_csv else decoded_json(body).value
     if request.is_csv:
-        records = records_of_csv(body, plan, names)
+        records = _records_of_csv(body, plan, names)
     elif isinstance(value, dict) and "records" in value:
         if label != LABEL:
             raise InvalidInput.of("label", "names a column, and {records: […]} has none: each record holds its label as `label`")
         records = _native_records(value)
     else:
-        rows = [value] if is_table(value) else value
+        rows = [value] if _is_table(value) else value
         if not isinstance(rows, list):
             raise InvalidInput.of("body", _FEEDBACK_FORMS)
-        are_tables = rows and all(map(is_table, rows))
-        records = records_of_tables(rows, plan, names) if are_tables else records_of_objects(rows, plan, names)
+        are_tables = rows and all(map(_is_table, rows))
+        records = _records_of_tables(rows, plan, names) if are_tables else _records_of_objects(rows, plan, names)
     _check_count(len(records))
     return check_feedback(records, plan, moments, label_field=label)
 
@@ -107,3 +134,93 @@ def _check_count(count: int) -> None:
         raise InvalidInput.of("records", "must hold at least one record")
     if count > MAX_RECORDS:
         raise TooLarge(f"The request holds {count:,} records; at most {MAX_RECORDS:,} are taken at once.")
+
+
+def _records_of_objects(objects: Sequence[Any], plan: IngestPlan, names: _LabelColumns) -> list[Any]:
+    """Objects as native records; items that are not objects stay as they are."""
+    return [_build_record(row, plan, names) if isinstance(row, Mapping) else row for row in objects]
+
+
+def _records_of_tables(tables: Iterable[Any], plan: IngestPlan, names: _LabelColumns) -> list[Any]:
+    records: list[Any] = []
+    for position, table in enumerate(tables):
+        fields, values = table.get("fields"), table.get("values")
+        if not isinstance(fields, list) or not all(isinstance(name, str) for name in fields):
+            raise InvalidInput.of(f"[{position}].fields", "must be an array of column names")
+        if not isinstance(values, list):
+            raise InvalidInput.of(f"[{position}].values", "must be an array of rows")
+        for row in values:
+            if not isinstance(row, list):
+                records.append(RecordRefused("values", "must be an array"))
+            elif len(row) != len(fields):
+                records.append(RecordRefused("values", f"has {len(row)} values for {len(fields)} fields"))
+            else:
+                records.append(_build_record(dict(zip(fields, row, strict=True)), plan, names))
+    return records
+
+
+def _is_table(value: Json) -> bool:
+    """Whether a value is `{fields, values}`, and not columns that happen to be called so."""
+    return isinstance(value, Mapping) and isinstance(value.get("fields"), list) and isinstance(value.get("values"), list)
+
+
+def _records_of_csv(body: bytes, plan: IngestPlan, names: _LabelColumns) -> list[Any]:
+    try:
+        lines = list(csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""), strict=True))
+    except UnicodeDecodeError as error:
+        raise InvalidInput.of("body", "is not text in UTF-8") from error
+    except csv.Error as error:
+        raise InvalidInput.of("body", f"is not CSV ({error})") from error
+    header = lines[0] if lines else []
+    if names.label not in header:
+        shown = ", ".join(f"{name:.50}" for name in header[:_MOST_NAMED]) or "none"
+        more = f" and {len(header) - _MOST_NAMED} more" if len(header) > _MOST_NAMED else ""
+        raise InvalidInput.of("label", f"the header has no column {names.label!r:.210}; it has {shown}{more}")
+    if len(set(header)) < len(header):
+        raise InvalidInput.of("body", "the header names a column twice")
+    return [_build_csv_record(header, line, plan, names) for line in lines[1:] if line]
+
+
+def _build_record(row: Mapping[str, Any], plan: IngestPlan, names: _LabelColumns) -> dict[str, Any]:
+    columns = plan.features.names | plan.meta.names
+    id_column, time_column = (
+        next((name for name in known if name in row and name not in columns), None) for known in (_ID_COLUMNS, names.times)
+    )
+    found: dict[str, Any] = {
+        "features": _pick_columns(row, plan.target.schema.features),
+        "meta": _pick_columns(row, plan.target.schema.meta),
+        "label": row.get(names.label),
+        "id": row[id_column] if id_column else None,
+        "labelled_at": row[time_column] if time_column else None,
+    }
+    for name in (_PREDICTION, _PROBABILITY):
+        if name not in columns:
+            found[name] = row.get(name)
+    return found
+
+
+def _pick_columns(row: Mapping[str, Any], columns: Sequence[Column]) -> dict[str, Any] | None:
+    return {column.name: row[column.name] for column in columns if column.name in row} or None
+
+
+def _build_csv_record(header: list[str], line: list[str], plan: IngestPlan, names: _LabelColumns) -> Json:
+    if len(line) != len(header):
+        return RecordRefused("line", f"has {len(line)} values under {len(header)} columns")
+    record = _build_record({name: text or None for name, text in zip(header, line, strict=True)}, plan, names)
+    record["label"] = parse_label(record["label"] or "")
+    for name in (_PREDICTION, _PROBABILITY):
+        record[name] = _parse_answer(record.get(name) or "")
+    for kind, columns in (("features", plan.target.schema.features), ("meta", plan.target.schema.meta)):
+        values = record[kind]
+        if values is not None:
+            record[kind] = {c.name: parse_text(values[c.name] or "", c.sent) for c in columns if c.name in values}
+    return record
+
+
+def _parse_answer(text: str) -> Json:
+    if not text.startswith("["):
+        return parse_label(text)
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.MsgspecError:
+        return text
