@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from evenhand_openscale.aggregates import aggregate, intervals_of, read_aggregation
+from evenhand_openscale.measurements import filtered, read_filter_by_definition, read_tag_filter
 from evenhand_openscale.refused import Refused
-from evenhand_openscale.tag_filters import filtered, read_filter_by_definition, read_tag_filter
 
 
 def measurement(at: str, **values: float) -> dict[str, Any]:
