@@ -14,10 +14,6 @@ class MissingPartOut(Out):
     next_step: str = Field(description="What to do about it.")
     empties_sheet: bool = Field(description="Whether a sheet has no figures without it.")
 
-    @classmethod
-    def of(cls, one: Missing) -> "MissingPartOut":
-        return cls(what=one.what, next_step=one.next_step, empties_sheet=one.empties_sheet)
-
 
 class ReportPresetOut(Out):
     """One rule: its sheets, what the deployment lacks for them, and what must accompany the report from elsewhere."""
@@ -30,8 +26,7 @@ class ReportPresetOut(Out):
 
     @classmethod
     def of(cls, name: ReportPreset, preset: SheetPreset, missing: list[Missing]) -> "ReportPresetOut":
-        parts = [MissingPartOut.of(one) for one in missing]
-        return cls(preset=name, title=preset.title, sheets=list(preset.sheets), missing=parts, elsewhere=list(preset.elsewhere))
+        return cls.from_object(preset, preset=name, missing=missing)
 
 
 class ReportPresetsOut(Out):

@@ -56,12 +56,7 @@ class RetentionIn(In):
     )
 
     def to_domain(self) -> RetentionPolicy:
-        return RetentionPolicy(
-            preset=self.preset,
-            records_months=self.records_months,
-            feedback_months=self.feedback_months,
-            answers_months=self.answers_months,
-        )
+        return RetentionPolicy(**self.model_dump())
 
 
 class LegalHoldIn(In):
