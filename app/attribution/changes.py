@@ -29,14 +29,11 @@ class GapChange:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BeforeAndAfter:
-    """One group's records by cell, before a moment and after it."""
-
     before: CellCounts
     after: CellCounts
 
 
 def explain_change_of_gap(monitored: BeforeAndAfter, reference: BeforeAndAfter) -> GapChange:
-    """Parts of the change by the cells of one feature."""
     rates = [float(counts.rate) for side in (monitored, reference) for counts in (side.before, side.after)]
     if any(rate != rate for rate in rates):  # noqa: PLR0124 - NaN, a side without a record
         return GapChange(None, None)

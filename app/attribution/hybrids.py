@@ -54,7 +54,6 @@ def count_hybrids(players: int) -> int:
 
 
 def usual_pairs(players: int) -> int:
-    """Default number of pairs."""
     return PAIRS_OF_ALL_HYBRIDS if players <= MAX_EXACT_PLAYERS else PAIRS_OF_ORDERS
 
 

@@ -25,7 +25,6 @@ class RecordPairs:
 
     @property
     def are_reused(self) -> bool:
-        """Whether a record is in more than one pair."""
         return len(np.unique(self.units)) < len(self)
 
 

@@ -28,7 +28,6 @@ def join_players(strengths: FloatArray, threshold: float = TOGETHER_FROM) -> tup
 
 
 def as_players(player_of: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Positions of each player's features."""
     players: dict[int, list[int]] = {}
     for feature, player in enumerate(player_of):
         players.setdefault(player, []).append(feature)

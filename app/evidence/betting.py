@@ -38,7 +38,6 @@ class Past(NamedTuple):
     divisor: FloatArray
 
     def since(self, hour: int) -> "Past":
-        """Past of the hours from that position on."""
         return Past(self.reference[hour:], self.divisor[hour:])
 
 

@@ -37,7 +37,6 @@ class RunningInterval:
 
     @classmethod
     def empty(cls, scale: Scale) -> "RunningInterval":
-        """State at the start of a chapter."""
         size = len(GRIDS[scale])
         return cls(scale, np.zeros(4), np.zeros(size), np.zeros(size))
 

@@ -28,7 +28,6 @@ class Detector:
             self.restart()
 
     def restart(self) -> None:
-        """Forgets all evidence."""
         self.sums = [-math.inf] * self.alternatives
         self.bests = [-math.inf] * self.alternatives
 
@@ -59,7 +58,6 @@ class Detector:
 
 
 def mean_reaches(logs: Sequence[float], level: float) -> bool:
-    """Whether `log_mean` of the numbers is at least `level`."""
     largest = max(logs) if logs else -math.inf
     # Most hours end here, at a tenth of the cost of the logarithms: a mean lies between the largest number and its share of the sum.
     if not largest >= level:

@@ -37,7 +37,6 @@ class Episode:
 
     @property
     def is_open(self) -> bool:
-        """Whether it has not ended."""
         return self.resolved is None and self.closed is None
 
 
@@ -58,12 +57,10 @@ class Followed:
 
     @property
     def open_episode(self) -> Episode | None:
-        """Episode that has not ended."""
         return self.episodes[-1] if self.episodes and self.episodes[-1].is_open else None
 
     @property
     def chapter(self) -> int:
-        """First hour of the present chapter."""
         if not self.episodes:
             return 0
         last = self.episodes[-1]
@@ -106,12 +103,10 @@ class Follower:
 
     @classmethod
     def starting(cls, hour: int, unfair: int, fair: int) -> "Follower":
-        """State before the first hour, for so many alternatives on either side of the limit."""
         return cls(Detector(unfair), Detector(fair), FairnessProof(fair), hour)
 
     @property
     def open_episode(self) -> Episode | None:
-        """Episode that has not ended."""
         return self.episodes[-1] if self.episodes and self.episodes[-1].is_open else None
 
     @property
@@ -126,7 +121,6 @@ class Follower:
         return max(self.proof.log_product, 0.0)
 
     def add(self, weighed: WeighedHour, find: FindOnset) -> None:
-        """Adds the next hour."""
         if weighed.is_closed:
             self.close(weighed.hour)
         hour, self.log_threshold = weighed.hour, weighed.log_threshold

@@ -54,8 +54,6 @@ class Hours:
 
 
 def join_hours(several: Sequence[Hours]) -> Hours:
-    """Hours of all series, one after the other."""
-
     def join(sides: list[Side]) -> Side:
         return Side(np.concatenate([side.favourable for side in sides]), np.concatenate([side.records for side in sides]), are_checked=True)
 

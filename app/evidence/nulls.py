@@ -55,7 +55,6 @@ class Lines:
 
     @classmethod
     def of(cls, values: FloatArray, scale: Scale) -> "Lines":
-        """Line of each ratio or difference."""
         is_ratio = scale is Scale.RATIO
         return cls(values if is_ratio else np.ones(len(values)), np.zeros(len(values)) if is_ratio else -values)
 
@@ -96,12 +95,10 @@ class Limit:
 
     @property
     def bets_outside(self) -> int:
-        """Alternatives outside the limit."""
         return len(RATIO_FACTORS if self.scale is Scale.RATIO else DIFFERENCE_STEPS)
 
     @property
     def bets_inside(self) -> int:
-        """Alternatives inside both limits."""
         return len(self._figures_inside())
 
     def bet_outside(self, reference: FloatArray) -> FloatArray:

@@ -84,7 +84,6 @@ class RunningPairedInterval:
 
     @classmethod
     def empty(cls) -> "RunningPairedInterval":
-        """State at the start of a chapter."""
         return cls(*(np.zeros((len(PAIRED_RATIOS), len(STAKES))) for _ in range(2)))
 
     @property
@@ -93,7 +92,6 @@ class RunningPairedInterval:
         return
 
     def add(self, hours: PairedHours) -> None:
-        """Adds the next hours."""
         ratios = PAIRED_RATIOS[:, None]
         self.below = self.below + _sum_bets(hours, ratios * hours.reference - hours.monitored)
         self.above = self.above + _sum_bets(hours, hours.monitored / ratios - hours.reference)

@@ -21,8 +21,6 @@ MIN_STRENGTH = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Mean records of an hour on each side, and the reference rate."""
-
     monitored: float
     reference: float
     rate: float

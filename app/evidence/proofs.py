@@ -32,7 +32,6 @@ class FairnessProof:
             self.restart()
 
     def restart(self) -> None:
-        """Forgets what was shown."""
         self.products = [0.0] * self.alternatives
         self.start = self.shown = None
 

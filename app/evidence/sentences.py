@@ -34,7 +34,6 @@ def say_state(state: State, *, since: datetime | None, more_hours: int | None, b
 
 
 def say_budget(hours: float) -> str:
-    """Hours in which one false alarm is allowed, in words."""
     years = hours / HOURS_OF_A_YEAR
     if years == 1:
         return "one a year"

@@ -24,8 +24,6 @@ _SEPARATES = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class ControlledCount:
-    """People of one side with the same values of all controls."""
-
     controls: tuple[str, ...]
     is_category: bool
     selected: int

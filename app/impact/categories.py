@@ -16,7 +16,6 @@ class Category:
 
     @property
     def label(self) -> str:
-        """Name that tables show."""
         return " × ".join(self.names)
 
     @property
@@ -26,7 +25,6 @@ class Category:
 
     @property
     def rejected(self) -> int:
-        """People not selected."""
         return self.applicants - self.selected
 
 
@@ -40,11 +38,9 @@ class CategoryTable:
 
     @property
     def applicants(self) -> int:
-        """People in all categories."""
         return sum(one.applicants for one in self.categories)
 
     def below(self, share: float) -> frozenset[Category]:
-        """Categories with less than that share of the people."""
         return frozenset(one for one in self.categories if one.applicants < share * self.applicants)
 
 

@@ -19,7 +19,6 @@ NO_CONTROLS = "no control was chosen; name columns that decisions may lawfully d
 
 
 def controls_sheet(people: CountedPeople) -> Json:
-    """Odds ratios of each category and the reference given the controls, by attribute."""
     names = [one.name for one in people.controls]
     notes = [one.note for one in people.controls if one.note]
     if not names:

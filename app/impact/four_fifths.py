@@ -63,7 +63,6 @@ class ImpactRow:
 
     @property
     def ratio_reason(self) -> str | None:
-        """Reason why there is no ratio."""
         if self.compared_with is None:
             return f"every category has less than {100 * LEAST_SHARE:g} % of the people, so there is none to compare with"
         if self._other is None:
@@ -72,7 +71,6 @@ class ImpactRow:
 
     @property
     def z_reason(self) -> str | None:
-        """Reason why there is no z."""
         if self.z is not None or self._other is None:
             return None if self.z is not None else self.ratio_reason
         both = f"{self.category.label} and {self._other.label}"
@@ -159,7 +157,6 @@ class ImpactRow:
 
     @property
     def flags(self) -> tuple[Flag, ...]:
-        """Remarks on the row."""
         found = []
         further = self.shortfall_to_four_fifths
         if further:

@@ -19,7 +19,6 @@ NO_OTHER = "everybody of known category is of the reference, {name}, so there is
 
 
 def lending_sheet(people: CountedPeople) -> Json:
-    """Categories next to the reference, by attribute: ratios of rates, and gaps in scores."""
     tables = []
     for attribute in people.attributes:
         reference, rows = reference_rows(attribute), []

@@ -57,7 +57,6 @@ class CountedPeople:
     weighted: tuple[WeightedTable, ...] = ()
 
     def count(self, chosen: npt.NDArray[np.bool_]) -> int:
-        """Records in these rows."""
         return int(np.dot(self.records, chosen))
 
     @cached_property
@@ -67,7 +66,6 @@ class CountedPeople:
 
     @cached_property
     def is_selected(self) -> npt.NDArray[np.bool_]:
-        """Per row, whether the outcome is favourable."""
         return np.asarray(self.outcomes == int(Outcome.FAVOURABLE), dtype=np.bool_)
 
 
@@ -88,14 +86,12 @@ def has_many_numbers(numbers: FloatArray | None) -> bool:
 
 
 def reference_rows(attribute: AttributeCategories) -> npt.NDArray[np.bool_]:
-    """Per row, whether it is of a reference category."""
     is_reference = np.array([role == "reference" for role in attribute.roles] + [False], dtype=np.bool_)
     # MISSING is -1, and so the place at the end.
     return np.asarray(is_reference[attribute.codes], dtype=np.bool_)
 
 
 def name_reference(attribute: AttributeCategories) -> str:
-    """Categories of the reference, for people."""
     return ", ".join(label for label, role in zip(attribute.labels, attribute.roles, strict=True) if role == "reference")
 
 

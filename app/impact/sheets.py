@@ -23,12 +23,10 @@ Sheet: TypeAlias = AuditSheet | ImpactSheet
 
 
 def name_of(sheet: Sheet) -> SheetName:
-    """Name of the sheet."""
     return SheetName.LL144 if isinstance(sheet, AuditSheet) else SheetName.ADVERSE_IMPACT
 
 
 def as_json(sheet: Sheet) -> dict[str, Any]:
-    """Tables, and how many people are in an unknown category."""
     if isinstance(sheet, AuditSheet):
         audits = [
             {

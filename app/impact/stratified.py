@@ -69,7 +69,6 @@ class StratifiedOdds:
 
 
 def stratified_odds(category: Category, other: Category, strata: Sequence[Stratum]) -> StratifiedOdds:
-    """Odds ratio of two categories given the control that makes the strata."""
     used = [one for one in strata if one.is_informative]
     people = sum(one.selected + one.rejected + one.others_selected + one.others_rejected for one in strata)
     if not used:

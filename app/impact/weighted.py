@@ -112,7 +112,6 @@ def weigh_categories(attribute: str, people: WeightedPeople) -> WeightedTable:
 
 
 def weighted_json(tables: Sequence[WeightedTable]) -> dict[str, Any]:
-    """Tables as JSON, with the caution that belongs to them."""
     return {"tables": [asdict(one) | {"rows": [asdict(row) for row in one.rows]} for one in tables], "caution": CAUTION}
 
 

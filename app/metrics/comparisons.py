@@ -42,12 +42,10 @@ class Share:
 
     @property
     def mass(self) -> float:
-        """Weight of the counted."""
         return self.count if self.weight is None else self.weight
 
     @property
     def mass_total(self) -> float:
-        """Weight of all."""
         return self.total if self.weight_total is None else self.weight_total
 
     @property
@@ -80,7 +78,6 @@ class Pairs(NamedTuple):
     neither: float
 
     def to_counts(self) -> dict[str, float]:
-        """Numbers by name, for tracing."""
         return {f"{_PAIRS}{name}": number for name, number in self._asdict().items()}
 
     @classmethod

@@ -49,7 +49,6 @@ _NAMES: Mapping[Over, tuple[str, ...]] = MappingProxyType(
 
 
 def measure_drawn(metric: Metric, how: OfSet | OfPair | Across | OverStrata, evidence: TableEvidence) -> list[Measured]:
-    """Metric in each of its scopes except the worst."""
     match how:
         case OfSet():
             return _measure_sets(metric, how, evidence)
@@ -243,8 +242,6 @@ def _cautious_records(needs: Sequence[Need], cells: DrawnCells, sets: Sequence[S
 
 
 class _Side(NamedTuple):
-    """Cells of one side: weights, numbers of records, and their member."""
-
     weights: FloatArray
     counts: IntArray
     member: Member

@@ -110,7 +110,6 @@ class Rate:
 
     @property
     def words(self) -> Words:
-        """Phrases for the rate."""
         part = PARTS[self.of_part]
         zero = f"the reference rate is zero: of {{n}} reference {part.among.format(of='')} none {self.are}"
         return Words(self.counted, part.empty, zero)

@@ -52,22 +52,18 @@ class Counted:
     _shares: dict[tuple[int, ...], Share] = field(default_factory=dict)
 
     def share(self, of: Sequence[int]) -> Share:
-        """Counts over several groups."""
         key = tuple(of)
         if key not in self._shares:
             self._shares[key] = self._sum(list(key))
         return self._shares[key]
 
     def pair(self, of: Sequence[int], against: Sequence[int]) -> tuple[Share, Share]:
-        """Both shares of a comparison."""
         return self.share(of), self.share(against)
 
     def records(self, *several: Sequence[int]) -> int:
-        """Records of the groups' shares."""
         return sum(self.share(of).total for of in several)
 
     def counts(self, share: Share) -> dict[str, float]:
-        """Counts by name, with weights if any."""
         weights = {} if share.weight is None else {f"{self.words.noun}_weight": share.mass, "weight": share.mass_total}
         return {self.words.noun: share.count, "n": share.total, **weights}
 
@@ -112,13 +108,11 @@ class Resampled:
     drawn_total: FloatArray
 
     def share(self, of: Sequence[int]) -> Share:
-        """Counts over several groups."""
         columns = list(of)
         count, total = (int((self.weights @ part[:, columns]).sum()) for part in (self.count, self.total))
         return Share(count, total, int(self.original[columns].sum()))
 
     def pair(self, of: Sequence[int], against: Sequence[int]) -> tuple[Share, Share]:
-        """Both shares of a comparison."""
         return self.share(of), self.share(against)
 
     def records(self, *several: Sequence[int]) -> int:

@@ -15,8 +15,6 @@ NEITHER = -1
 
 
 class ComparedGroup(NamedTuple):
-    """One value, range or intersection of an attribute."""
-
     label: str
     role: Role
 
@@ -39,7 +37,6 @@ def as_groups(pairs: Iterable[Sequence[str]]) -> Groups:
 
 
 def of_role(groups: Groups, role: Role) -> tuple[int, ...]:
-    """Positions of the groups with that role."""
     return tuple(position for position, group in enumerate(groups) if group.role == role)
 
 

@@ -53,7 +53,6 @@ def monitored(groups: Groups) -> tuple[Member, ...]:
 
 @lru_cache(KEPT)
 def reference(groups: Groups) -> Member:
-    """Pooled reference values."""
     return _pool("reference", groups)
 
 
@@ -75,7 +74,6 @@ def omit_repeats(results: Sequence[Measured], groups: Groups) -> list[Measured]:
 
 
 def build_result(metric: str, member: Member, number: Value | Undefined, smallest_group: int, details: Details) -> Measured:
-    """Metric of the member."""
     return Measured(metric=metric, scope=member.scope, group=member.label, number=number, smallest_group=smallest_group, details=details)
 
 

@@ -64,7 +64,6 @@ class Paired:
         return first.figures, second.figures
 
     def records(self, *several: Sequence[int]) -> int:
-        """Records of a rate, or of a comparison of two."""
         of, against = several if len(several) > 1 else (several[0], self._other_role(several[0]))
         figures = self._both_figures(of, against)[0].figures if len(several) > 1 else self._find_figures(of, against).figures
         return int(self.table.count[~np.isnan(figures)].sum())

@@ -22,8 +22,6 @@ LABELLED = Words(noun="actual_favourable", empty="no record{of} has a label amon
 
 
 class _Counted(NamedTuple):
-    """Outcomes that a table counts, the favourable rate, and its words."""
-
     over: Over
     rate: str
     words: Words

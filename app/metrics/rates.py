@@ -23,7 +23,6 @@ _SELECTION_RATES = frozenset({"favourable", "favourable_before", "favourable_aft
 
 
 def measure_closed(metric: Metric, how: RateOf | CountOf | ComparedRate, evidence: TableEvidence) -> list[Measured]:
-    """A rate or count of each set of records, or the comparison of each pair of groups."""
     match how:
         case RateOf():
             return [_measure_rate(metric, how, evidence, member) for member in members(metric.scopes, evidence.groups)]
@@ -180,8 +179,6 @@ def _build_value(point: float, interval: Interval, records: int) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class Significance:
-    """Two-sided p-value, its method, and the shortfall in records."""
-
     p_value: float
     method: str
     shortfall: float

@@ -28,7 +28,6 @@ _UNJUDGED = (None, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE)
 
 
 def is_ratio(metric: Metric) -> bool:
-    """Whether the figure is the monitored group's divided by the reference's."""
     return metric.order == "monitored / reference"
 
 

@@ -50,12 +50,10 @@ class JudgedFigure:
 
     @property
     def row(self) -> Metric:
-        """Metric's row of the catalogue."""
         return CATALOGUE[self.metric]
 
     @property
     def disadvantaged(self) -> Disadvantaged | None:
-        """Group at a disadvantage by the value; see `app.metrics.sides.disadvantaged`."""
         return disadvantaged(self.row, self.value, self.limits, self.verdict)
 
     @property
@@ -67,7 +65,6 @@ class JudgedFigure:
         return self.named("monitored" if role is Disadvantaged.MONITORED else "reference")
 
     def named(self, side: Side) -> str:
-        """Name of the group on that side."""
         return self.details.name_of(side) or f"the {side} group"
 
 
@@ -113,7 +110,6 @@ _CHANCE = "The gap may be chance"
 
 
 def limit_statement(figure: JudgedFigure) -> str:
-    """Whether the figure is beyond a limit, and how certain that is; or why there is no verdict."""
     match figure.verdict:
         case Verdict.NOT_COMPUTABLE:
             return NO_NUMBER

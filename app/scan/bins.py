@@ -53,11 +53,9 @@ class Bins:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Bins":
-        """Division that `to_json` wrote."""
         return cls(stored["feature"], tuple(stored["edges"]), tuple(stored["kept"]))
 
     def to_json(self) -> dict[str, Any]:
-        """Stored form."""
         return {"feature": self.feature, "edges": list(self.edges), "kept": list(self.kept)}
 
     @property
@@ -66,7 +64,6 @@ class Bins:
         return len(self.edges or self.kept) + 1
 
     def describe(self, places: Sequence[int]) -> Condition:
-        """Condition that only the values at these positions meet."""
         chosen, or_missing = sorted(set(places) - {self.missing}), self.missing in places
         if len(chosen) == self.missing:
             return Condition(feature=self.feature, excluded=(), or_missing=or_missing)

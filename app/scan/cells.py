@@ -37,7 +37,6 @@ class CellTable:
 
     @property
     def strata_count(self) -> int:
-        """The number of strata."""
         return int(self.strata.max(initial=0)) + 1
 
 

@@ -20,8 +20,6 @@ _DOES = {UnfairSide.BELOW: ("falls short", "falls short most"), UnfairSide.ABOVE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundGroup:
-    """Group that a scan found, and the counts that it was chosen by."""
-
     rule: GroupRule
     records: int
     favourable: int
@@ -30,12 +28,10 @@ class FoundGroup:
 
     @property
     def rate(self) -> float:
-        """Favourable share of its records."""
         return self.favourable / self.records
 
     @property
     def others_rate(self) -> float:
-        """Favourable share of all other records."""
         return self.others_favourable / self.others_records
 
 

@@ -90,7 +90,6 @@ class _Search:
         return np.asarray(included)
 
     def run(self) -> Best:
-        """Improves all rows until no feature helps any; best row of each table."""
         rows = np.arange(len(self._favourable))
         # The feature with most values first: after starts from all combinations of the others, this already is the best of all.
         self._improve(int(np.argmax(self._cells.sizes)), rows)

@@ -11,7 +11,6 @@ MOST_CLASSES = 1000
 
 
 def too_many_classes(classes: int) -> str:
-    """Reason why that many classes are not averaged."""
     return f"{classes:,} different labels and predictions are there; averages are computed over at most {MOST_CLASSES:,}"
 
 

@@ -29,17 +29,14 @@ def _mean_loss(losses: FloatArray) -> Value:
 
 
 def mean_absolute_error(answers: NumberAnswers) -> Value:
-    """Mean distance of prediction and label."""
     return _mean_loss(np.abs(answers.predicted - answers.actual))
 
 
 def mean_squared_error(answers: NumberAnswers) -> Value:
-    """Mean squared distance of prediction and label."""
     return _mean_loss((answers.predicted - answers.actual) ** 2)
 
 
 def root_mean_squared_error(answers: NumberAnswers) -> Value:
-    """Root of the mean squared distance."""
     found = mean_squared_error(answers)
     lower, upper = (None if end is None else float(np.sqrt(end)) for end in (found.lower, found.upper))
     return Value(float(np.sqrt(found.value)), lower, upper, found.method, found.n)

@@ -20,5 +20,4 @@ DEFAULT_METRICS = frozenset(row.key for row in CATALOGUE.values() if row.is_defa
 
 @cache
 def metrics_on(data: Data) -> tuple[Metric, ...]:
-    """Metrics of a data set, in catalogue order."""
     return tuple(row for row in CATALOGUE.values() if data in row.data)

@@ -62,7 +62,6 @@ A false positive is a wrongly favourable outcome. Being right, and the labels of
 
 
 def title_of(name: str) -> str:
-    """Name of a rate in a sentence."""
     return name.replace("_", " ")
 
 

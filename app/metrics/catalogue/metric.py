@@ -62,16 +62,12 @@ class RateOf:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRate:
-    """Rate of a monitored group compared with the reference's."""
-
     rate: str
     by: ShareComparison
 
 
 @dataclass(frozen=True, slots=True)
 class CountOf:
-    """Number, or weight, of some cells."""
-
     part: str
 
 

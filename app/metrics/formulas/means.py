@@ -19,8 +19,6 @@ UNSEEN = 0.25
 
 
 class IntervalEnds(NamedTuple):
-    """Ends of intervals, each of which holds its point."""
-
     lower: FloatArray
     upper: FloatArray
 
@@ -87,8 +85,6 @@ _SYMMETRIC = 1e-6
 
 
 class Bounded(NamedTuple):
-    """Estimates with their limits."""
-
     point: FloatArray
     limits: IntervalEnds
 

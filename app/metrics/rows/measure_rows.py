@@ -79,8 +79,6 @@ def _find_needed(key: str) -> set[Outcome]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
-    """Examined records, out of `records` in all."""
-
     rows: RowData
     records: int
     _searched: dict[bytes, Neighbourhood] = field(default_factory=dict)
@@ -103,11 +101,9 @@ class _Rows:
         return self._searched[key]
 
     def within(self, member: Member) -> BoolArray:
-        """Whether each record is in that set of groups."""
         return np.isin(self.rows.columns, member.columns)
 
     def with_common_details(self, result: Measured, formula: str) -> Measured:
-        """Adds the details that all results share."""
         warning = caution(result.smallest_group) if isinstance(result.number, Value) else None
         details = result.details.changed(formula=formula, caution=warning)
         if len(self.rows.codes) < self.records:

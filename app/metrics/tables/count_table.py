@@ -52,12 +52,10 @@ class CountTable:
 
     @property
     def counts(self) -> IntArray:
-        """Cells stored one by one."""
         return self.cells[self.STORED]
 
     @property
     def counts_weighting(self) -> Weighting | None:
-        """Weighting of `counts`."""
         return self.weighting and self.weighting.changed(lambda part: part[self.STORED])
 
     @property
@@ -69,7 +67,6 @@ class CountTable:
 
     @classmethod
     def merged(cls, tables: Sequence["CountTable"]) -> Self:
-        """Sum of the tables, groups aligned by label."""
         groups, rows = align([table.groups for table in tables])
         return cls._place(tables, rows, groups)
 
@@ -84,11 +81,9 @@ class CountTable:
         return self._place([self], [np.append(np.where(checked == NEITHER, len(named), checked), len(named))], named)
 
     def unscored(self) -> ScoreTable:
-        """Table of the same records as if none had a score."""
         return ScoreTable.unknown(self.groups, self.cells.reshape(len(self.cells), -1).sum(axis=1))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
         optional = (("weighting", self.counts_weighting), ("strata", self.strata), ("scores", self.scores))
         stored = {"groups": [list(group) for group in self.groups], "counts": self.counts.tolist()}
         if len(self.STORED) > 1:
@@ -216,7 +211,6 @@ class GroupCounts(CountTable):
         return int(self.cells[-1].sum())
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
         return super().to_json() | {"other": self.other}
 
 
@@ -254,7 +248,6 @@ class FeedbackCells(CountTable):
 
     @property
     def confusion_weighting(self) -> Weighting | None:
-        """Weighting of `confusion`."""
         return self.weighting and self.weighting.changed(self._sum_divided)
 
 

@@ -105,7 +105,6 @@ class RecordKinds:
         return cls(groups=groups, unclassified=unclassified, other=sum(table.other for table in tables), **kinds)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
         arrays = ("group", *self.OWN, *self.COPIES, "count", "unclassified", *(() if self.weight is None else ("weight",)))
         stored = {name: getattr(self, name).tolist() for name in arrays}
         return stored | {"groups": [list(group) for group in self.groups], "other": self.other}
@@ -133,7 +132,6 @@ class BalancedCells(RecordKinds):
 
     @property
     def has_unequal_weights(self) -> bool:
-        """Whether some records weigh more than others."""
         return self.weight is not None and self.weight.size > 0 and not np.isclose(self.weight, self.weight[0], rtol=1e-9).all()
 
     def crossing(self) -> IntArray:
@@ -145,8 +143,6 @@ class BalancedCells(RecordKinds):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DebiasedCells(RecordKinds):
-    """Records by their outcome without and with mitigation, with counterfactuals favourable without and with it."""
-
     OWN = ("before", "after")
     COPIES = ("copies_classified", "copies_before", "copies_after")
 
@@ -165,12 +161,10 @@ class DebiasedCells(RecordKinds):
 
     @property
     def balanced_before(self) -> BalancedCells:
-        """Records and counterfactuals without mitigation."""
         return self._balance(self.before, self.copies_before)
 
     @property
     def balanced_after(self) -> BalancedCells:
-        """Records and counterfactuals after mitigation."""
         return self._balance(self.after, self.copies_after)
 
     def _balance(self, outcome: IntArray, favourable: IntArray) -> BalancedCells:

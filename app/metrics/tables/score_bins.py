@@ -66,7 +66,6 @@ class ScoreBins:
 
     @classmethod
     def empty(cls, size: int) -> Self:
-        """Bins of no record."""
         nothing = np.zeros(0, np.int64)
         return cls(size, 0, nothing, nothing, nothing, np.zeros(0))
 
@@ -109,7 +108,6 @@ class ScoreBins:
         return cls(size, shift, lows[firsts], tops, *_sum_places(np.concatenate(places), weights, size * len(firsts)))
 
     def together(self, sets: Sequence[Sequence[int]]) -> "ScoreBins":
-        """Weights of each set of columns, which are the result's columns."""
         bins, places, weights = len(self.lows), [np.zeros(0, np.int64)], [np.zeros(0)]
         for number, columns in enumerate(sets):
             found = [self._filled_bins(column) for column in columns]
@@ -133,7 +131,6 @@ class ScoreBins:
         return full.reshape(beyond - first, 2, bins)
 
     def summed(self, costs: FloatArray) -> FloatArray:
-        """Sums each column's costs by bin."""
         cell, at = self.split()
         total: FloatArray = np.bincount(cell >> 1, self.weights * costs[at], minlength=self.size // 2).astype(np.float64)
         return total
@@ -224,7 +221,6 @@ def keys_of(scores: FloatArray) -> IntArray:
 
 
 def scores_of(keys: IntArray) -> FloatArray:
-    """Score of each key."""
     is_high = keys > _MIDDLE
     near = np.where(is_high, 2 * _MIDDLE - keys, keys).view(np.float64)
     return np.where(is_high, 1 - near, near)

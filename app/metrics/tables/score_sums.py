@@ -99,7 +99,6 @@ class ScoreSums:
 
     @classmethod
     def empty(cls, size: int) -> Self:
-        """Sums of no record."""
         nothing = np.zeros(0, np.int64)
         return cls.from_records(nothing, size, nothing, np.zeros(0), None)
 
@@ -114,7 +113,6 @@ class ScoreSums:
         return replace(total, bins=ScoreBins.merged([part.bins for part in parts], cells, size * 2))
 
     def together(self, sets: Sequence[Sequence[int]]) -> "ScoreSums":
-        """Sums of each set of columns, which are the result's columns."""
         sums: dict[str, Any] = {name: np.stack([part[list(columns)].sum(axis=0) for columns in sets]) for name, part in self.arrays.items()}
         return ScoreSums(bins=self.bins.together(sets), **sums)
 

@@ -70,7 +70,6 @@ class ScoreTable:
 
     @classmethod
     def merged(cls, tables: Sequence["ScoreTable"]) -> Self:
-        """Sum of the tables, groups aligned by label."""
         groups, rows = align([table.groups for table in tables])
         return cls.placed(tables, rows, groups)
 
@@ -83,7 +82,6 @@ class ScoreTable:
         return cls(groups, ScoreSums.merged([table.sums for table in tables], rows_of, len(groups) + 1), unscored)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
         return {"groups": [list(group) for group in self.groups], "unscored": self.unscored.tolist(), **self.sums.to_json()}
 
     @classmethod

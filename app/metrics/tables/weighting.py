@@ -42,7 +42,6 @@ class Weighting:
         return Weighting(change(self.weights), change(self.squares))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
         return {"weights": self.weights.tolist(), "squares": self.squares.tolist()}
 
     @classmethod
