@@ -33,7 +33,6 @@ from .tabulation import EVERYBODY
 
 
 def measure_labels(subject: Subject, labels: Labelled | None) -> list[MeasuredRows]:
-    """Picked metrics of everybody's labels and predictions."""
     wanted = {one.key: one.formula for one in picked_on(subject.monitor, DataSet.FEEDBACK) if isinstance(one.measure, FromAnswers)}
     if not wanted or labels is None:
         return []

@@ -115,12 +115,10 @@ class ModelOfCheck:
         return answers
 
     def close(self) -> None:
-        """Ends the processes of a loaded model."""
         self._client.close()
 
     @property
     def calls(self) -> Calls:
-        """Rules of its calls."""
         return self._calls
 
     def _require_closed(self) -> None:

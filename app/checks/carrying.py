@@ -64,7 +64,6 @@ def still_holds(reader: ArrowReader, subject: Subject, earlier: EarlierCheck) ->
 
 
 def carry_forward(session: Session, subject: Subject, earlier: EarlierCheck) -> Carried:
-    """Earlier check's results, at the end of this one's span."""
     together = _begin_together(earlier, subject)
     window = {**earlier.window, "copies_to_score": 0, "carried_from": earlier.id}
     if not together:  # nothing was logged in the later span

@@ -58,7 +58,6 @@ class AnswerToCopy(msgspec.Struct, frozen=True):
     excerpt: str = ""
 
     def scored(self) -> Scored:
-        """Prediction or refusal."""
         if self.nulls is not None:
             return Refusal(self.nulls, PageRefused(self.refusal, answer=self.excerpt))
         probability = None if self.probability is None else json.loads(self.probability)
@@ -108,7 +107,6 @@ class AskTask:
         return found
 
     def keep(self, copies: Sequence[CopyToAsk], scored: Sequence[Scored]) -> list[Path]:
-        """Writes the answers, one kind of copy together; the files."""
         files = []
         for key in {copy.key for copy in copies}:
             answered = [(copy, one) for copy, one in zip(copies, scored, strict=True) if copy.key == key and isinstance(one, Prediction)]
@@ -160,8 +158,6 @@ RESOLUTION = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class AnsweredCopy:
-    """An answered copy: its target, that one's number, the record's position in the window, and its draw."""
-
     key: TargetKey
     target_no: int
     position: int
@@ -220,7 +216,6 @@ class FiledCopies:
         self._engine = engine
 
     def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
-        """Features read from the files."""
         reach, ids = window.reach(), window.rows["record_id"]
         of_position = {position: str(ids[position]) for position in positions}
         # A span does not hold its end, the time of the newest record.
@@ -232,7 +227,6 @@ class FiledCopies:
         return {position: found[record_id] for position, record_id in of_position.items()}
 
     def reserve_numbers(self, count: int) -> list[int]:
-        """Numbers that hold for this check."""
         return list(range(1, count + 1))
 
     def ask(

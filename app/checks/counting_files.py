@@ -41,8 +41,6 @@ COUNTED_WITHOUT_SCORES = "the span has more records than a check keeps in memory
 
 @dataclass(slots=True)
 class CountedSpan:
-    """Payload tables of all records of a span, and the counts that describe them."""
-
     tables: list[Tabulated] = field(default_factory=list)
     records: int = 0
     unclassified: int = 0
@@ -65,12 +63,10 @@ class CountedSpan:
         )
 
     def see(self, oldest: datetime, newest: datetime) -> None:
-        """Notes the times of counted records."""
         self.oldest = oldest if self.oldest is None else min(self.oldest, oldest)
         self.newest = newest if self.newest is None else max(self.newest, newest)
 
     def plus(self, other: "CountedSpan") -> None:
-        """Adds the counts of other records."""
         if self.tables and other.tables:
             self.tables = [mine.plus(theirs) for mine, theirs in zip(self.tables, other.tables, strict=True)]
         self.tables = self.tables or other.tables
@@ -95,7 +91,6 @@ class CountedSpan:
         }
 
     def to_bytes(self) -> bytes:
-        """Counts as JSON."""
         tables = [
             {
                 "features": one.comparison.features,
@@ -112,7 +107,6 @@ class CountedSpan:
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> "CountedSpan":
-        """Counts that `to_bytes` wrote."""
         read: dict[str, Any] = msgspec.json.decode(stored)
         counted = cls([_read_table(one) for one in read["tables"]], **{name: read[name] for name in _COUNTS})
         if read["oldest"] is not None:
@@ -150,15 +144,12 @@ class SpanOfFiles:
 
 @dataclass(frozen=True, slots=True)
 class CountTask:
-    """Counts the records of a piece."""
-
     records: SpanOfFiles
     schema: RecordSchema
     monitor: Monitor
     revision: str
 
     def __call__(self, piece: bytes) -> bytes:
-        """Stored `CountedSpan`."""
         read, counted = FilePiece.from_bytes(piece), CountedSpan()
         names = self.records.query.columns
         for rows in self.records.batches(read, with_times=not read.is_within):
@@ -176,8 +167,6 @@ class CountTask:
 
 @dataclass(frozen=True, slots=True)
 class ValuesTask:
-    """Looks for the values of columns in a piece."""
-
     records: SpanOfFiles
 
     def __call__(self, piece: bytes) -> bytes:

@@ -25,8 +25,6 @@ Values = Mapping[str, Scalar | None]
 
 @dataclass(frozen=True, slots=True)
 class GroupDonors:
-    """Donors of one group: values of `features`, and how many training records have each."""
-
     features: tuple[str, ...]
     rows: tuple[tuple[Scalar | None, ...], ...]
     records: tuple[float, ...]
@@ -115,7 +113,6 @@ def require_donors(donors: GroupDonors, group: Group, column: Column) -> None:
 
 
 def donor_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    """Problem of each correlated feature without donors in the training data, or with donors of another type."""
     if not any(attribute.correlated_features for attribute in monitor.attributes):
         return []
     there = donor_features_of(session, deployment.no)
@@ -132,7 +129,6 @@ def donor_problems(session: Session, deployment: Deployment, monitor: Monitor) -
 
 
 def describe_missing_feature(name: str) -> str:
-    """Message for a feature without donors."""
     return (
         f"the training data keep no values of {name!r:.100}: its association with the meta field is weaker than is kept, or could not be"
         " measured, or its type was changed since; GET …/correlated-features says which can be picked"
@@ -140,5 +136,4 @@ def describe_missing_feature(name: str) -> str:
 
 
 def describe_missing_field(name: str) -> str:
-    """Message for a meta field that the training data lack."""
     return f"no training data hold both {name!r:.100} and the features; upload them as a file with that column"

@@ -65,7 +65,6 @@ def find_doubts(picked: Collection[str], associations: Sequence[Association]) ->
 
 
 def chance_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    """Doubts about the monitor's correlated features, each at its field."""
     through = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
     found = associations_of(session, deployment.no, through) if through else {}
     return [
@@ -76,7 +75,6 @@ def chance_warnings(session: Session, deployment: Deployment, monitor: Monitor) 
 
 
 def warning_of(attribute: str, association: Association) -> str | None:
-    """Warning before the feature is picked, if in doubt."""
     return next((warning for _, warning in _warn(attribute, find_doubts([association.feature], [association]))), None)
 
 

@@ -75,7 +75,6 @@ class EndpointTest:
 
     @property
     def ok(self) -> bool:
-        """Whether the predictions can be read."""
         return self.fault is None
 
 

@@ -38,17 +38,14 @@ class CheckEvidence:
 
     @property
     def outcomes(self) -> IntArray:
-        """Outcome of each record."""
         return self.read.outcomes
 
     @property
     def groupings(self) -> tuple[Grouping, ...]:
-        """Groups of each attribute."""
         return self.read.groupings
 
 
 def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
-    """Reads the window, groups it, and looks up copies scored before."""
     deployment, monitor, span = subject.deployment, subject.monitor, subject.check.span
     # Required here: a name that the schema lacks could not be read.
     names = require_attributes(deployment, monitor)

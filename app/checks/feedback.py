@@ -89,7 +89,6 @@ def _replace_column(rows: pa.Table, name: str, texts: list[str | None]) -> pa.Ta
 
 
 def keep_scored(window: Window) -> Window:
-    """Window without labels that have no prediction."""
     known = window.rows["predicted"].is_valid()
     # Rows of the span come first; only those that stay may count.
     own = int(np.count_nonzero(known.to_numpy()[: window.own]))

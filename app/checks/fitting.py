@@ -10,7 +10,6 @@ from .picking import problems_of
 
 
 def fitting_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    """Every problem of the monitor for that deployment."""
     found = [*problems_of(monitor, deployment.schema, deployment.problem_type), *_schedule_problems(deployment, monitor)]
     ruled = {problem.field for problem in found}  # a rule's problem of a field precedes one of the training data
     return found + [problem for problem in donor_problems(session, deployment, monitor) if problem.field not in ruled]

@@ -26,15 +26,12 @@ _HEADLINES: tuple[Scope, ...] = ("attribute", "pooled")
 
 @dataclass(frozen=True, slots=True)
 class NotMeasured:
-    """Data set of a comparison that could not be measured at all, and why."""
-
     data: DataSet
     comparison: Comparison
     metrics: tuple[Metric, ...]
     reason: str
 
     def results(self) -> list[Measured]:
-        """Headline of each metric without a number."""
         found = []
         for metric in self.metrics:
             scope: Scope = "overall"
@@ -56,7 +53,6 @@ class NotMeasured:
 
 
 def find_gaps(subject: Subject, evidence: CheckEvidence, labels: Labelled | None, *, has_all: bool = True) -> list[NotMeasured]:
-    """Each data set of which picked metrics could not be measured."""
     monitor = subject.monitor
     attributes = [Comparison((attribute.feature,)) for attribute in monitor.attributes if attribute.rule is None]
     mitigated = [one for one in attributes if subject.mitigation.mitigates(one.label)]

@@ -12,15 +12,12 @@ from .window import Window
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labelled:
-    """Labelled records as the monitor reads their predictions, each compared with its label."""
-
     window: Window
     comparison: ComparedLabels
     read: RecordTable
 
     @property
     def groupings(self) -> tuple[Grouping, ...]:
-        """Groups of each attribute."""
         return self.read.groupings
 
 

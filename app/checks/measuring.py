@@ -72,13 +72,11 @@ def measure_table(
 
 
 def convert_rows(found: MeasuredRows, *, monitor: Monitor, at: datetime) -> list[Measurement]:
-    """Metrics of records as measurements."""
     members = _members(monitor, found.comparison)
     return [_measurement(result, found.data, found.comparison, members=members, at=at) for result in found.measured]
 
 
 def convert_gap(absent: NotMeasured, *, monitor: Monitor, at: datetime) -> list[Measurement]:
-    """Headline of each metric as null, with the reason."""
     members = _members(monitor, absent.comparison)
     return [_measurement(result, absent.data, absent.comparison, members=members, at=at) for result in absent.results()]
 

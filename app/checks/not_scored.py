@@ -22,8 +22,6 @@ _WITH_COPIES = frozenset({DataSet.BALANCED, DataSet.PAYLOAD_PERTURBED, DataSet.D
 
 @dataclass(frozen=True, slots=True)
 class RefusedRecord:
-    """A refused record, by number or id."""
-
     record: int | str
     refusal: Refusal
 
@@ -37,7 +35,6 @@ class NotScored:
     records: int
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
         return {"columns": list(self.columns), "reason": self.reason, "records": self.records}
 
 

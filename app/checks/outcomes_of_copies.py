@@ -64,16 +64,13 @@ class CopyOutcomes:
         np.add.at(self.favourable[:, target], records, outcomes == Outcome.FAVOURABLE)
 
     def keeps(self, target: int) -> bool:
-        """Whether the answers to copies into the target are kept."""
         return self.grouping.groups[target].role == "reference"
 
     def refuse(self, target: int, records: npt.NDArray[np.int64]) -> None:
-        """Notes that the model did not take copies into `target` of these records."""
         self.refused[records, target] = True
 
     @property
     def not_scored(self) -> npt.NDArray[np.bool_]:
-        """Per record, whether the model did not take a copy of it."""
         return np.asarray(self.refused.any(axis=1), dtype=np.bool_)
 
     @property
@@ -96,7 +93,6 @@ class CopyOutcomes:
 
     @property
     def copies(self) -> int:
-        """Copies of the window's records."""
         return int(sum(self.needed[:, no].sum() * target.draws for no, target in enumerate(self.targets)))
 
 
@@ -155,5 +151,4 @@ def probability_text(answer: Prediction) -> str | None:
 
 
 def target_key(target: CopyTarget, *, model_revision: str, schema_version: int) -> TargetKey:
-    """Key of the stored answers to these copies."""
     return TargetKey(model_revision, schema_version, target.column.name, target.text, target.draws, target.seed)

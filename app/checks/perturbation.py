@@ -45,7 +45,6 @@ class CopyTarget:
         return json.dumps([self.value.lo, self.value.hi]) if isinstance(self.value, Range) else canonical(self.value)
 
     def changes(self, record_id: str, draw: int) -> Mapping[str, Scalar | None]:
-        """New values of the changed features in that copy of that record."""
         name, value = self.column.name, self.value
         if self.donors is not None:
             return self.donors.at(uniform(json.dumps([self.seed, record_id, name, self._group, draw])))

@@ -39,11 +39,9 @@ def stored_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
 
 
 def measured_keys(monitor: Monitor) -> list[str]:
-    """Keys of the metrics measured on any data set, in catalogue order."""
     picked = {metric.key for data in DataSet for metric in picked_on(monitor, data)}
     return [key for key in CATALOGUE if key in picked]
 
 
 def is_needed(monitor: Monitor, need: Needs, on: Iterable[DataSet] = DataSet) -> bool:
-    """Whether a picked metric needs it, on one of the data sets."""
     return any(need in metric.needs for data in on for metric in picked_on(monitor, data))

@@ -42,8 +42,6 @@ class _Copy:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Answers to the new copies, ready to be stored."""
-
     lines: CounterfactualLines
     new_targets: dict[TargetKey, int]
     unclassified: str | None = None
@@ -53,8 +51,6 @@ class Answers:
 
 
 class Rescorer:
-    """Scores the missing copies of a window's attributes."""
-
     def __init__(self, source: CopySource, deployment: Deployment, model: ModelOfCheck, *, rule: OutcomeRule) -> None:
         self._source = source
         self._deployment = deployment

@@ -56,7 +56,6 @@ class OtherRevisions:
         return cls(several[-1].present, comparable, others)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
         return {
             "present": self.present,
             "comparable": dict(self.comparable),
@@ -65,7 +64,6 @@ class OtherRevisions:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Counts that `to_json` wrote."""
         return cls(stored["present"], stored["comparable"], stored["others"])
 
     def of(self, labels: Iterable[str]) -> tuple[int, Counter[str]]:

@@ -38,7 +38,6 @@ class LoggedRecords:
         return newest_payload(self._reader, query, span, limit)
 
     def count(self, query: WindowQuery, span: Span) -> int:
-        """Records in the span."""
         return count_payload(self._reader, query, span)
 
     def feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
@@ -46,7 +45,6 @@ class LoggedRecords:
         return newest_feedback(self._reader, query, span, limit)
 
     def targets(self) -> dict[TargetKey, int]:
-        """Numbers of stored copy targets."""
         if self._targets is None:
             self._targets = stored_targets(self._reader, self._deployment_no)
         return self._targets
@@ -94,18 +92,15 @@ class FiledRecords:
         self.ids: list[str] = []
 
     def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Newest records."""
         rows = self.files.newest_before(query, span, limit) if _is_all_before(span) else self.counted.newest(query, span, limit)
         numbers = pa.array(range(len(self.ids), len(self.ids) + rows.num_rows), pa.int64())
         self.ids += rows["record_id"].to_pylist()
         return rows.append_column("record_no", numbers)
 
     def count(self, query: WindowQuery, span: Span) -> int:  # noqa: ARG002 - as of LoggedRecords
-        """Records in the span."""
         return self.counted.count(span)
 
     def feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Newest labels."""
         if self._labels is None:
             empty = self.files.newest(query, Span(start=span.end, end=span.end), 1).drop_columns(["logged_at", "record_id"])
             names = ["predicted" if name == "outcome" else name for name in empty.column_names]
@@ -122,7 +117,6 @@ class FiledRecords:
         return {}
 
     def answers(self, key: TargetKey, record_nos: Numbers, *, with_probabilities: bool) -> pa.Table | None:  # noqa: ARG002
-        """Kept answers to copies of these records."""
         ids = [self.ids[no] for no in record_nos.tolist()]
         rows = self.kept.read(key, pa.array(ids, pa.string()))
         if not rows.num_rows:

@@ -53,16 +53,13 @@ class SubRanges:
         return [*(f"{canonical(start)} to <{canonical(end)}" for start, end in pairs), f"{canonical(low)} to {canonical(high)}"]
 
     def plus(self, other: "SubRanges") -> "SubRanges":
-        """Sum of two parts of a window."""
         return SubRanges(self.group, self.is_whole, self.edges, self.counts + other.counts)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
         return {"group": self.group, "whole": self.is_whole, "edges": list(self.edges), "counts": self.counts.tolist()}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Counts that `to_json` wrote."""
         return cls(stored["group"], stored["whole"], tuple(stored["edges"]), np.asarray(stored["counts"], dtype=np.int64))
 
 
@@ -90,7 +87,6 @@ def count_inside(
 
 
 def add_inside(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Sum of several `count_inside`, as stored."""
     return {SUB_RANGES: [one.to_json() for one in inside(parts).values()]} if parts else {}
 
 

@@ -68,11 +68,9 @@ class Subject:
         return donors_of_groups(self.donors[name], grouping.groups, grouping.column, self.deployment.schema, features)
 
     def doubts_about(self, attribute: MonitoredAttribute) -> Doubts:
-        """Doubts about the correlated features of a meta field."""
         return find_doubts(attribute.correlated_features, self.associations.get(attribute.feature, ()))
 
     def numeric_features(self) -> list[str]:
-        """Features by which the similarity of records can be measured."""
         return [column.name for column in self.deployment.schema.features if column.kind is FieldKind.NUMERIC]
 
     def fixed(self, grouping: Grouping) -> MonitoredAttribute:
@@ -80,7 +78,6 @@ class Subject:
         return replace(self.attribute(grouping), reference=tuple(group.value for group in grouping.groups if group.role == "reference"))
 
     def attribute(self, grouping: Grouping) -> MonitoredAttribute:
-        """Attribute that the records are grouped by."""
         return next(attribute for attribute in self.monitor.attributes if attribute.feature == grouping.column.name)
 
 

@@ -79,7 +79,6 @@ class Tabulated:
 
     @property
     def whole(self) -> Table:
-        """Both parts together."""
         return merged(self.data, [self.own, self.additional])
 
     def plus(self, other: "Tabulated") -> "Tabulated":
@@ -90,7 +89,6 @@ class Tabulated:
         return replace(self, own=own, additional=additional, inside=(of_span, before), lacking={**self.lacking, **other.lacking})
 
     def parts(self) -> list[tuple[str, dict[str, Any]]]:
-        """Parts by name, as stored."""
         known = {name: value for name, value in ((STRATA_OF, self.strata), (MITIGATED, self.mitigated)) if value is not None}
         counted = [{OTHER_REVISIONS: one.to_json()} for one in self.revisions] or [{}, {}]
         parts = zip((OWN, ADDITIONAL), (self.own, self.additional), self.inside, counted, strict=True)
@@ -103,12 +101,10 @@ def table_data(data: DataSet) -> DataSet:
 
 
 def data_measured_on(tables: DataSet) -> tuple[DataSet, ...]:
-    """Data sets measured on tables of that one."""
     return tuple(data for data in DataSet if table_data(data) is tables)
 
 
 def merged(data: DataSet, tables: Sequence[Any]) -> Table:
-    """Sum of tables of one kind, groups aligned by label."""
     return TABLE_TYPES[data].merged(tables)
 
 
@@ -192,7 +188,6 @@ def _count_balanced(evidence: CheckEvidence, copies: CopyOutcomes) -> Tabulated:
 
 
 def revisions_of(evidence: CheckEvidence, attribute: str) -> tuple[OtherRevisions, ...]:
-    """Records of each group by model revision: of the span, and additional ones."""
     grouping = evidence.read.grouping(attribute)
     made_by = evidence.window.rows["model_revision"]
     return tuple(OtherRevisions.of_records(grouping, made_by, evidence.model_revision, part) for part in _parts(evidence.window))

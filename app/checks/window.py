@@ -38,7 +38,6 @@ class Window:
         return len(self) - self.own
 
     def is_own(self) -> npt.NDArray[np.bool_]:
-        """Per row, whether it lies in the span."""
         return np.arange(len(self)) < self.own
 
     def weights(self) -> npt.NDArray[np.float64] | None:
@@ -50,7 +49,6 @@ class Window:
         return weights
 
     def values(self) -> pa.Table:
-        """Values that were read, by column."""
         stored = self.rows.select([f"{VALUE_PREFIX}{position}" for position in range(len(self.columns))])
         return stored.rename_columns(list(self.columns))
 
@@ -62,7 +60,6 @@ class PayloadWindow(Window):
     logged_in_span: int
 
     def record_nos(self) -> npt.NDArray[np.int64]:
-        """Numbers of the records."""
         numbers: npt.NDArray[np.int64] = self.rows["record_no"].to_numpy()
         return numbers
 
@@ -73,7 +70,6 @@ class PayloadWindow(Window):
 
 
 def read_payload_window(source: WindowSource, query: WindowQuery, span: Span, monitor: Monitor) -> PayloadWindow:
-    """Scoring records that the check reads."""
     rows, own = _read_and_top_up(lambda part, limit: source.payload(query, part, limit), span, monitor)
     logged = source.count(query, span) if own == monitor.max_records else own
     return PayloadWindow(rows, own, query.columns, logged)

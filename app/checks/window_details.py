@@ -52,7 +52,6 @@ def describe_rows(subject: Subject, evidence: CheckEvidence) -> dict[str, object
 
 
 def describe_setting(subject: Subject) -> dict[str, object]:
-    """Further settings that the figures depend on."""
     setting: dict[str, object] = {
         "schema_version": subject.deployment.schema.version,
         "with_endpoint": subject.deployment.endpoint is not None,
@@ -72,14 +71,12 @@ def describe_setting(subject: Subject) -> dict[str, object]:
 
 
 def describe_answers(copies: Sequence[CopyOutcomes]) -> dict[str, object]:
-    """Copies, once answered: how many are in neither outcome list, per attribute."""
     return {"unclassified_copies": {one.grouping.column.name: int(one.known.sum() - one.classified.sum()) for one in copies}}
 
 
 def describe_not_scored(
     subject: Subject, copies: Sequence[CopyOutcomes], refused: Sequence[RefusedRecord], refused_labels: Sequence[RefusedRecord]
 ) -> dict[str, object]:
-    """Records that the model did not take, per attribute, the labelled ones, and why."""
     if not refused and not refused_labels:
         return {}
     reasons = list_reasons([*refused, *refused_labels], subject.deployment.schema.features)

@@ -48,7 +48,6 @@ class FollowedEra:
 
     @cached_property
     def metrics(self) -> Sequence[WatchedMetric]:
-        """Metrics with evidence."""
         return tuple(watched_metrics(self.monitor))
 
     @cached_property
@@ -57,7 +56,6 @@ class FollowedEra:
         return {(one.place, one.definition.metric): define_figures(self.monitor, one) for one in self.metrics}
 
     def compares(self, figure: KnownFigure) -> bool:
-        """Whether the monitor compares what the figure does."""
         if figure.definition is None:
             return self.era.monitor_version == self.monitor.version
         return figure.definition == self.definitions.get((figure.key.place, figure.key.metric))
@@ -96,7 +94,6 @@ def count_payload(reader: ArrowReader, followed: FollowedEra, span: Span, people
 
 
 def tabulate_payload(part: ReadRecords, span: Span) -> Iterator[CountedHour]:
-    """Yields what `count_payload` counts."""
     outcomes = part.read.outcomes
     return _tabulate(part, DataSet.PAYLOAD, span, [outcomes == Outcome.FAVOURABLE, outcomes != Outcome.UNCLASSIFIED])
 
@@ -213,7 +210,6 @@ def _tabulate(part: ReadRecords, data: DataSet, span: Span, columns: Sequence[Ma
 
 
 def merge_hours(parts: Iterable[Iterable[CountedHour]]) -> list[CountedHour]:
-    """Counts of several parts added up, groups aligned by label and role."""
     merged: dict[tuple[CountedPlace, datetime], dict[tuple[str, str], list[int]]] = {}
     for part in parts:
         for one in part:

@@ -29,7 +29,6 @@ class RateDefinition:
 
     @property
     def is_paired(self) -> bool:
-        """Whether each record is compared with its own counterfactuals."""
         return self.data is DataSet.BALANCED
 
 
@@ -61,7 +60,6 @@ class WatchedMetric:
 
     @property
     def place(self) -> CountedPlace:
-        """Place of its counts."""
         return CountedPlace(self.definition.data, self.comparison.label)
 
     def direction(self, limit: Limit) -> UnfairSide:
@@ -70,12 +68,10 @@ class WatchedMetric:
         return UnfairSide.BELOW if is_below else UnfairSide.ABOVE
 
     def own_value(self, value: float) -> float:
-        """Value of the metric as the catalogue defines it."""
         return -value if self.definition.is_reversed else value
 
 
 def watched_metrics(monitor: Monitor) -> Iterator[WatchedMetric]:
-    """Yields the monitor's metrics that have a limit and can have evidence."""
     picked = {data: {metric.key for metric in picked_on(monitor, data)} for data in DataSet}
     for comparison in comparisons_of(monitor):
         members = comparison.members(monitor)
@@ -90,7 +86,6 @@ def watched_metrics(monitor: Monitor) -> Iterator[WatchedMetric]:
 
 
 def count_directions(watched: Sequence[WatchedMetric]) -> dict[tuple[CountedPlace, str], int]:
-    """Number of limits of each metric at each place."""
     return {(one.place, one.definition.metric): len(one.limits) for one in watched}
 
 

@@ -147,8 +147,6 @@ class HoursInFiles:
 
 @dataclass(frozen=True, slots=True)
 class HoursTask:
-    """Counts a piece's records of one model revision by hour."""
-
     records: SpanOfFiles
     schema: RecordSchema
     monitor: Monitor

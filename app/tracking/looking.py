@@ -83,7 +83,6 @@ class ComparisonState:
 
     @property
     def counted_from(self) -> datetime | None:
-        """First hour that counts, if any."""
         return None if self.until is None else self.until - self.hours * HOUR
 
     @property
@@ -102,7 +101,6 @@ class DeploymentEvidence:
     comparisons: Sequence[ComparisonState]
 
     def features_of(self, one: ComparisonState) -> tuple[str, ...]:
-        """Columns whose groups are compared."""
         found = find_comparison(self.monitor, one.attribute)
         return () if found is None else found.features
 

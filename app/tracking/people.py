@@ -22,7 +22,6 @@ class FirstOfSpan:
         self._seen: set[str] = set()
 
     def choose(self, people: pa.ChunkedArray, rows: pa.Table) -> npt.NDArray[np.bool_]:
-        """Per record, whether it is the first of its person, or has none."""
         coded = stored_cells(people).coded()
         names = [canonical(value) for value in coded.values]
         is_first = np.zeros(rows.num_rows, dtype=np.bool_)

@@ -29,16 +29,12 @@ PLANNED = "disparate_impact"
 
 @dataclass(frozen=True, slots=True)
 class WantedDetection:
-    """Disparate impact to find, with which probability."""
-
     ratio: float
     chance: float
 
 
 @dataclass(frozen=True, slots=True)
 class GroupCount:
-    """Favourable and all records."""
-
     favourable: int
     records: int
 
@@ -82,7 +78,6 @@ class EvidencePlan:
 
     @property
     def hours(self) -> int:
-        """Hours of the span."""
         return 0 if self.span is None else (self.span.end - self.span.start) // HOUR
 
 

@@ -30,7 +30,6 @@ def number_hour(hour: datetime) -> int:
 
 
 def start_of(number: int) -> datetime:
-    """Start of the hour of that number."""
     return EPOCH + number * HOUR
 
 
@@ -49,7 +48,6 @@ class RateSeries:
 
     @cached_property
     def past(self) -> Past:
-        """Past of each hour, the same for all limits."""
         return look_back(self.hours)
 
     def between(self, start: int, end: int) -> Hours:

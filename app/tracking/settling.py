@@ -90,8 +90,6 @@ def settle_figures(
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """Monitored groups with records in some hours."""
-
     hours: Mapping[tuple[CountedPlace, str], set[datetime]]
 
     @classmethod
@@ -104,7 +102,6 @@ class _Seen:
         return cls(hours)
 
     def first_hour(self, place: CountedPlace, group: str, *, since: datetime | None) -> datetime | None:
-        """Group's first of the hours from `since` on."""
         return min((hour for hour in self.hours.get((place, group), ()) if since is None or hour >= since), default=None)
 
 
@@ -138,7 +135,6 @@ class Budget:
 
     @classmethod
     def of(cls, figures: Sequence[KnownFigure], ended: Sequence[EndedFigure], followed: FollowedEra) -> "Budget":
-        """Budget shared by these figures, with those of earlier versions of the monitor."""
         monitor, directions = followed.monitor, count_directions(followed.metrics)
         changes = [
             (number_hour(one.first_hour) + lag_of(one.key.place.data, monitor), directions.get((one.key.place, one.key.metric), 0))
@@ -162,8 +158,6 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """Figures brought forward in one transaction, and whether all are up to date."""
-
     figures: int
     is_complete: bool
 
@@ -231,7 +225,6 @@ def _find_late(session: Session, followed: FollowedEra, figures: Sequence[KnownF
 
 
 def end_of(session: Session, followed: FollowedEra, place: CountedPlace) -> datetime | None:
-    """End of the last counted hour at the place, if any."""
     if place.data is DataSet.PAYLOAD:
         return followed.era.counted_until
     if place.data is DataSet.FEEDBACK:
@@ -241,13 +234,10 @@ def end_of(session: Session, followed: FollowedEra, place: CountedPlace) -> date
 
 
 def load_series(session: Session, era_no: int, watched: WatchedMetric, span: Span, groups: Sequence[str]) -> list[Series]:
-    """Stored counts of these groups over the span."""
     return read_series(watched.definition, hours_between(session, era_no, watched.place, span), span, groups)
 
 
 class _Stored:
-    """Counts, states and closings of late figures, each read once."""
-
     def __init__(self, session: Session, era_no: int, late: Sequence[_Late]) -> None:
         self._session = session
         self._era_no = era_no
@@ -260,7 +250,6 @@ class _Stored:
         self._closures = closures_of(session, era_no)
 
     def course(self, one: _Late) -> Course:
-        """Figure as it was at its start, with the counts to add."""
         watched, key = one.metric, one.figure.key
 
         def look_up(start: int, end: int) -> Series:

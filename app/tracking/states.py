@@ -43,7 +43,6 @@ class FigureState:
 
     @classmethod
     def starting(cls, watched: WatchedMetric, hour: int) -> "FigureState":
-        """State before the first hour."""
         is_paired = watched.definition.is_paired
         interval: Interval = RunningPairedInterval.empty() if is_paired else RunningInterval.empty(watched.definition.scale)
         # If the limits are close, some alternatives inside one are beyond the other and left out.
@@ -74,7 +73,6 @@ class FigureState:
 
     @classmethod
     def decode(cls, stored: bytes, watched: WatchedMetric) -> "FigureState":
-        """State that `encode` wrote."""
         found = msgspec.msgpack.decode(stored, type=_Stored)
         is_paired = watched.definition.is_paired
         interval: Interval = RunningPairedInterval.empty() if is_paired else RunningInterval.empty(watched.definition.scale)
@@ -109,8 +107,6 @@ class Course:
     closed: Closed = field(default_factory=dict)
 
     def find(self, limit: Limit) -> FindOnset:
-        """Search for onsets of that limit."""
-
         def find(start: int, end: int, leaves: bool) -> Onset:  # noqa: FBT001 - the form of FindOnset
             first = max(start, end - ONSET_HOURS)
             series = self.series if self.series.first <= first else self.lookup(first, end)

@@ -33,7 +33,6 @@ def summarise(watched: WatchedMetric, state: FigureState) -> list[LimitSummary]:
 
 
 def state_of(follower: Follower) -> State:
-    """State after the last hour."""
     if follower.open_episode is not None:
         return State.UNFAIR
     return State.UNDECIDED if follower.proof.since is None else State.SHOWN_FAIR

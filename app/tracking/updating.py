@@ -161,8 +161,6 @@ def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """End of all counted hours, whether any were due, and whether some are left."""
-
     until: datetime | None
     any_due: bool = False
     are_left: bool = False
@@ -188,7 +186,6 @@ class _Step:
 
     @cached_property
     def _starts(self) -> Mapping[CountedPlace, datetime]:
-        """First hour that counts at each place that has figures."""
         starts: dict[CountedPlace, datetime] = {}
         for figure in known_figures(self._session, self._era.no):
             own = figure.starts_at or BEGINNING

@@ -27,23 +27,19 @@ _GRAVEST = (State.UNFAIR, State.UNDECIDED, State.SHOWN_FAIR)
 
 
 def name_figure(one: ComparisonState) -> str:
-    """Metric, group, attribute and data in words."""
     of = f"of {one.group} ({one.attribute}, {_DATA[one.data]})" if one.group is not None else f"by {one.attribute} ({_DATA[one.data]})"
     return f"{CATALOGUE[one.metric].title} {of}"
 
 
 def say_limit(one: ComparisonState) -> str:
-    """Limit in words."""
     return f"{'at least' if one.direction is UnfairSide.BELOW else 'at most'} {write_minus(f'{one.limit:g}')}"
 
 
 def say_comparison(one: ComparisonState) -> str:
-    """A comparison, its limit and its state as one sentence, and its notes."""
     return " ".join([f"{name_figure(one)} must be {say_limit(one)}: {one.words}.", *list_notes(one)])
 
 
 def list_notes(one: ComparisonState) -> list[str]:
-    """Notes besides its state."""
     return ([QUIET] if one.is_quiet else []) + ([STALE] if one.is_stale else [])
 
 
@@ -74,7 +70,6 @@ def sum_up(comparisons: Sequence[ComparisonState]) -> str:
 
 
 def describe_evidence(evidence: DeploymentEvidence) -> list[str]:
-    """Number of comparisons in each state, then what concerns all."""
     return [sum_up(evidence.comparisons), *list_remarks(evidence)]
 
 
@@ -84,7 +79,6 @@ def order_by_gravity(comparisons: Sequence[ComparisonState]) -> list[ComparisonS
 
 
 def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
-    """Yields what concerns all comparisons: up to when hours are counted, from when on, and what does not count."""
     era, settings = evidence.era, evidence.monitor.evidence
     if era is None or era.counted_until is None:
         yield "No hour has been counted yet; a worker counts each hour after its end."

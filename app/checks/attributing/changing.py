@@ -37,8 +37,6 @@ class AlertedGroup:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedAlert:
-    """Change of an alerted group's gap, the records read, and the features that divide them."""
-
     records: WindowRecords
     features: DividedFeatures
     change: ChangedGap

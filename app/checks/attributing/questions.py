@@ -44,7 +44,6 @@ class GapQuestions:
 
     @classmethod
     def draw(cls, gap: GapRecords, players: int, most: int, rng: np.random.Generator) -> "GapQuestions":
-        """Questions about a gap, of at most that many pairs."""
         pairs = draw_pairs(len(gap.monitored), len(gap.reference), most, rng)
         monitored, reference = gap.monitored[pairs.monitored], gap.reference[pairs.reference]
         own = np.unique(np.concatenate([side[: MAX_COMPARED // 2] for side in (monitored, reference)]))
@@ -52,11 +51,9 @@ class GapQuestions:
 
     @property
     def rows(self) -> int:
-        """Rows that the model is asked about."""
         return self.plan.masks.size + len(self.own)
 
     def chunks(self) -> Iterator[slice]:
-        """Yields the parts of the rows sent together."""
         for start in range(0, self.rows, PART):
             yield slice(start, min(start + PART, self.rows))
 
@@ -70,11 +67,9 @@ class AttributionPlan:
 
     @property
     def rows(self) -> int:
-        """Rows that the model is asked about."""
         return sum(asked.rows for asked in self.questions)
 
     def cost(self, page_size: int) -> AttributionCost:
-        """Rows and requests of that many rows each, without repetitions."""
         sizes = [part.stop - part.start for asked in self.questions for part in asked.chunks()]
         return AttributionCost(rows=self.rows, requests=sum(-(-size // page_size) for size in sizes))
 

@@ -50,12 +50,10 @@ class WindowRecords:
 
     @cached_property
     def revisions(self) -> npt.NDArray[np.object_]:
-        """Each record's model revision."""
         return np.array(self.window.rows["model_revision"].to_pylist(), dtype=object)
 
     @cached_property
     def is_classified(self) -> npt.NDArray[np.bool_]:
-        """Whether each record's outcome is in either list."""
         return np.asarray(self.read.outcomes != Outcome.UNCLASSIFIED)
 
     @cached_property
@@ -70,7 +68,6 @@ class WindowRecords:
 
     @cached_property
     def is_favourable(self) -> npt.NDArray[np.bool_]:
-        """Whether each record's outcome is favourable."""
         return np.asarray(self.read.outcomes == Outcome.FAVOURABLE)
 
     def list_gaps(self, comparisons: Sequence[Comparison] | None = None) -> list[GapRecords]:
@@ -93,7 +90,6 @@ class WindowRecords:
         return found
 
     def count(self, label: str | None, records: IntArray) -> SideCounts:
-        """Counts of those records, under their group's label."""
         return SideCounts(label=label, favourable=int(self.is_favourable[records].sum()), records=len(records))
 
 

@@ -30,8 +30,6 @@ class WantedAttribution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapCost:
-    """Rows of one gap, and their pairs."""
-
     features: tuple[str, ...]
     attribute: str
     group: str
@@ -41,8 +39,6 @@ class GapCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EstimatedCost:
-    """Cost of an attribution of a check of `span`, in which `records` were read."""
-
     method: Method
     span: Span
     records: int

@@ -19,14 +19,12 @@ NOT_GROWN = "The gap did not grow. The records after the onset were selected by 
 
 
 def say_result(result: AttributionResult) -> list[str]:
-    """Findings of an attribution, a few sentences a gap."""
     if result.change is not None:
         return [say_change(result.change)]
     return [sentence for gap in result.gaps for sentence in say_gap(gap)] or [NO_GAP]
 
 
 def say_gap(gap: AttributedGap) -> Iterator[str]:
-    """Yields a gap's size, what carries it, and doubts."""
     yield _say_sides(gap.monitored, gap.reference)
     if gap.hybrids is not None:
         yield from _say_shares(gap.hybrids)
@@ -37,14 +35,12 @@ def say_gap(gap: AttributedGap) -> Iterator[str]:
 
 
 def sum_up_gap(gap: AttributedGap) -> str:
-    """Sum of the gap's carriers in one sentence."""
     if gap.hybrids is not None:
         return next(_say_shares(gap.hybrids))
     return next(_say_cells(gap.cells)) if gap.cells else NOT_ANSWERED
 
 
 def say_change(change: ChangedGap) -> str:
-    """Reason for a change, with the boundary of the model revision if there is one."""
     at, before, after = f"{change.at:%Y-%m-%d %H:%M} UTC", change.before.gap, change.after.gap
     boundary = change.boundary
     revision = (
@@ -76,7 +72,6 @@ def say_change(change: ChangedGap) -> str:
 
 
 def say_selection(before: float, after: float) -> str:
-    """Effect of choosing the records after the onset by an alarm."""
     # The alarm is about the side on which the gap after the onset lies.
     return EXAGGERATED if (after - before) * after > 0 and _shows(after - before) else NOT_GROWN
 

@@ -21,7 +21,6 @@ def read_result(scan: SubgroupScan) -> SearchResult | None:
 
 
 def say_scan(scan: SubgroupScan) -> str:
-    """Scan in words."""
     if scan.state == "queued":
         return "The scan waits for a worker."
     if scan.state == "running":

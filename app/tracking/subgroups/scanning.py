@@ -146,7 +146,6 @@ def encode(bins: Bins, column: pa.ChunkedArray) -> Codes:
 
 
 def count_values(columns: Sequence[pa.ChunkedArray]) -> Mapping[Scalar, int]:
-    """How many records have each value."""
     counts: Counter[Scalar] = Counter()
     for column in columns:
         coded = stored_cells(column).coded()

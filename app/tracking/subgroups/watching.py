@@ -49,7 +49,6 @@ def watch_found_group(monitor: Monitor, rule: GroupRule, found_by: FoundBy, *, n
 
 
 def watching_problem(rule: GroupRule) -> str | None:
-    """Reason why no monitor takes the rule of a found group."""
     if len(rule.features) <= MOST_CONDITIONS:
         return None
     conditions = f"The group has conditions on {len(rule.features)} columns, and a monitor takes at most {MOST_CONDITIONS}"
@@ -57,7 +56,6 @@ def watching_problem(rule: GroupRule) -> str | None:
 
 
 def find_watched(monitor: Monitor | None, rule: GroupRule) -> MonitoredAttribute | None:
-    """Attribute by which the monitor watches the rule."""
     return next((attribute for attribute in (() if monitor is None else monitor.attributes) if attribute.rule == rule), None)
 
 
@@ -77,6 +75,5 @@ def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
 
 
 def choose_name(monitor: Monitor, rule: GroupRule) -> str:
-    """Name that no other attribute has."""
     taken, name = {attribute.feature for attribute in monitor.attributes}, f"group by {', '.join(rule.features)}"
     return name if name not in taken else next(f"{name} ({no})" for no in range(2, len(taken) + 3) if f"{name} ({no})" not in taken)
