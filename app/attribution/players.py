@@ -13,15 +13,15 @@ Cohen (Statistical Power Analysis for the Behavioral Sciences, 2nd edition, 1988
 """
 
 
-def join_players(strengths: FloatArray, threshold: float = TOGETHER_FROM) -> tuple[tuple[int, ...], ...]:
+def join_players(strengths: FloatArray) -> tuple[tuple[int, ...], ...]:
     """Features of each player, by position and in order.
 
-    Features associated by at least `threshold`, directly or through others, are one player. `strengths` [features, features] is symmetric,
-    from 0 to 1; NaN joins nothing.
+    Features associated by at least `TOGETHER_FROM`, directly or through others, are one player. `strengths` [features, features] is
+    symmetric, from 0 to 1; NaN joins nothing.
     """
     features = len(strengths)
     player_of = np.arange(features)
-    for first, second in np.argwhere(np.triu(strengths >= threshold, k=1)).tolist():
+    for first, second in np.argwhere(np.triu(strengths >= TOGETHER_FROM, k=1)).tolist():
         # Either may have been joined with others before.
         player_of[player_of == player_of[second]] = player_of[first]
     return as_players(player_of.tolist())

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .hours import FloatArray, Hours, sum_before
+from .hours import FloatArray, Hours
 from .nulls import SMALLEST_RATE, Limit, Lines, Null
 from .unsteadiness import measure_unsteadiness
 
@@ -240,9 +240,16 @@ def _project_below(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatAr
 
 
 def _estimate_reference(hours: Hours) -> FloatArray:
-    records = sum_before(hours.reference.records, RATE_HOURS)
-    rates = (sum_before(hours.reference.favourable, RATE_HOURS) + 0.5) / (records + 1)
+    records = _sum_before(hours.reference.records)
+    rates = (_sum_before(hours.reference.favourable) + 0.5) / (records + 1)
     return np.where(records < MIN_RECENT_REFERENCE_RECORDS, np.nan, np.clip(rates, SMALLEST_RATE, 1 - SMALLEST_RATE))
+
+
+def _sum_before(values: FloatArray) -> FloatArray:
+    """For each hour the sum over the `RATE_HOURS` before it, fewer at the start."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    ends = np.arange(len(values))
+    return np.asarray(sums[ends] - sums[np.maximum(ends - RATE_HOURS, 0)])
 
 
 def _weigh(hours: Hours, null: Null, monitored: FloatArray, past: Past) -> FloatArray:

@@ -58,10 +58,3 @@ def join_hours(several: Sequence[Hours]) -> Hours:
         return Side(np.concatenate([side.favourable for side in sides]), np.concatenate([side.records for side in sides]), are_checked=True)
 
     return Hours(join([hours.monitored for hours in several]), join([hours.reference for hours in several]))
-
-
-def sum_before(values: FloatArray, hours: int) -> FloatArray:
-    """For each hour the sum over the `hours` before it, fewer at the start."""
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    ends = np.arange(len(values))
-    return np.asarray(sums[ends] - sums[np.maximum(ends - hours, 0)])

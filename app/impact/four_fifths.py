@@ -4,12 +4,10 @@ Odds ratios have Woolf's interval.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from ..errors import InvalidInput
 from ..metrics.intervals import Interval, Z, log_ratio
 from .categories import Category, CategoryTable, highest_rate
 from .local_law_144 import LEAST_SHARE
@@ -179,18 +177,8 @@ class ImpactTable:
     compared_with: Category | None
 
 
-def compare_categories(table: CategoryTable, reference: Sequence[str] | None = None) -> ImpactTable:
-    """Compares each category with the one of the highest rate, or of the values of `reference`.
-
-    Raises:
-        InvalidInput: no category has these values.
-    """
+def compare_categories(table: CategoryTable) -> ImpactTable:
+    """Compares each category with the one of the highest rate."""
     small = table.below(LEAST_SHARE)
-    if reference is None:
-        compared_with = highest_rate([one for one in table.categories if one not in small])
-    else:
-        compared_with = next((one for one in table.categories if one.names == tuple(reference)), None)
-        if compared_with is None:
-            names = ", ".join(one.label for one in table.categories)
-            raise InvalidInput.of("reference", f"{' × '.join(reference)} is not a category of {table.comparison.label}, which has {names}")
+    compared_with = highest_rate([one for one in table.categories if one not in small])
     return ImpactTable(table, tuple(ImpactRow(one, compared_with, one in small) for one in table.categories), compared_with)

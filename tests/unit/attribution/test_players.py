@@ -25,9 +25,5 @@ def test_an_undefined_association_joins_nothing() -> None:
     assert join_players(strengths(2, (0, 1, np.nan))) == ((0,), (1,))
 
 
-def test_the_threshold_can_be_another() -> None:
-    assert join_players(strengths(2, (0, 1, 0.3)), 0.3) == ((0, 1),)
-
-
 def test_players_are_in_the_order_of_their_first_feature() -> None:
     assert as_players([7, 2, 7, 1]) == ((0, 2), (1,), (3,))

@@ -10,7 +10,6 @@ from scipy.stats.contingency import odds_ratio
 from statsmodels.stats.proportion import proportions_ztest
 
 from app.domain.comparisons import Comparison
-from app.errors import InvalidInput
 from app.impact.categories import Category, CategoryTable
 from app.impact.four_fifths import Flag, ImpactRow, compare_categories
 
@@ -91,10 +90,3 @@ def test_categories_are_compared_with_the_highest_rate_of_those_that_are_not_sma
     assert found.compared_with.label == "men"
     assert [one.ratio for one in found.rows] == [2.0, None, 0.8]
     assert Flag.TOO_FEW in found.rows[0].flags
-
-
-def test_a_chosen_reference_that_is_not_there_is_refused() -> None:
-    counted = table(("men", 300, 150), ("women", 200, 80))
-    assert compare_categories(counted, ["women"]).compared_with == counted.categories[1]
-    with pytest.raises(InvalidInput, match="men, women"):
-        compare_categories(counted, ["other"])
