@@ -52,7 +52,7 @@ class NotMeasured:
         return found
 
 
-def find_gaps(subject: Subject, evidence: CheckEvidence, labels: Labelled | None, *, has_all: bool = True) -> list[NotMeasured]:
+def find_gaps(subject: Subject, evidence: CheckEvidence, labels: Labelled | None, *, has_all: bool) -> list[NotMeasured]:
     monitor = subject.monitor
     attributes = [Comparison((attribute.feature,)) for attribute in monitor.attributes if attribute.rule is None]
     mitigated = [one for one in attributes if subject.mitigation.mitigates(one.label)]

@@ -43,7 +43,7 @@ class _Records:
 
 
 def measure_records(
-    subject: Subject, evidence: CheckEvidence, labels: Labelled | None, report: Report, *, has_all: bool = True
+    subject: Subject, evidence: CheckEvidence, labels: Labelled | None, report: Report, *, has_all: bool
 ) -> Iterator[MeasuredRows]:
     """Yields the picked metrics of records, for everybody and each comparison; `report` may end it in between.
 

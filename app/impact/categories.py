@@ -40,9 +40,6 @@ class CategoryTable:
     def applicants(self) -> int:
         return sum(one.applicants for one in self.categories)
 
-    def below(self, share: float) -> frozenset[Category]:
-        return frozenset(one for one in self.categories if one.applicants < share * self.applicants)
-
 
 def highest_rate(categories: Sequence[Category]) -> Category | None:
     """Category with the highest selection rate, of equal ones the largest."""

@@ -51,7 +51,7 @@ def _controlled_row(people: CountedPeople, attribute: AttributeCategories, place
     ]
     category = count_category(people, attribute.labels[place], mine)
     other = count_category(people, name_reference(attribute), reference)
-    strata_cells = [Stratum(" × ".join(names), *map(int, row)) for names, row in zip(values, cells, strict=True)]
+    strata_cells = [Stratum(*row) for row in cells.tolist()]
     counts = [
         count
         for names, row in zip(values, cells.tolist(), strict=True)

@@ -179,6 +179,6 @@ class ImpactTable:
 
 def compare_categories(table: CategoryTable) -> ImpactTable:
     """Compares each category with the one of the highest rate."""
-    small = table.below(LEAST_SHARE)
+    small = [one for one in table.categories if one.applicants < LEAST_SHARE * table.applicants]
     compared_with = highest_rate([one for one in table.categories if one not in small])
     return ImpactTable(table, tuple(ImpactRow(one, compared_with, one in small) for one in table.categories), compared_with)

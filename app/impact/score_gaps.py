@@ -67,7 +67,7 @@ class QuantileRatio:
     ratio: float | None
     lower: float | None
     upper: float | None
-    reason: str | None = None
+    reason: str | None
 
 
 def score_gap(scores: FloatArray, reference: FloatArray, everybody: FloatArray, *, name: str, reference_name: str) -> ScoreGap:

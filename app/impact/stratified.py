@@ -26,7 +26,6 @@ ZERO = "within every stratum nobody of {one} was selected or everybody of {other
 class Stratum:
     """People of two categories with the same value of the control; either may be empty."""
 
-    name: str
     selected: int
     rejected: int
     others_selected: int

@@ -31,7 +31,7 @@ class TableEvidence:
     strata: Mapping[Over, Strata] = field(default_factory=dict)
     scores: ScoreTable | None = None
     unclassified: IntArray | None = None
-    limits: AllLimits = field(default_factory=dict)
+    limits: AllLimits
     seed: int = 0
     draws: int = 0
 

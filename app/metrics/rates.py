@@ -184,7 +184,7 @@ class Significance:
     shortfall: float
 
 
-def significance(monitored: Share, reference: Share, *, pairs: int = 1) -> Significance:
+def significance(monitored: Share, reference: Share, *, pairs: int) -> Significance:
     """Tests whether two favourable rates differ, and counts the shortfall.
 
     Fisher's exact test where an expected count is below 5, else the two-proportion z test with the pooled rate; Bonferroni for the worst of

@@ -1,7 +1,7 @@
 """Statements about a judged figure, from the stored numbers alone."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ..details import Details, Side
 from .catalogue import CATALOGUE
@@ -46,7 +46,7 @@ class JudgedFigure:
     worst_of: int | None = None
     chosen_lower: float | None = None
     chosen_upper: float | None = None
-    details: Details = field(default_factory=Details)
+    details: Details
 
     @property
     def row(self) -> Metric:

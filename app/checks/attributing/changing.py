@@ -32,7 +32,7 @@ class AlertedGroup:
 
     comparison: Comparison
     group: str
-    counted_from: datetime | None = None
+    counted_from: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,16 +74,13 @@ class AttributionPlan:
         return AttributionCost(rows=self.rows, requests=sum(-(-size // page_size) for size in sizes))
 
 
-def plan_attribution(
-    reader: ArrowReader, records: WindowRecords, limits: AttributionLimits | None = None, *, seed: int = 0
-) -> AttributionPlan:
+def plan_attribution(reader: ArrowReader, records: WindowRecords, limits: AttributionLimits, *, seed: int = 0) -> AttributionPlan:
     """Questions about every gap of a window, the same for the same window and seed.
 
     Raises:
         InvalidInput: the limits leave fewer pairs than an interval needs, the model has too many features, or the monitor has not all
             of the comparisons.
     """
-    limits = limits or AttributionLimits()
     # The newest come first in a window.
     associated = np.flatnonzero(records.is_usable)[:MAX_ASSOCIATED]
     if not len(associated):

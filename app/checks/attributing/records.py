@@ -70,7 +70,7 @@ class WindowRecords:
     def is_favourable(self) -> npt.NDArray[np.bool_]:
         return np.asarray(self.read.outcomes == Outcome.FAVOURABLE)
 
-    def list_gaps(self, comparisons: Sequence[Comparison] | None = None) -> list[GapRecords]:
+    def list_gaps(self, comparisons: Sequence[Comparison] | None) -> list[GapRecords]:
         """Each monitored group with usable records on both sides; None: of each attribute by itself.
 
         Raises:

@@ -1,7 +1,7 @@
 """Requests for an attribution, and what it would cost."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
@@ -23,9 +23,9 @@ from .records import read_window_records, require_comparisons
 class WantedAttribution:
     """Window of that check, or of one of that span; of neither, of a check for now."""
 
-    span: Span | None = None
-    check_id: str | None = None
-    limits: AttributionLimits = field(default_factory=AttributionLimits)
+    span: Span | None
+    check_id: str | None
+    limits: AttributionLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

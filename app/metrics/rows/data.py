@@ -35,8 +35,8 @@ class RowData:
     codes: IntArray
     features: FloatArray
     feature_names: tuple[str, ...] = ()
-    predicted: IntArray | None = None
-    actual: IntArray | None = None
+    predicted: IntArray | None
+    actual: IntArray | None
     protected: FloatArray | None = None
 
     def __post_init__(self) -> None:

@@ -33,14 +33,13 @@ Kind: TypeAlias = Literal["false_positive", "false_negative"]
 class RichSubgroup:
     """Subgroup on the smaller side of its line.
 
-    `value` is |`rate` - `overall_rate`| times its share of all `records`. `judged` are positions of records whose error counts (actually
+    `value` is |`rate` - `overall_rate`| times its share of all records. `judged` are positions of records whose error counts (actually
     unfavourable for false positives, favourable for false negatives); `members` marks those in the subgroup.
     """
 
     value: float
     rate: float
     overall_rate: float
-    records: int
     judged: IntArray
     members: npt.NDArray[np.bool_]
     interval: Interval
@@ -65,7 +64,6 @@ def rich_subgroup(protected: FloatArray, favoured: IntArray, actual: IntArray, k
         value=value,
         rate=float(errors[members].mean()),
         overall_rate=float(errors.mean()),
-        records=len(actual),
         judged=judged,
         members=members,
         interval=_interval(value, errors, members, len(actual), search.by_chance(int(errors.sum())) / len(actual)),

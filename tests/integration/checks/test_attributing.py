@@ -45,7 +45,7 @@ def attribute(stage: Scene, limits: AttributionLimits | None = None) -> tuple[At
     deployment = stage.deployment
     with arrow_reader(stage.database) as reader:
         records = read_window_records(reader, deployment, stage.monitor(), Span(start=NOON, end=NOON + HOUR))
-        plan = plan_attribution(reader, records, limits)
+        plan = plan_attribution(reader, records, limits or AttributionLimits())
     assert deployment.endpoint is not None
     calls = Calls(EgressPolicy, stage.reported.append, nullcontext)
     model = ModelOfCheck(Trigger.RANGE, deployment, deployment.endpoint, database=stage.database, calls=calls)
