@@ -1,6 +1,7 @@
 """The files of `evenhand metrics`: the measured CSV, and the results."""
 
 import csv
+import io
 import json
 import lzma
 import os
@@ -14,8 +15,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.csv as arrow_csv
 from pandas.io.common import get_handle  # type: ignore[import-not-found]  # the stubs leave it out
 
 from ..domain.spreadsheets import harmless
@@ -28,7 +27,6 @@ FORMATS = (".json", ".csv")
 
 _UNREADABLE = (
     ValueError,
-    pa.ArrowException,
     csv.Error,
     OSError,
     MemoryError,
@@ -41,10 +39,6 @@ _UNREADABLE = (
     RuntimeError,
     ImportError,
 )
-
-BLOCK_BYTES = 2**24
-"""Bytes of the file checked at a time, and max bytes of a line."""
-FIRST_ROW = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,38 +73,45 @@ def read(file: Path, columns: Mapping[str, Sequence[str | None]], declared: Decl
     Raises:
         InvalidInput: the file is not CSV, a line has more values than the header, or a column is missing or occurs twice.
     """
+    with _report_unreadable(file), get_handle(file, "r", encoding="utf-8-sig", compression="infer") as opened:
+        text = opened.handle.read()
     with _report_unreadable(file):
-        # As the file spells the names: pandas renames the second of two equal ones.
-        header, separator = _read_header(file, ","), ","
         wanted = {name for names in columns.values() for name in names if name is not None}
-        # A name with a comma in it is found first.
-        for other in (";", "\t") if len(header) == 1 and not wanted <= set(header) else ():
-            apart = _read_header(file, other)
-            if wanted <= set(apart):
-                header, separator = apart, other
+        # A name with a comma in it is looked for first.
+        readers = [csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True) for separator in (",", ";", "\t")]
+        headers = [next((names for names in reader if names), []) for reader in readers]
+        chosen = next((no for no, header in enumerate(headers) if wanted <= set(header)), 0) if len(headers[0]) == 1 else 0
+        reader, header = readers[chosen], headers[chosen]
+        if not header:
+            raise InvalidInput.of("file", f"{file.name} cannot be read as CSV: it is empty")
 
-    places = set()
+    places = {}
     for argument, name in ((argument, name) for argument, names in columns.items() for name in names if name is not None):
         namesakes = header.count(name)
         if namesakes == 0:
             raise InvalidInput.of(argument, f"{name!r} is not a column of {file.name}, which has {', '.join(header)}")
         if namesakes > 1:
             raise InvalidInput.of(argument, f"{name!r} is the name of {namesakes} columns of {file.name}; rename all but one")
-        places.add(header.index(name))
+        places[name] = header.index(name)
 
+    missing = {"", *declared.missing}
+    cells: dict[str, list[str | None]] = {name: [] for name in places}
+    may_end_with_separator = None
+    line = reader.line_num + 1
     with _report_unreadable(file):
-        require_no_longer_line(file, len(header), separator)
-        frame = pd.read_csv(
-            file,
-            sep=separator,
-            usecols=sorted(places),
-            index_col=False,
-            dtype=str,
-            keep_default_na=False,
-            na_values=["", *declared.missing],
-        )
-    frame.columns = pd.Index([header[place] for place in sorted(places)])
-    return _read_numbers(frame, columns, declared)
+        for values in reader:
+            if values:
+                is_one_more_empty = len(values) == len(header) + 1 and values[-1] == ""
+                # Where the first line below the header ends with a separator too many, no value moves.
+                may_end_with_separator = is_one_more_empty if may_end_with_separator is None else may_end_with_separator
+                if len(values) > len(header) and not (is_one_more_empty and may_end_with_separator):
+                    names = "one column" if len(header) == 1 else f"{len(header)} columns"
+                    raise InvalidInput.of("file", f"line {line} of {file.name} has {len(values)} values, but its header names {names}")
+                for name, place in places.items():
+                    cell = values[place] if place < len(values) else ""
+                    cells[name].append(None if cell in missing else cell)
+            line = reader.line_num + 1
+    return _read_numbers(pd.DataFrame(cells, dtype=object), columns, declared)
 
 
 def _read_numbers(frame: pd.DataFrame, columns: Mapping[str, Sequence[str | None]], declared: Declared) -> CsvCells:
@@ -132,11 +133,6 @@ def _read_numbers(frame: pd.DataFrame, columns: Mapping[str, Sequence[str | None
             notes.append(f"{name!r} holds numbers: {others.size:,} of its {len(frame):,} cells are none and left out, the first {first}.")
         frame[name] = numbers
     return CsvCells(frame, notes)
-
-
-def _read_header(file: Path, separator: str) -> list[str]:
-    header: list[str] = pd.read_csv(file, sep=separator, header=None, nrows=1, dtype=str, na_filter=False).iloc[0].tolist()
-    return header
 
 
 def check_output(output: Path, file: Path) -> None:
@@ -212,63 +208,3 @@ def _format_csv(report: Report | Sequence[Report]) -> str:
         str(name): frame[name].map(lambda text: harmless(text) if number_of(text) is None else text, na_action="ignore") for name in texts
     }
     return frame.assign(**escaped).to_csv(index=False, lineterminator="\n")
-
-
-def require_no_longer_line(file: Path, names: int, separator: str = ",") -> None:
-    """Returns if no line has more values than the header: pandas would cut it, or shift its values, without a warning.
-
-    Where the first line under the header ends with one separator too many, no value moves: that is allowed.
-
-    Raises:
-    InvalidInput: a line has more.
-    ValueError: it is not CSV, or not packed as its name says.
-    """
-    longer = _find_longer_row(file, names, separator)
-    if longer is not None:
-        row, values = longer
-        columns = "one column" if names == 1 else f"{names} columns"
-
-        # A quoted value may span several lines, and empty lines are not rows.
-        line = 1
-        with get_handle(file, "r", encoding="utf-8", compression="infer") as opened:
-            reader, rows = csv.reader(opened.handle, delimiter=separator), 0
-            for read in reader:
-                rows += bool(read)
-                if rows == row:
-                    break
-                line = reader.line_num + 1
-        raise InvalidInput.of("file", f"line {line} of {file.name} has {values} values, but its header names {columns}")
-
-
-def _find_longer_row(file: Path, names: int, separator: str) -> tuple[int, int] | None:
-    found: list[tuple[int, int]] = []
-    ends_with_separator = False
-
-    def note(row: arrow_csv.InvalidRow) -> str:
-        nonlocal ends_with_separator
-        if row.actual_columns < names:
-            return "skip"
-        is_one_more_empty = row.actual_columns == names + 1 and row.text.endswith((separator, f'{separator}""'))
-        ends_with_separator |= is_one_more_empty and row.number == FIRST_ROW
-        if is_one_more_empty and ends_with_separator:
-            return "skip"
-        found.append((row.number, row.actual_columns))
-        return "error"
-
-    columns = [str(place) for place in range(names)]
-    with get_handle(file, "rb", compression="infer", is_text=False) as opened:
-        try:
-            reader = arrow_csv.open_csv(
-                opened.handle,
-                # One thread: only then are rows numbered. The header is checked like a line.
-                arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES, column_names=columns),
-                arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=note),
-                # One column suffices, in the type that needs no parsing.
-                arrow_csv.ConvertOptions(include_columns=columns[:1], column_types={columns[0]: pa.binary()}),
-            )
-            for _ in reader:
-                pass
-        except pa.ArrowInvalid:
-            if not found:
-                raise
-    return found[0] if found else None

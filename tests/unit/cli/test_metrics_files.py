@@ -72,7 +72,7 @@ def test_a_file_that_may_not_be_read_is_told_so(tmp_path: Path, monkeypatch: pyt
     def refuses(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("pandas.read_csv", refuses)
+    monkeypatch.setattr("app.cli.metrics_files.get_handle", refuses)
 
     message = told(tmp_path / "rows.csv")
 

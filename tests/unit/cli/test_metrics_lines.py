@@ -58,14 +58,6 @@ def test_a_longer_line_is_found_in_a_packed_file_too(tmp_path: Path) -> None:
             read(tmp_path / name, {"attribute": ["sex"]})
 
 
-def test_a_longer_line_is_found_behind_the_first_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.cli.metrics_files.BLOCK_BYTES", 64)
-    (tmp_path / "rows.csv").write_text(HEADER + ROWS + "7,woman,1\n" + ROWS)
-
-    with pytest.raises(InvalidInput, match=r"line 102 of rows\.csv has 3 values"):
-        read(tmp_path / "rows.csv", {"attribute": ["sex"]})
-
-
 def test_a_line_with_fewer_values_lacks_the_last_ones(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text(HEADER + "woman\nman,0\n")
 
