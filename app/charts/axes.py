@@ -31,23 +31,18 @@ class LogAxis:
         return math.log(ratio / self.low) / self._length
 
     def holds(self, ratio: float) -> bool:
-        """Whether the axis reaches the ratio."""
         return self.low <= ratio <= self.high
 
 
 @dataclass(frozen=True, slots=True)
 class LinearAxis:
-    """Axis of differences and shares."""
-
     low: float
     high: float
 
     def place(self, number: float, /) -> float:
-        """Share of the axis; beyond an end, that end."""
         return min(1.0, max(0.0, (number - self.low) / (self.high - self.low)))
 
     def holds(self, number: float, /) -> bool:
-        """Whether the axis reaches the number."""
         return self.low <= number <= self.high
 
 

@@ -47,7 +47,6 @@ def shares_chart(kind: ViewKind, view: AttributeView, look: ThemeLook, *, with_c
 
 
 def ranges_chart(kind: ViewKind, view: AttributeView, look: ThemeLook) -> Chart:
-    """Draws the sub-ranges of a numeric attribute's groups."""
     rows = [_Rates(clip_name(part.label), group.role, [part]) for group in view.groups for part in group.sub_ranges]
     return _draw(rows, f"Favourable rate by sub-range of {clip_name(view.attribute)}", VIEW_TITLES[kind], None, look)
 

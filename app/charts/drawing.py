@@ -55,11 +55,9 @@ class Drawing:
             self.height += LINE / 2
 
     def across(self, share: float) -> str:
-        """Place or width as a share of the plot."""
         return f"{100 * share:.2f}%" if self.look.width is None else f"{(self.look.width - self.gutter) * share:.1f}"
 
     def add(self, *parts: str) -> None:
-        """Adds shapes."""
         self._parts += parts
 
     def write(self, text: str, *, fill: str = "", size: int = _SIZE, is_bold: bool = False) -> None:
@@ -86,7 +84,6 @@ class Drawing:
         is_bold: bool = False,
         more: str = "",
     ) -> None:
-        """Adds text at a place."""
         weight = ' font-weight="bold"' if is_bold else ""
         look = f'text-anchor="{anchor}" font-size="{size}"{weight} fill="{fill or self.look.text}"'
         self.add(f'<text x="{x}" y="{y:g}" {look}{more}>{write_text(text.replace(_BOUND, " "))}</text>')
@@ -100,7 +97,6 @@ class Drawing:
         self.height += LINE + _DESCENT
 
     def finish(self, description: str) -> Chart:
-        """Returns the chart, which screen readers read as one image."""
         width, height = self.look.width, ceil(self.height)
         about = f'role="img" aria-label="{write_text(description)}" font-family="{self.look.font}" font-size="{_SIZE}"'
         content = "".join(self._parts)
@@ -114,13 +110,11 @@ class Drawing:
 
 
 def clip_name(name: str) -> str:
-    """Clips a name to one line."""
     line = " ".join(name.split())
     return line if len(line) <= _MOST_TEXT else f"{line[: _MOST_TEXT - 1]}…"
 
 
 def write_text(text: str) -> str:
-    """Escapes the text for XML."""
     return escape(_NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
@@ -138,7 +132,6 @@ def replace_undrawable(part: Any) -> Any:  # noqa: ANN401 - any JSON
 
 
 def as_png(svg: str) -> bytes:
-    """PNG on a transparent ground."""
     return typst.compile(_PAGE_OF_PNG, font_paths=fonts(), sys_inputs={"svg": svg}, format="png", ppi=_PIXELS_PER_INCH)
 
 

@@ -93,11 +93,9 @@ class ForestLine:
 
     @property
     def is_joined(self) -> bool:
-        """Whether several groups share the line."""
         return len(self.rows) > 1 or self.name != self.rows[0].name
 
     def name_of(self, row: ForestRow) -> str:
-        """Part of a row's name that distinguishes it on the line."""
         return " ".join(part for part in row.parts if part != self.name) or row.name
 
     @property
@@ -108,7 +106,6 @@ class ForestLine:
 
     @property
     def sizes(self) -> tuple[tuple[int | None, int | None], ...]:
-        """Different pairs of a group's and its reference's records."""
         return tuple(dict.fromkeys((row.n, row.n_reference) for row in self.rows))
 
     @property
@@ -143,7 +140,6 @@ class StripRun:
 
 
 def picture_of(forest: Forest) -> ForestPicture:
-    """Places every row of a forest."""
     axis, ticks = _axis_of(forest)
     shapes = _join(forest.rows)
     lines: dict[tuple[str, str], list[ForestRow]] = {}

@@ -145,13 +145,11 @@ def volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, span: Span | Non
 
 
 def heading(series: Series) -> str:
-    """Title of the series."""
     title = CATALOGUE[series.metric].title
     return title if series.attribute is None else f"{title} by {clip_name(series.attribute)}"
 
 
 def format_moment(moment: datetime) -> str:
-    """Moment as charts write it."""
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
@@ -168,7 +166,6 @@ def _axis(span: Span) -> TimeAxis:
 
 
 def _start_of(at: datetime, step: timedelta) -> datetime:
-    """Start of the step of a check that ends then."""
     return ORIGIN + (at - _LEAST - ORIGIN) // step * step
 
 
@@ -208,7 +205,6 @@ def _notes(series: Series, step: timedelta, pictures: Sequence[PanelPicture], *,
 
 
 def _describe(series: Series, said: Sequence[str]) -> str:
-    """Says the chart for people who do not see it."""
     points = sorted((point for group in series.groups for point in group.points), key=attrgetter("at"))
     limits = [pair for pair, _ in groupby((point.lower_limit, point.upper_limit) for point in points) if pair != (None, None)]
     parts = [
@@ -222,7 +218,6 @@ def _describe(series: Series, said: Sequence[str]) -> str:
 
 
 def _titles(series: Series, picture: PanelPicture) -> str:
-    """Areas over the bars with a text under the pointer."""
     if len(picture.places) > _MOST_TITLED:
         return ""
     back, unit = (timedelta(), "check") if series.rollup is None else (_LENGTHS[series.rollup] / 2, series.rollup.value)

@@ -35,7 +35,6 @@ class PrintedMarks:
 
 
 def print_panel(picture: PanelPicture, marks: PrintedMarks) -> str:
-    """Height is `PRINTED_HEIGHT`."""
     parts = [
         f'<rect width="{PRINTED_WIDTH}" height="{PRINTED_HEIGHT}" fill="#f3f4f6"/>',
         f'<g transform="translate({_EDGE} 0) scale({_SCALE:g} 1)">',

@@ -35,7 +35,6 @@ class RatioMark:
 
 
 def row_svg(marks: Sequence[RatioMark], band: Limits) -> str:
-    """Draws the fair band, the line of equality, and the marks one below the other."""
     equal = _across(1.0)
     line = f'<line x1="{equal:.2f}" x2="{equal:.2f}" y1="0" y2="{ROW_HEIGHT}" stroke="{LINE}" stroke-width="0.5"/>'
     parts = [_band(band, ROW_HEIGHT), line]
@@ -56,7 +55,6 @@ def row_svg(marks: Sequence[RatioMark], band: Limits) -> str:
 
 
 def axis_svg() -> str:
-    """Numbers of the axis, as wide as a row."""
     texts = []
     for tick in TICKS:
         # The numbers at the ends would be cut in half.
@@ -77,7 +75,6 @@ def _band(band: Limits, height: float) -> str:
 
 
 def write_svg(width: float, height: float, parts: Iterable[str]) -> str:
-    """Wraps the parts in a picture of that size."""
     # Screen readers skip it: the same figures are in the text next to it.
     opened = f'<svg xmlns="http://www.w3.org/2000/svg" aria-hidden="true" width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
     return f"{opened}{''.join(parts)}</svg>"

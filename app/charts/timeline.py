@@ -97,21 +97,17 @@ class TimeAxis:
     """The steps of all panels begin at the same moments."""
 
     def place(self, at: datetime) -> float:
-        """Place in units."""
         known = self._known.get(at)
         if known is None:
             known = self._known[at] = WIDTH * (at - self.span.start) / (self.span.end - self.span.start)
         return known
 
     def percent(self, at: datetime) -> float:
-        """Place in per cent, within the axis."""
         return round(min(max(self.place(at) / WIDTH * 100, 0.0), 100.0), 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelAxis:
-    """Axis of values, with its numbers."""
-
     values: Axis
     height: float
     ticks: tuple[LevelTick, ...]
@@ -236,7 +232,6 @@ _WITHIN = _Beyond(over=False, under=False)
 
 
 def _find_beyond(bars: Sequence[Bar], levels: LevelAxis) -> dict[int, _Beyond]:
-    """Bars whose step reaches beyond the axis, by place."""
     axis = levels.values
     lowest = min((bar.step.lowest for bar in bars if bar.step.lowest is not None), default=None)
     highest = max((bar.step.highest for bar in bars if bar.step.highest is not None), default=None)

@@ -13,8 +13,6 @@ Cell: TypeAlias = str | int | float | bool | datetime | None
 
 @dataclass(frozen=True, slots=True)
 class Twin:
-    """Table."""
-
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
 
@@ -62,7 +60,6 @@ def series_twin(series: Series) -> Twin:
 
 
 def volume_twin(volumes: Sequence[Volume]) -> Twin:
-    """One row for each checked hour, or each period."""
     return Twin(("at", "records", "additional_records"), tuple((one.at, one.records, one.additional) for one in volumes))
 
 
@@ -82,7 +79,6 @@ def shares_twin(view: AttributeView) -> Twin:
 
 
 def ranges_twin(view: AttributeView) -> Twin:
-    """One row for each sub-range of each group."""
     return Twin(
         _OF_RANGES,
         tuple(

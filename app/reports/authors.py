@@ -19,6 +19,5 @@ def name_author(session: Session, actor: str) -> str:
 
 
 def say_author(made: Made) -> str:
-    """Returns the name, for a key with its id."""
     is_key = made.name and not made.by.startswith(USER) and made.by != _SCHEDULE
     return f"{made.name}, key {made.by}" if is_key else made.author

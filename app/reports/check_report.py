@@ -36,7 +36,6 @@ def check_report(session: Session, deployment: Deployment, check: CheckRun, made
 
 
 def document_of(source: ReportSource, made: Made, *, subtitle: str, annex: tuple[Section, ...]) -> Document:
-    """Two pages, with the data and the trace as attachments."""
     data = canonical_json(source)
     attachments = [Attachment(name="data.json", media_type="application/json", description="The data of this report", content=data)]
     if source.check is not None:
@@ -56,14 +55,12 @@ def document_of(source: ReportSource, made: Made, *, subtitle: str, annex: tuple
 
 
 def sections_of_views(check: CheckRun, views: Views, words: GroupWords) -> Iterator[Section]:
-    """Yields the window of a check and its views."""
     yield window_section(check)
     for kind in ORDER:
         yield from view_sections(rename_view(words, views[kind]))
 
 
 def views_of(session: Session, deployment: Deployment, check: CheckRun) -> dict[ViewKind, CheckView]:
-    """Reads the views of a check."""
     return {kind: check_view(session, deployment, check, kind) for kind in ORDER}
 
 

@@ -57,12 +57,10 @@ def alerts_section(alerts: Sequence[Alert], *, waiting: int) -> Section:
 
 
 def limits_section() -> Section:
-    """Conclusions that the figures do not allow."""
     return Section("What these figures cannot say", (Bullets(LIMITS),))
 
 
 def tracing_section(check: CheckRun | None) -> Section:
-    """Origin of each figure."""
     blocks: list[Block] = [Paragraph(f"This report was made with {versions()}")]
     if check is not None:
         address = f"/v1/deployments/{check.deployment_id}/checks/{check.id}"

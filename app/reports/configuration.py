@@ -38,7 +38,6 @@ def deployment_section(deployment: Deployment, model_revision: str | None) -> Se
 
 
 def monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
-    """Favourable outcomes, compared groups and limits."""
     if monitor is None:
         return Section("The monitor", (Paragraph("The deployment has no fairness monitor now, so its configuration cannot be shown."),))
     window = {} if check is None or check.window is None else check.window
@@ -73,7 +72,6 @@ def monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
 
 
 def window_section(check: CheckRun) -> Section:
-    """Records that a check read."""
     state = check.state.value.replace("_", " ")
     facts = [
         ("Span", f"{moment(check.span.start)} to {moment(check.span.end)}, the end not included"),
@@ -122,7 +120,6 @@ _COUNTS = {
 
 
 def versions() -> str:
-    """Versions that made the report."""
     return f"Evenhand {VERSION}, typst {version('typst')} for the PDF."
 
 

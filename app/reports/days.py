@@ -27,12 +27,10 @@ class Day:
 
     @property
     def gravest(self) -> str | None:
-        """Most serious verdict."""
         return next(verdict for verdict in GRAVEST if verdict in self.verdicts)
 
 
 def step_of(span: Span) -> timedelta:
-    """Length of the steps that a time is divided into."""
     length = span.end - span.start
     if length <= _HOURS_UP_TO:
         return timedelta(hours=1)
@@ -40,7 +38,6 @@ def step_of(span: Span) -> timedelta:
 
 
 def name_step(span: Span) -> str:
-    """Name of a step."""
     return {timedelta(hours=1): "hour", timedelta(days=1): "day", timedelta(days=7): "week"}[step_of(span)]
 
 

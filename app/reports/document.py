@@ -11,16 +11,12 @@ from ..charts.theme import ThemeLook
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """`is_caution` sets it apart."""
-
     text: str
     is_caution: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    """List without an order."""
-
     items: tuple[str, ...]
 
 
@@ -37,8 +33,6 @@ class ReportTable:
 
 @dataclass(frozen=True, slots=True)
 class ReportChart:
-    """Chart; `draw` makes it in the look of the report."""
-
     caption: str
     draw: Callable[[ThemeLook], Chart]
 
@@ -65,14 +59,11 @@ class Made:
 
     @property
     def author(self) -> str:
-        """Name, or without one the id."""
         return self.name or self.by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """Name and value."""
-
     name: str
     value: str
 
@@ -118,8 +109,6 @@ class FirstPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeRow:
-    """One attribute on one data set over the time; `picture` is SVG."""
-
     name: str
     picture: str
     summary: str
@@ -127,8 +116,6 @@ class TimeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedAlert:
-    """Alert with the actions of people on it."""
-
     opened: str
     about: str
     sentence: str
@@ -153,8 +140,6 @@ class SecondPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attachment:
-    """File that the PDF carries."""
-
     name: str
     media_type: str
     description: str

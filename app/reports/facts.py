@@ -19,14 +19,12 @@ MOST_NAMES = 5
 
 
 def first_of(names: Iterable[str], most: int = MOST_NAMES) -> str:
-    """Joins the first names, and says how many more there are."""
     known = list(names)
     left = len(known) - most
     return ", ".join(known[:most]) + (f" and {left:,} more" if left > 0 else "") if known else "none"
 
 
 def list_cautions(source: ReportSource) -> Iterator[str]:
-    """Yields what must be read before any figure."""
     check, monitor = source.check, source.monitor
     if source.carried is not None:
         yield source.carried
@@ -37,7 +35,6 @@ def list_cautions(source: ReportSource) -> Iterator[str]:
 
 
 def list_facts(source: ReportSource) -> Iterator[Fact]:
-    """Yields the model, the records, and how they are judged."""
     deployment, check, monitor = source.deployment, source.check, source.monitor
     revision = deployment.model_revision if check is None or check.model_revision is None else check.model_revision
     yield Fact(name="Model", value=f"{deployment.id}, revision {revision}")
@@ -75,7 +72,6 @@ def _name_groups(attribute: MonitoredAttribute, values: Iterable[GroupValue], wo
 
 
 def list_origin(source: ReportSource, digest: str) -> Iterator[Fact]:
-    """Yields the software, the hash of the data, and the addresses of data and trace."""
     yield Fact(name="Software", value=versions())
     yield Fact(name="SHA-256 of the data", value=digest)
     base = f"/v1/deployments/{source.deployment.id}"

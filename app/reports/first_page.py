@@ -29,7 +29,6 @@ _ROWS_OF_FULL_PAGE = 11
 
 
 def first_page(source: ReportSource) -> FirstPage:
-    """Returns the page. Where nothing was measured, it says why."""
     forest = source.forest
     headline = word_forest(forest)
     text = headline.text
@@ -71,7 +70,6 @@ def first_page(source: ReportSource) -> FirstPage:
 
 
 def name_categories(forest: Forest) -> Iterator[tuple[str, str]]:
-    """Yields each group's and reference's label in tables of people, with its name on this page."""
     for row in forest.rows:
         yield TOGETHER.join(row.parts), row.name
         yield TOGETHER.join(forest.words.parts(row.attribute, row.reference)), row.reference_name
@@ -90,7 +88,6 @@ def sum_up_verdicts(source: ReportSource) -> Iterator[str]:
 
 
 def group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
-    """Without a picture where the figures are no ratios."""
     figures, evidence = row.figures, row.evidence
     since = ABSENT
     if evidence is not None and evidence.since is not None and evidence.state in _STATES:

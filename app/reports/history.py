@@ -45,7 +45,6 @@ OF_NOW = (
 
 
 def rollup_for(span: Span) -> Period | None:
-    """Period over which the checks of a range are summed up."""
     length = span.end - span.start
     if length <= _DAYS_OF_HOURS:
         return None
@@ -62,7 +61,6 @@ def ends_in(span: Span) -> Span:
 def history_sections(
     session: Session, deployment_no: int, monitor: Monitor | None, span: Span, alerts: Sequence[Alert]
 ) -> Iterator[Section]:
-    """Yields a section on the time, one below it for each attribute, then accuracy and volume."""
     rollup, words = rollup_for(span), GroupWords.of(monitor)
     each = (
         "one point a check, at the end of its span"

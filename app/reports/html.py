@@ -14,7 +14,6 @@ _ENVIRONMENT = Environment(
 
 
 def as_html(document: Document) -> str:
-    """Renders the template."""
     return _ENVIRONMENT.get_template("report.html").render(written(document, LOOKS[Theme.LIGHT]))
 
 

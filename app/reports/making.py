@@ -54,8 +54,6 @@ Form: TypeAlias = Literal["html", "pdf", "json"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """Order for a report."""
-
     deployment: Deployment
     of: CheckRun | Span
     made: Made
@@ -65,8 +63,6 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegulatorOrder:
-    """Order for a regulator's report."""
-
     deployment: Deployment
     of: Span
     wanted: SheetsWanted
@@ -153,13 +149,11 @@ class ReportProcesses:
         self._lock = threading.Lock()
 
     def take(self) -> ProcessPoolExecutor:
-        """Returns an idle process, or a new one."""
         with self._lock:
             self._started = True
             return self._idle.pop() if self._idle else _start_process()
 
     def put_back(self, worker: ProcessPoolExecutor) -> None:
-        """Keeps a process for the next report."""
         with self._lock:
             self._idle.append(worker)
 
@@ -190,7 +184,6 @@ def _start_process() -> ProcessPoolExecutor:
 
 
 def end_process(worker: ProcessPoolExecutor) -> None:
-    """Ends a process that hangs or whose report nobody waits for."""
     for process in list((worker._processes or {}).values()):  # noqa: SLF001 - no public way exists before Python 3.14
         process.kill()
     worker.shutdown(wait=False, cancel_futures=True)

@@ -13,14 +13,12 @@ _LARGE = 1000
 
 
 def number(value: float | None) -> str:
-    """Number, or a dash."""
     if value is None:
         return ABSENT
     return _format_like(value, value)
 
 
 def share(value: float | None) -> str:
-    """Percentage, or a dash."""
     return ABSENT if value is None else f"{100 * value:.2f} %"
 
 
@@ -33,7 +31,6 @@ def points(value: float | None) -> str:
 
 
 def count(value: float) -> str:
-    """Number of records, or weight."""
     return f"{value:,.10g}"
 
 
@@ -52,12 +49,10 @@ def interval(lower: float | None, upper: float | None, *, value: float | None = 
 
 
 def share_interval(lower: float | None, upper: float | None) -> str:
-    """95 % interval of a share."""
     return ABSENT if lower is None or upper is None else f"{100 * lower:.2f} to {share(upper)}"
 
 
 def points_interval(lower: float | None, upper: float | None) -> str:
-    """95 % interval in percentage points."""
     return ABSENT if lower is None or upper is None else f"{points(lower)} to {points(upper)}"
 
 
@@ -70,7 +65,6 @@ def value_of(measurement: Measurement) -> str:
 
 
 def interval_of(measurement: Measurement) -> str:
-    """Interval as it is shown."""
     if measurement.value is None:
         return ABSENT
     is_share = isinstance(CATALOGUE[measurement.metric].measure, RateOf) if measurement.metric in CATALOGUE else False
@@ -82,21 +76,18 @@ def interval_of(measurement: Measurement) -> str:
 
 
 def share_and_interval(measurement: Measurement | None) -> tuple[str, str]:
-    """Figure that is a share, and its interval, as percentages."""
     if measurement is None or measurement.value is None:
         return (ABSENT if measurement is None else value_of(measurement)), ABSENT
     return share(measurement.value), share_interval(measurement.lower, measurement.upper)
 
 
 def points_and_interval(measurement: Measurement | None) -> tuple[str, str]:
-    """Figure that is a difference of shares, and its interval, in percentage points."""
     if measurement is None or measurement.value is None:
         return (ABSENT if measurement is None else value_of(measurement)), ABSENT
     return points(measurement.value), points_interval(measurement.lower, measurement.upper)
 
 
 def verdict_of(measurement: Measurement | None) -> str:
-    """Verdict in a word or two."""
     if measurement is None:
         return ABSENT
     return VERDICT_WORDS[measurement.verdict]

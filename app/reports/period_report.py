@@ -25,7 +25,6 @@ MOST_FAILURES = 50
 
 
 def period_report(session: Session, deployment: Deployment, span: Span, made: Made, *, has_annex: bool = False) -> Document:
-    """Many checks give roll-ups in the annex."""
     source = read_period(session, deployment, span)
     annex = tuple(_annex_of_period(session, source)) if has_annex else ()
     return document_of(source, made, subtitle=f"{moment(span.start)} to {moment(span.end)}, the end not included", annex=annex)

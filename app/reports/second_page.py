@@ -103,12 +103,10 @@ def say_carried(source: ReportSource) -> str:
 
 
 def is_gap_of(row: ForestRow, gap: AttributedGap) -> bool:
-    """Whether the gap is that of the row's group."""
     return (gap.attribute, gap.monitored.label) == (row.attribute, row.group)
 
 
 def describe_alerts(alerts: Sequence[Alert], waiting: int) -> Iterator[str]:
-    """Yields how many alerts are in each state, and that some are not known yet."""
     if waiting:
         of_checks = "the alerts of one check" if waiting == 1 else f"the alerts of {waiting:,} checks"
         yield f"The worker has not decided on {of_checks} of this time yet. Make the report again in a minute."
@@ -137,7 +135,6 @@ def name_subject(alert: Alert) -> str:
 
 
 def alert_row(alert: Alert) -> ReportedAlert:
-    """Alert with who acknowledged and closed it, and when."""
     acknowledged, resolved = ABSENT, "not yet"
     if alert.acknowledged_at is not None:
         note = f": {alert.note}" if alert.note else ""
@@ -159,7 +156,6 @@ def alert_row(alert: Alert) -> ReportedAlert:
 
 
 def time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, ...]:
-    """One row a history, all on one axis; each needs a point of its own."""
     span = observed_span(source)
     step = step_of(span)
     axis = TimeAxis(span=span)

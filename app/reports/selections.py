@@ -44,7 +44,6 @@ def selection_document(report: SelectionReport, file: str, *, made_at: datetime)
 
 
 def _name_references(report: SelectionReport, name: SheetName) -> tuple[Block, ...]:
-    """Says where references that the caller did not choose come from."""
     others = [one for one in report.attributes if one not in report.chosen]
     if not others or name not in {SheetName.LENDING, SheetName.CONTROLS}:
         return ()

@@ -78,7 +78,6 @@ class ReportSource:
 
 
 def read_check(session: Session, deployment: Deployment, check: CheckRun) -> ReportSource:
-    """Reads the data on one check."""
     span = Span(start=min(check.span.start, check.span.end - BEFORE), end=check.span.end)
     runs = ended_runs(session, deployment.no, ends_in(span).start, ends_in(span).end)
     source = _read(session, deployment, span, runs, check)

@@ -32,7 +32,6 @@ class VerdictCounts:
 
 
 def count_verdicts(histories: Iterable[History]) -> list[VerdictCounts]:
-    """Counts each history that has a point of its own."""
     counted = []
     for history in histories:
         fresh = history.fresh
@@ -64,7 +63,6 @@ def find_furthest(history: History) -> SeriesPoint | None:
 
 
 def describe_verdicts(counted: Sequence[VerdictCounts]) -> str:
-    """Says how often each verdict was given, and each side at a disadvantage."""
     names = {Disadvantaged.MONITORED: "the monitored group", Disadvantaged.REFERENCE: "the reference"}
     sentences = []
     for verdict in _OUTSIDE:

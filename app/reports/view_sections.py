@@ -50,7 +50,6 @@ _BY_CONSTRUCTION = (
 
 
 def view_sections(view: CheckView) -> Iterator[Section]:
-    """Yields a section of the view, and one below it for each attribute."""
     blocks: list[Block] = [Paragraph(_MEANINGS[view.kind])]
     if view.reason is not None:
         yield Section(_TITLES[view.kind], (*blocks, Paragraph(f"The check does not have this view: {view.reason}")))

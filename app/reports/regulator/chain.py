@@ -68,7 +68,6 @@ def check_links(chain: Sequence[ChainLink]) -> Iterator[Difference]:
 
 
 def compare_chains(reported: Sequence[ChainLink], present: Sequence[ChainLink]) -> Iterator[Difference]:
-    """Yields the parts of the database that differ from the report's."""
     now: Mapping[str, str] = {one.part: one.digest for one in present}
     then: Mapping[str, str] = {one.part: one.digest for one in reported}
     for part, digest in then.items():
@@ -101,7 +100,6 @@ def list_parts(session: Session, deployment: Deployment, span: Span) -> Iterator
 
 
 def join_parts(parts: Iterable[tuple[str, str]]) -> Iterator[ChainLink]:
-    """Yields the parts with their links."""
     before = START
     for part, digest in parts:
         before = _link(before, part, digest)

@@ -10,8 +10,6 @@ NOT_LEGAL_ADVICE = (
 
 @dataclass(frozen=True, slots=True)
 class RuleClause:
-    """One rule: its place, its state with a date, and the chapters with figures for it."""
-
     rule: str
     place: str
     state: str

@@ -17,12 +17,10 @@ _MOST_REVISIONS = 4
 
 
 def count_checks(data: Mapping[str, Any]) -> int:
-    """Checks in the hash chain."""
     return sum(1 for one in data["chain"] if one["part"].startswith("check "))
 
 
 def extend_cover(first: FirstPage, data: Mapping[str, Any], made: Made) -> FirstPage:
-    """Adds purpose, owner, the population, who is not in it, and the chain."""
     facts = [replace(one, name="Records of the check") if one.name == "Population" else one for one in first.facts]
     is_over = datetime.fromisoformat(data["period"]["end"]) <= made.at
     own = [one for one in (data["sheets"].get("ll144", {}).get("caution"), None if is_over else NOT_OVER) if one]
@@ -32,7 +30,6 @@ def extend_cover(first: FirstPage, data: Mapping[str, Any], made: Made) -> First
 
 
 def list_cover_facts(data: Mapping[str, Any]) -> Iterator[Fact]:
-    """Yields the facts on the whole period."""
     deployment, population = data["deployment"], data["population"]
     yield Fact(name="Purpose", value=deployment["purpose"] or "not stated in the deployment's settings")
     yield Fact(name="Owner", value=deployment["owner"] or "nobody is named in the deployment's settings")
@@ -51,7 +48,6 @@ def list_cover_facts(data: Mapping[str, Any]) -> Iterator[Fact]:
 
 
 def list_left_out(population: Mapping[str, Any]) -> Iterator[str]:
-    """Yields who is in no figure, or not in those of an attribute, and why."""
     for name, words in _LEFT_OUT.items():
         if population["not_in_report"][name]:
             yield f"{count(population['not_in_report'][name])} {words}"

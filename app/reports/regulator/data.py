@@ -162,7 +162,6 @@ def seal_report(data: dict[str, Any], made: Made) -> dict[str, Any]:
 
 
 def seal_of(report: Mapping[str, Any]) -> str:
-    """Seal that a report's JSON has to have."""
     return digest_json({name: value for name, value in report.items() if name not in {"seal", "made"}})
 
 
@@ -184,7 +183,6 @@ def _add_up_revisions(logged: Sequence[RevisionCount]) -> list[dict[str, Any]]:
 def describe_population(
     session: Session, deployment: Deployment, span: Span, people: CountedPeople, logged: Sequence[RevisionCount]
 ) -> dict[str, Any]:
-    """Counts who is in the report, and who is not and why."""
     other_schema = sum(one.records for one in logged if one.schema_version != deployment.schema.version)
     assessed = people.is_assessed
     not_stored = count_not_stored(session, deployment.no, span)

@@ -70,7 +70,6 @@ TERMS = (
 
 
 def list_terms(sheets: Collection[str]) -> Iterator[str]:
-    """Yields the terms of these sheets with their meanings."""
     for one in TERMS:
         if not one.sheets or any(name in sheets for name in one.sheets):
             yield f"{one.name}: {one.meaning}"

@@ -90,7 +90,6 @@ def indirect_sheet(
 
 
 def read_column(column: Column, values: pa.ChunkedArray, *, is_sent: bool) -> ComparedColumn:
-    """Reads a column's values for comparison."""
     cells = stored_cells(values, column)
     numbers = cells.floats() if column.kind is FieldKind.NUMERIC else None
     if numbers is not None:
@@ -102,7 +101,6 @@ def read_column(column: Column, values: pa.ChunkedArray, *, is_sent: bool) -> Co
 
 
 def measure(one: ComparedColumn, codes: Codes) -> Strength | Undefined:
-    """Strength of a column's association with categories, or why there is none."""
     return Undefined(one.reason or "", 0) if one.values is None else associate(codes, one.values).strength()
 
 

@@ -39,14 +39,11 @@ class ReportForm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReadContent:
-    """Sealed data, and the cover, which only HTML and PDF need."""
-
     report: Mapping[str, Any]
     cover: Document | None
     made: Made
 
     def write(self, form: ReportForm) -> bytes:
-        """Returns the file in that form."""
         if form is ReportForm.JSON:
             return write_json(self.report)
         if form is ReportForm.CSV or self.cover is None:
@@ -112,7 +109,6 @@ def write_csv(report: Mapping[str, Any]) -> bytes:
 
 
 def flatten_sheet(sheet: str, content: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, str]]:
-    """Yields the leaves of a sheet; rows keep their attribute and category."""
     for name, value in content.items():
         if name == "tables":
             for table in value:

@@ -35,7 +35,6 @@ class SheetParts:
 
 
 def make_sheet(name: PeriodSheet, parts: SheetParts) -> Mapping[str, Any]:
-    """Makes one sheet."""
     return _sheet_of_people(name, parts) if name in OF_PEOPLE else _sheet_of_checks(name, parts.source)
 
 
@@ -134,7 +133,6 @@ NOT_MEASURED = "the newest check of the period measured none of these figures"
 
 
 def evidence_sheet(source: ReportSource) -> dict[str, Any]:
-    """Present state of every comparison."""
     known = rename_evidence(source.forest.words, source.evidence)
     if known is None:
         return {"rows": [], "reason": "the deployment has no evidence over time"}
@@ -187,6 +185,5 @@ def _share_parts(one: Measurement) -> dict[str, float | None]:
 
 
 def alerts_sheet(source: ReportSource) -> dict[str, Any]:
-    """Alerts of the period in their present state."""
     notes = describe_alerts(source.alerts, source.waiting)
     return {"notes": list(notes), "alerts": [asdict(alert_row(alert)) for alert in source.alerts]}

@@ -49,8 +49,6 @@ class SheetPreset:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """One lack, its remedy, and whether a sheet stays empty."""
-
     what: str
     next_step: str
     empties_sheet: bool

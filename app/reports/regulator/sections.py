@@ -25,7 +25,6 @@ SIGNIFICANCE = "Significant: p < 0.05, by Fisher's exact test where there are fe
 
 
 def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
-    """Yields all chapters."""
     yield population_section(data)
     for name, sheet in data["sheets"].items():
         window = (Paragraph(OF_PERIOD),) if name in COUNTED_OVER_THE_PERIOD and sheet["tables"] else ()
@@ -55,7 +54,6 @@ def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
 
 
 def missing_section(data: Mapping[str, Any]) -> Section:
-    """Facts that the deployment lacks for the preset, and that no log holds."""
     lacks = tuple(f"{one['what'][:1].upper()}{one['what'][1:]}. {one['next_step']}" for one in data["missing"])
     blocks: list[Block] = [Paragraph("The deployment lacks:"), Bullets(lacks)] if lacks else []
     blocks += [Paragraph("The rule also asks for, and no log holds:"), Bullets(tuple(data["elsewhere"]))]
@@ -63,7 +61,6 @@ def missing_section(data: Mapping[str, Any]) -> Section:
 
 
 def population_section(data: Mapping[str, Any]) -> Section:
-    """Who is in the report, and who is not and why."""
     population, out = data["population"], data["population"]["not_in_report"]
     counted = (
         f"Records logged in the period: {count(population['logged'])}. In this report: {count(population['in_report'])}, of which"
@@ -101,7 +98,6 @@ def population_section(data: Mapping[str, Any]) -> Section:
 
 
 def describe_sampling(sampling: Mapping[str, Any]) -> str:
-    """Says which share of the traffic was logged."""
     low, high = f"{sampling['lowest_rate']:.4g}", f"{sampling['highest_rate']:.4g}"
     if sampling["is_unequal"]:
         return f"Only shares of the traffic were logged, of {low} to {high}. Numbers of records are of those that were logged."
@@ -112,7 +108,6 @@ def describe_sampling(sampling: Mapping[str, Any]) -> str:
 
 
 def impact_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
-    """Yields two tables a comparison: rates and ratios, then tests."""
     for table in sheet["tables"]:
         label, rows = table["attribute"], table["rows"]
         if table["compared_with"] is None:
@@ -158,7 +153,6 @@ def impact_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def audit_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
-    """Yields the tables of Local Law 144."""
     is_scoring = sheet["tool"] == "scoring"
     if sheet["caution"]:
         yield Paragraph(sheet["caution"], is_caution=True)
@@ -184,7 +178,6 @@ def audit_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def list_empty_rows(categories: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Rows of categories that nobody is of."""
     return tuple((name, "0", "0", ABSENT, "nobody of it") for name in categories[:MOST_ROWS])
 
 
@@ -200,7 +193,6 @@ def describe_best(most_selected: str | None, ratios: Sequence[float | None], *, 
 
 
 def describe_left_out(assessed: int, *, least_share: float = LEAST_SHARE) -> str:
-    """Categories that an audit leaves out of the ratios."""
     return (
         f"Categories with less than {100 * least_share:g} % of the {count(assessed)} people of the data, unknown ones among them, are left"
         " out of the ratios; say why."
@@ -211,7 +203,6 @@ NO_RATIO = f"{ABSENT}: nobody of the reference is above."
 
 
 def lending_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
-    """Yields rates and scores next to the reference."""
     if sheet["no_scores"]:
         yield Paragraph(f"Gaps in scores are missing: {sheet['no_scores']}.", is_caution=True)
     for table in sheet["tables"]:
@@ -261,7 +252,6 @@ def _gap_cells(score: Mapping[str, Any] | None) -> tuple[str, str, str]:
 
 
 def controls_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
-    """Yields odds ratios given the controls."""
     divided = "".join(f" {note}." for note in sheet["notes"])
     yield Paragraph(
         f"Controls: {', '.join(sheet['controls'])}.{divided} The common odds ratio of Mantel and Haenszel (M–H) compares within each"
@@ -290,7 +280,6 @@ def controls_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def weighted_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
-    """Yields the tables of probabilistic categories."""
     yield Paragraph(sheet["caution"], is_caution=True)
     for table in sheet["tables"]:
         rows = tuple(
@@ -312,7 +301,6 @@ def weighted_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def indirect_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
-    """Yields which columns go with each attribute, and with a favourable outcome."""
     part = "" if sheet["one_in"] == 1 else f", about one in {sheet['one_in']} of the period, evenly spread"
     yield Paragraph(
         "A column that goes together with an attribute, such as a postcode, can carry a difference into decisions although the model never"
@@ -334,7 +322,6 @@ def indirect_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def describe_mapping(mapping: Mapping[str, Any]) -> str:
-    """Says a mapping in one sentence."""
     scheme = f", scheme {mapping['scheme']}" if mapping["scheme"] else ""
     of = mapping["values"] or mapping["weights"]
     named = ", ".join(f"{value} → {category}" for value, category in of.items())
@@ -343,8 +330,6 @@ def describe_mapping(mapping: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SheetChapter:
-    """Chapter of a sheet: its title, its name in the clause map, and its contents; without figures a sheet says why."""
-
     title: str
     name: str
     write: Callable[[Mapping[str, Any]], Iterator[Block]]
@@ -352,7 +337,6 @@ class SheetChapter:
     is_caution: bool = False
 
     def blocks(self, sheet: Mapping[str, Any]) -> Iterator[Block]:
-        """Yields the contents, or the reason why there are none."""
         if sheet.get("reason"):
             yield Paragraph(f"{self.absent}: {sheet['reason']}.", is_caution=self.is_caution)
         else:

@@ -27,22 +27,18 @@ _NO_GROUP = "everybody"
 
 @dataclass(frozen=True, slots=True)
 class FigureColumn:
-    """Metric, its name in the table, and how a row is shown."""
-
     metric: str
     name: str
     show: Callable[[Mapping[str, Any]], str]
 
 
 def evidence_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
-    """Yields since when each comparison is unfair or fair."""
     rows = tuple((one["comparison"], one["limit"], one["words"]) for one in sheet["rows"][:MOST_ROWS])
     yield Paragraph("The state of every comparison when this report was made, whatever the period.")
     yield ReportTable("Since when", ("Comparison", "Limit", "State"), rows, name_cut(sheet["rows"]).strip() or None, is_last_wide=True)
 
 
 def alert_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
-    """Yields the alerts of the period."""
     for note in sheet["notes"]:
         yield Paragraph(note)
     if sheet["alerts"]:
@@ -53,7 +49,6 @@ def alert_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def flip_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
-    """Yields the flip rates of each attribute and group."""
     yield from _introduce(sheet)
     columns = (
         FigureColumn("flip_rate", "Flips", _share_with_ends),
@@ -64,7 +59,6 @@ def flip_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def alternative_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
-    """Yields rates and ratios before and after mitigation, then the change of accuracy."""
     yield from _introduce(sheet)
     selections = (
         FigureColumn("selection_rate_before", "Rate before", share_of),
@@ -83,7 +77,6 @@ def alternative_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def share_of(row: Mapping[str, Any]) -> str:
-    """Value of a row as a percentage."""
     return share(row["value"])
 
 

@@ -57,7 +57,6 @@ def read_report_file(content: bytes) -> ReadReport:
 
 
 def check_file(report: ReadReport) -> Iterator[Difference]:
-    """Yields what shows that the file was changed."""
     if report.is_whole is False:
         yield Difference("file", CHANGED_FILE)
     if report.has_figures and report.content.get("seal") != seal_of(report.content):
@@ -69,7 +68,6 @@ def check_file(report: ReadReport) -> Iterator[Difference]:
 
 
 def check_database(session: Session, deployment: Deployment, report: ReadReport) -> Iterator[Difference]:
-    """Yields the checks and configurations that changed since the report was made."""
     yield from compare_chains(report.chain, make_chain(session, deployment, report.span))
 
 

@@ -54,5 +54,4 @@ class SheetsWanted:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Reads stored content."""
         return msgspec.convert(stored, cls)

@@ -44,7 +44,6 @@ def find_ratio(sheets: Mapping[str, Any], attribute: str | None, group: str | No
 
 
 def add_period(first: FirstPage, data: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns the records of the headline, with the period's figure for its group."""
     if first.group is None:
         return first.windows
     # Tables of people call them `women × aged 18–25`.
