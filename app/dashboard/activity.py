@@ -64,7 +64,6 @@ def activity_page(
 
 
 def list_events(session: Session, found: Sequence[Activity | AuditEvent], chosen: ChosenEvents) -> dict[str, object]:
-    """Values of both templates."""
     shown, cursor = cut(found, SHOWN, lambda one: one.no)
     filled = chosen.model_dump()
     older = f"?{urlencode({**filled, 'cursor': cursor})}" if cursor else None
@@ -80,7 +79,6 @@ def audit_page(
     before_no: Annotated[int, Depends(read_number_cursor)],
     chosen: Annotated[ChosenEvents, Depends()],
 ) -> Response:
-    """Shows the audited events, newest first."""
     wanted = AuditFilter(deployment_id=chosen.deployment or None, actor=chosen.actor or None, action=chosen.action or None)
     found = audit_events.page(session, wanted, limit=SHOWN + 1, before_no=before_no or None)
     unsealed, oldest = audit_events.unsealed_since(session)

@@ -47,7 +47,6 @@ _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def say_affected(listed: int, count: RecordCount, wanted: RecordsWanted) -> str:
-    """Says how many affected records there are, and of an alert of evidence of which time."""
     times = ""
     if wanted.since is not None and wanted.until is not None:
         times = f", logged from {wanted.since:%Y-%m-%d %H:%M} to {wanted.until:%Y-%m-%d %H:%M} UTC, when there was enough evidence"
@@ -58,7 +57,6 @@ def say_affected(listed: int, count: RecordCount, wanted: RecordsWanted) -> str:
 
 @router.get("/alerts/{alert_id}", dependencies=[KEEPS_RANGE, SHOWS_RECORDS])
 def alert_page(request: Request, principal: Reader, session: SessionIn, now: NowIn, alert_id: str) -> Response:
-    """Shows one alert."""
     if not _ID.fullmatch(alert_id):
         raise NotFound("alert", alert_id)
     alert = get_alert(session, alert_id)

@@ -56,7 +56,6 @@ class ChosenAlerts(BaseModel):
 def alerts_page(
     request: Request, principal: Reader, session: SessionIn, now: NowIn, before_no: Before, chosen: Annotated[ChosenAlerts, Query()]
 ) -> Response:
-    """Shows the alerts that the person may see, the gravest of each page first."""
     wanted = AlertFilter(deployment_no=principal.deployment_no, deployment_id=chosen.deployment or None, state=chosen.state)
     values = {"listed": _list_alerts(session, wanted, chosen, before_no), "chosen": chosen, "states": STATES, "now": now}
     return page(request, "alerts.html", values)
@@ -64,7 +63,6 @@ def alerts_page(
 
 @router.get("/alerts/channels")
 def channels_page(request: Request, principal: Reader, session: SessionIn, now: NowIn) -> Response:
-    """Shows the channels and their newest notifications."""
     principal.require(Permission.MANAGE)
     channels = channel_page(session, after_no=0, limit=MOST_CHANNELS)
     deliveries = {channel.id: notification_page(session, channel, limit=DELIVERIES) for channel in channels}
@@ -92,7 +90,6 @@ def deployment_alerts_page(
     before_no: Before,
     chosen: Annotated[ChosenAlerts, Query()],
 ) -> Response:
-    """Shows one deployment's alerts and rules."""
     time_range = range_of(request)
     span = chosen_span(time_range, now)
     wanted = AlertFilter(deployment_no=deployment.no, state=chosen.state, span=span)

@@ -21,13 +21,11 @@ _DIGEST_LENGTH = 12
 
 
 def asset_url(name: str) -> str:
-    """Address of a file, for a template."""
     return f"{ASSETS}{_release()}/{name}"
 
 
 @router.get(ASSETS + "{release}/{name}")
 def asset(release: str, name: str, request: Request) -> Response:
-    """Returns a file of the pages."""
     if name not in _names() or release != _release():
         raise NotFound("file of the pages", name)
     kind = name.rpartition(".")[2]

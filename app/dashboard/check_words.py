@@ -74,7 +74,6 @@ _MINUTE, _HOUR = 60, 3600
 
 
 def origin(check: CheckRun, asker: str) -> str:
-    """Origin of the check; `asker` is a person's name."""
     if check.trigger is Trigger.SCHEDULE:
         return f"{'An hourly' if check.span.is_whole_hour else 'A daily'} check of the schedule"
     if check.trigger is Trigger.FILES:
@@ -95,7 +94,6 @@ def step(check: CheckRun, advice: Advice) -> str:
 
 
 def duration(check: CheckRun) -> str | None:
-    """Time that a finished check ran."""
     if check.started_at is None or check.finished_at is None:
         return None
     seconds = (check.finished_at - check.started_at) / timedelta(seconds=1)
@@ -117,48 +115,39 @@ def span(of: Span) -> str:
 
 
 def is_over(check: CheckRun) -> bool:
-    """Whether the state will not change by itself soon."""
     return check.state not in {CheckState.QUEUED, CheckState.RUNNING}
 
 
 def may_be_cancelled(check: CheckRun) -> bool:
-    """Whether the check waits, runs, or is to be tried again."""
     return (not is_over(check) or check.next_attempt_at is not None) and not check.cancel_requested
 
 
 def notes(view: CheckView) -> list[str]:
-    """Notes next to the figures; the head of the page says that they are carried forward."""
     return [note for note in view.notes if note != CARRIED.format(check_id=view.check.carried_from)]
 
 
 def rows(one: AttributeView) -> list[GroupShare]:
-    """Groups, then each role as a whole if it has several."""
     of_role = Counter(group.role for group in one.groups)
     return [*one.groups, *(whole for whole in one.pooled if of_role[whole.role] > 1)]
 
 
 def is_long(one: AttributeView) -> bool:
-    """Whether the table is folded up."""
     return len(rows(one)) > MOST_OPEN
 
 
 def quality(change: Change) -> str:
-    """Name of the compared figure: `Balanced accuracy`."""
     return change.before.metric.removesuffix("_before").replace("_", " ").capitalize()
 
 
 def comparison(one: AttributeView) -> Measurement | None:
-    """First comparison of a monitored group; all of a view are of the same metric."""
     return next((group.comparison for group in one.groups if group.comparison is not None), None)
 
 
 def with_copies(view: CheckView, one: AttributeView) -> AttributeView | None:
-    """Same attribute of the debiased view with copies."""
     return next((other for other in view.balanced if other.attribute == one.attribute), None)
 
 
 def subject_of(measurement: Measurement) -> str:
-    """Group of a figure, in few words."""
     return measurement.group or "(blank)" if measurement.scope is Scope.GROUP else _SUBJECTS[measurement.scope]
 
 

@@ -67,8 +67,6 @@ Text = Annotated[str, Field(max_length=LONGEST_NAME, pattern=r"^[^\x00]*$")]
 
 
 class FigureAddress(BaseModel):
-    """Address of a measurement."""
-
     metric: Annotated[str, Field(max_length=100)]
     data: DataSet
     scope: Scope
@@ -77,8 +75,6 @@ class FigureAddress(BaseModel):
 
 
 class ChosenCheck(ChosenRow):
-    """Chosen view, and the group of the open drawer."""
-
     view: ViewKind | None = None
 
 
@@ -92,7 +88,6 @@ def checks_page(
     time_range: RangeIn,
     state: State = "",
 ) -> Response:
-    """Shows the checks, newest first."""
     span, only = chosen_span(time_range, now), CheckState(state) if state else None
     found = checks.page(session, deployment.no, limit=SHOWN + 1, state=only, before_no=before_no or None, ends_in=span)
     shown, cursor = cut(found, SHOWN, lambda one: one.no)
@@ -133,7 +128,6 @@ def numbered_check(
 def check_page(
     request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, check_id: str, chosen: Annotated[ChosenCheck, Query()]
 ) -> Response:
-    """Shows one check."""
     check = _get_check(session, deployment, check_id)
     states = views_of(session, deployment, check)
     kind = chosen.view or next((state.kind for state in states if state.reason is None), ViewKind.PAYLOAD_PERTURBED)
@@ -179,7 +173,6 @@ def check_page(
 def figure_page(
     request: Request, deployment: ReadableDeployment, session: SessionIn, check_id: str, wanted: Annotated[FigureAddress, Query()]
 ) -> Response:
-    """Explains one figure."""
     check = _get_check(session, deployment, check_id)
     words = GroupWords.of(monitor_of(session, deployment.no))
     explanation = explain_figure(session, deployment, check, MeasurementKey(**dict(wanted)), words)

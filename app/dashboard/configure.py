@@ -67,7 +67,6 @@ def configure_page(
 
 @router.get("/configure/{part}", dependencies=[SHOWS_RECORDS])
 def configure_part_page(request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, part: str) -> Response:
-    """Shows one part of the configuration."""
     chosen = next((one for one in ConfigurePart if one.value == part and one is not ConfigurePart.CHECK), None)
     if chosen is None:
         raise NotFound("part of Configure", part)

@@ -55,8 +55,6 @@ ROLLUPS = {"": "each check", Period.DAY.value: "by day", Period.WEEK.value: "by 
 
 
 class ChosenCharts(ChosenRow):
-    """Chosen charts, and the group of the open drawer."""
-
     metric: str = Field(default=HEADLINE, max_length=100)
     data: DataSet = DataSet.PAYLOAD
     rollup: Period | None = None
@@ -99,7 +97,6 @@ def fairness_page(
     now: NowIn,
     chosen: Annotated[ChosenCharts, Query()],
 ) -> Response:
-    """Shows the state of the deployment, since when, and how sure that is."""
     state = next(one for one in overview(session, OverviewWanted(only_no=deployment.no), now=now).deployments)
     checks = recent_checks(session, deployment.no, most=STRIP_CHECKS)
     newest = get(session, deployment.no, checks[0].id) if checks else None
@@ -144,7 +141,6 @@ def fairness_page(
 
 
 def show_attributed(forest: Forest, attributed: AttributionRun | None) -> dict[str, object]:
-    """Newest finished attribution with display names of its groups, which the preview needs, too."""
     gaps = () if attributed is None or attributed.result is None else attributed.result.gaps
     return {
         "attributed": attributed,

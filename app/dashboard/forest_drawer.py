@@ -61,7 +61,6 @@ class Drawer:
 
 
 def row_query(row: ForestRow, kept: Mapping[str, str]) -> str:
-    """Query that opens the row and keeps other choices."""
     return urlencode({**kept, "attribute": row.attribute, "group": row.group})
 
 

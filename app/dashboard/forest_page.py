@@ -23,14 +23,11 @@ Label = Annotated[str, Field(max_length=LONGEST, pattern=r"^[^\x00]*$")]
 
 
 class ChosenRow(BaseModel):
-    """Group of the open drawer."""
-
     attribute: Label = ""
     group: Label = ""
 
 
 def show_forest(forest: Forest, chosen: ChosenRow, alerts: Sequence[Alert], attribution: AttributionRun | None) -> dict[str, object]:
-    """Values of the template; other choices stay in its addresses."""
     row = find_row(forest, attribute=chosen.attribute, group=chosen.group) if chosen.group else None
     sent = chosen.model_dump(mode="json", include=chosen.model_fields_set, exclude={"attribute", "group"}, exclude_none=True)
     return {
@@ -52,7 +49,6 @@ def show_forest(forest: Forest, chosen: ChosenRow, alerts: Sequence[Alert], attr
 
 
 def short_evidence(state: ComparisonState | None, now: datetime) -> str:
-    """State of evidence in a few words."""
     if state is None:
         return "none"
     since = "" if state.since is None else f" since {day_of(state.since, now.year)}"
@@ -74,7 +70,6 @@ _ALIKE = {(Verdict.FAIR, State.SHOWN_FAIR), (Verdict.UNFAIR, State.UNFAIR)}
 
 
 def explain_evidence(row: ForestRow) -> str | None:
-    """Says why verdict and evidence differ; None where they agree or one is missing."""
     if row.evidence is None or row.verdict not in _BY_VERDICT or (row.verdict, row.evidence.state) in _ALIKE:
         return None
     return (

@@ -13,6 +13,5 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/glossary")
 def glossary_page(request: Request, _: Reader) -> Response:
-    """Shows the words, and the metrics with their formulas."""
     metrics = sorted(CATALOGUE.items(), key=lambda one: one[1].title)
     return page(request, "glossary.html", {"terms": TERMS, "metrics": metrics})

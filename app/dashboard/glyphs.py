@@ -36,14 +36,11 @@ class Glyph:
 
     @property
     def fair_width(self) -> float:
-        """Width of the fair band."""
         return round(self.fair[1] - self.fair[0], 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strip:
-    """Bars by verdict, as paths of SVG, and in words."""
-
     paths: tuple[tuple[str, str], ...]
     words: str
 

@@ -26,15 +26,12 @@ MOST_HOURS: Final = 168
 
 @dataclass(frozen=True, slots=True)
 class ShownHours:
-    """One line: a single hour, or neighbours in which nothing came in. The newest is first."""
-
     hours: Sequence[IngestionHour]
     is_empty: bool
 
 
 @router.get("")
 def ingestion_page(request: Request, deployment: ReadableDeployment, session: SessionIn, *, now: NowIn, time_range: RangeIn) -> Response:
-    """Shows the page."""
     span = whole_hours(time_range, now)
     listed = Span(start=max(span.start, span.end - MOST_HOURS * HOUR), end=span.end)
     found = ingestion_in(session, deployment.no, listed, now)

@@ -27,12 +27,10 @@ Field = Annotated[str, Form(max_length=_LONGEST)]
 
 @router.get(LOG_IN)
 def log_in_page(request: Request, services: ServicesIn, next: str = "/", *, ended: bool = False) -> Response:  # noqa: A002 - the name in the address
-    """Shows the form; it says so where a session has `ended`."""
     return page(request, "login.html", log_in_values(services, next) | {"ended": ended})
 
 
 def log_in_values(services: Services, next_path: str) -> dict[str, Any]:
-    """Values of the form, which continues only at a path of this service."""
     has_issuer = services.oidc is not None
     return {"next": own_path(next_path), "name": "", "problem": None, "ended": False, "has_issuer": has_issuer}
 
@@ -47,7 +45,6 @@ async def log_in(
     key: Field = "",
     next: Annotated[str, Form()] = "/",  # noqa: A002 - the name in the form
 ) -> Response:
-    """Begins a session and redirects, or shows the form with the reason."""
     address = _address(request)
     try:
         if not is_from_our_page(request.headers):
@@ -64,7 +61,6 @@ async def log_in(
 
 
 def lead_on(request: Request, token: str, path: str, *, seconds: int) -> Response:
-    """Redirects with the cookie of the new session."""
     response = RedirectResponse(path, status_code=HTTPStatus.SEE_OTHER)
     secure = is_over_https(request.scope)
     response.set_cookie(session_cookie(request.scope), token, max_age=seconds, httponly=True, secure=secure, samesite="lax")

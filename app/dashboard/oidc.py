@@ -81,7 +81,6 @@ async def end_log_in(
     hd: _Sent = "",  # noqa: ARG001 - likewise
     prompt: _Sent = "",  # noqa: ARG001 - likewise
 ) -> Response:
-    """Begins a session and leads on to the page asked for before the log-in."""
     if services.oidc is None:
         raise NotFound("page", CALLBACK)
     address: str = request.state.client_address

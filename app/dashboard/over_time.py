@@ -149,7 +149,6 @@ def read_over_time(
 
 
 def show_timeline(timeline: Timeline, deployment_id: str, choice: RangeChoice) -> ShownTimeline:
-    """Pictures and words of a timeline."""
     axis, metric, zone = TimeAxis(span=timeline.span), timeline.metric, choice.zone
     drawn = timeline.panels[:MAX_PANELS]
     levels = level_axis(metric, drawn)
@@ -224,7 +223,6 @@ def _show_panel(panel: TimePanel, metric: str, timeline: Timeline, picture: Pane
 
 
 def _is_about(alert: Alert, panel: TimePanel, timeline: Timeline) -> bool:
-    """Whether the alert is about the panel's group, or the one furthest out of its attribute."""
     about = alert.subject
     if (
         panel.scope is not Scope.GROUP

@@ -54,7 +54,6 @@ class ChosenOrder(BaseModel):
 
 @router.get("/")
 def overview_page(request: Request, principal: Reader, session: SessionIn, now: NowIn, chosen: Annotated[ChosenOrder, Query()]) -> Response:
-    """Shows what needs the person, and their deployments."""
     wanted = OverviewWanted(
         sort=chosen.sort,
         states=frozenset(chosen.state),

@@ -74,8 +74,6 @@ KEEPS_RANGE = Depends(read_range)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeLink:
-    """Choice of the bar: text, title, query, and whether it is chosen."""
-
     text: str
     title: str
     query: str
@@ -100,7 +98,6 @@ class RangeBar:
 
     @property
     def zone(self) -> ZoneInfo:
-        """Zone on whose clock the bar shows times."""
         return self.choice.zone
 
 

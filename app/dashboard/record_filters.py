@@ -87,14 +87,11 @@ class ChosenRecords(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Attribute or intersection, and its groups."""
-
     attribute: str
     groups: tuple[str, ...]
 
 
 def query_of(wanted: RecordsWanted) -> dict[str, str]:
-    """Query of filter and order for pages and API, without the place of the page."""
     members = {
         "check": wanted.check_id,
         "since": _iso(wanted.since),
@@ -110,7 +107,6 @@ def query_of(wanted: RecordsWanted) -> dict[str, str]:
 
 
 def among_of(attribute: str, group: str | None = None) -> str:
-    """Value of the control that chooses both."""
     return msgspec.json.encode([attribute] if group is None else [attribute, group]).decode()
 
 
@@ -153,7 +149,6 @@ def local(moment: datetime | None) -> str:
 
 
 def _read_pair(among: str) -> tuple[str, str | None]:
-    """Attribute and group of the form's control."""
     try:
         pair = msgspec.json.decode(among, type=Annotated[list[str], msgspec.Meta(min_length=1, max_length=2)])
     except (msgspec.MsgspecError, UnicodeEncodeError) as error:

@@ -64,15 +64,12 @@ _DOTS: Final = frozenset({".", ".."})
 
 @dataclass(frozen=True, slots=True)
 class ShownValue:
-    """Value of a record; `group` is the monitor's, where it watches the column."""
-
     name: str
     text: str
     group: RecordGroup | None
 
 
 def address(deployment_id: str, record_id: str, *, check_id: str | None = None) -> str:
-    """Address of the record's page."""
     # Browsers take these two for steps in a path, however they are written.
     query = {"id": record_id} if record_id in _DOTS else {}
     query |= {"check": check_id} if check_id else {}
@@ -89,7 +86,6 @@ def json_address(deployment_id: str, record_id: str, *, check_id: str | None = N
 
 
 def text(value: Any) -> str:  # noqa: ANN401 - as it was logged
-    """Value as it was logged."""
     if value is None:
         return "missing"
     if isinstance(value, str):
@@ -100,7 +96,6 @@ def text(value: Any) -> str:  # noqa: ANN401 - as it was logged
 
 
 def answer_text(answer: StoredRecord | Counterfactual) -> str:
-    """Answer of the model, decoded where there is a label."""
     return text(answer.prediction if answer.label is None else answer.label)
 
 
@@ -133,7 +128,6 @@ def second(at: datetime) -> str:
 
 
 def values_of(summary: RecordSummary) -> tuple[list[ShownValue], list[ShownValue]]:
-    """Features, then meta fields."""
     record, schema = summary.record, summary.schema
     groups = {group.attribute: group for group in summary.groups}
 
@@ -144,7 +138,6 @@ def values_of(summary: RecordSummary) -> tuple[list[ShownValue], list[ShownValue
 
 
 def watched(summary: RecordSummary) -> dict[str, ShownValue]:
-    """Values in the watched attributes."""
     return {value.name: value for values in values_of(summary) for value in values if value.group is not None}
 
 
@@ -165,18 +158,15 @@ def groups_together(monitor: Monitor, groups: Sequence[RecordGroup]) -> list[Rec
 
 
 def changing(changes: Mapping[str, Change]) -> list[tuple[str, Change]]:
-    """Attributes whose copies change the outcome."""
     return [(attribute, change) for attribute, change in changes.items() if change != "none"]
 
 
 def debiased_outcome(debiased: Mapping[str, Any], monitor: Monitor | None) -> OutcomeWord | None:
-    """Outcome of a debiased answer."""
     answer = debiased.get("prediction") if debiased.get("label") is None else debiased["label"]
     return None if monitor is None else WORDS[monitor.outcomes.classify(answer)]
 
 
 def debiased_text(debiased: Mapping[str, Any]) -> str:
-    """Answer of the debiased endpoint."""
     return text(debiased.get("prediction") if debiased.get("label") is None else debiased["label"])
 
 
@@ -188,7 +178,6 @@ def copies(details: RecordDetails, *, is_present: bool) -> list[Counterfactual]:
 
 
 def is_donated(copy: Counterfactual, schema: RecordSchema) -> bool:
-    """Whether the copy changes features instead of a meta field, which the model does not see."""
     return any(column.name == copy.attribute for column in schema.meta)
 
 
@@ -199,7 +188,6 @@ def set_to(copy: Counterfactual) -> str:
 
 
 def sentences(details: RecordDetails) -> list[str]:
-    """First facts that a person wants to know."""
     summary = details.summary
     debiased = summary.record.debiased or {}
     outcome = "" if summary.outcome is None else _OUTCOME_OF[summary.outcome]

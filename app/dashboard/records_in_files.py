@@ -14,8 +14,6 @@ from .rendering import page
 
 @dataclass(frozen=True, slots=True)
 class ShownTable:
-    """Table of files, and the totals of its listing."""
-
     title: str
     table: PayloadTable | FeedbackTable
     found: ListingTotals
@@ -32,5 +30,4 @@ def list_tables(session: Session, deployment: Deployment) -> list[ShownTable]:
 
 
 def page_without_records(request: Request, deployment: Deployment, what: str) -> Response:
-    """Page in place of `what`, a list of single records."""
     return page(request, "records_in_files.html", {"deployment": deployment, "what": what})

@@ -44,13 +44,11 @@ CREDENTIALS = {
 
 @router.get("/register")
 def new_deployment_page(request: Request, principal: Manager, session: SessionIn) -> Response:
-    """Shows the form to people who may register deployments."""
     principal.require(Permission.MANAGE)
     return page(request, "new_deployment.html", form_values() | {"steps": steps_of(session, None, None, has_records=False)})
 
 
 def form_values() -> dict[str, Any]:
-    """Choices of a deployment's form."""
     return {
         "problem_types": PROBLEM_TYPES,
         "field_types": FIELD_TYPES,

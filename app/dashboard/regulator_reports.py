@@ -55,7 +55,6 @@ class ChosenContent:
     categories: Annotated[str, Query(max_length=MAX_MAPPING_LENGTH)] = ""
 
     def query(self) -> dict[str, list[str]]:
-        """Query of the files' addresses, without what nobody chose."""
         tool = [] if self.tool is ToolKind.SELECTING else [self.tool.value]
         categories = [self.categories] if self.categories.strip() else []
         members = {"attribute": self.attribute or [], "control": self.control or [], "tool": tool, "categories": categories}
@@ -71,7 +70,6 @@ def regulator_report_page(
     time_range: RangeIn,
     chosen: Annotated[ChosenContent, Depends()],
 ) -> Response:
-    """Shows the page. What is chosen is in the addresses of its files."""
     monitor, retention = monitor_of(session, deployment.no), policy_of(session, deployment.no)
     span = chosen_span(time_range, now) or Span(start=now - USUAL_PERIOD, end=now)
     query = {"since": span.start.isoformat(timespec="seconds"), "until": span.end.isoformat(timespec="seconds")}
@@ -113,7 +111,6 @@ def regulator_report_page(
 
 
 def read_kept(session: Session, deployment: Deployment, now: datetime) -> dict[str, object]:
-    """Schedules and newest kept reports."""
     schedules = schedules_page(session, deployment.no, after_no=0, limit=MAX_SCHEDULES)
     kept = kept_page(session, deployment.no, before_no=None, limit=MOST_KEPT)
     return {
@@ -138,7 +135,6 @@ def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor
 
 
 def used_in_body(used: Mapping[str, Sequence[str]]) -> dict[str, object]:
-    """Body that asks for a kept report of the choices."""
     found: dict[str, object] = {"attributes": used.get("attribute"), "controls": used.get("control")}
     found["tool"] = next(iter(used.get("tool", ())), None)
     found["categories"] = json.loads(used["categories"][0]) if "categories" in used else None

@@ -49,7 +49,6 @@ _ENVIRONMENT.filters.update(wording.FILTERS)
 
 @pass_context
 def _write_moment(context: Context, at: datetime | None) -> str:
-    """Moment on the clock of the chosen zone, which it names."""
     choice: RangeChoice | None = context.get("range_choice")
     return wording.moment(at) if choice is None else wording.moment_in_zone(at, choice.zone)
 

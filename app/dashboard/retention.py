@@ -38,7 +38,6 @@ def retention_page(
     now: NowIn,
     before_no: Annotated[int, Depends(read_number_cursor)],
 ) -> Response:
-    """Shows the page."""
     hold = hold_of(session, deployment.no)
     found, cursor = cut(erasures_of(session, deployment.no, before_no=before_no or None, limit=SHOWN + 1), SHOWN, lambda one: one.no)
     actors = [one.requested_by for one in found] + ([hold.placed_by] if hold else [])

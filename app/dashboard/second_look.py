@@ -36,7 +36,6 @@ KINDS = {"changed": "the model was asked again", "likely": "the bias detector ex
 
 
 def say_flags(listed: int, total: int, *, is_all: bool) -> str:
-    """Says how many flags are listed, and of how many, counted up to `MOST_COUNTED`."""
     flags = "1 flag" if listed == 1 else f"{listed:,} flags"
     of = " in all" if is_all else f" of more than {MOST_COUNTED:,}" if total > MOST_COUNTED else f" of {total:,}"
     return f"{flags}{of}, over all hours of this model revision; a record has one for each attribute that it is flagged for."
@@ -57,7 +56,6 @@ class ChosenFlags(BaseModel):
 def second_look_page(
     request: Request, deployment: ReadableDeployment, session: SessionIn, chosen: Annotated[ChosenFlags, Query()]
 ) -> Response:
-    """Shows the records whose outcome would, or would probably, differ with a reference value."""
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Second look")
     monitor = monitor_of(session, deployment.no)

@@ -27,7 +27,6 @@ class ConfigurePart(StrEnum):
     title_of: str
 
     def __new__(cls, name: str, title: str) -> Self:
-        """Makes a part."""
         part = str.__new__(cls, name)
         part._value_ = name
         part.title_of = title
@@ -46,8 +45,6 @@ class StepName(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Why a step is needed, its parts of Configure, and whether it is done."""
-
     name: StepName
     title: str
     why: str

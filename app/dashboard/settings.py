@@ -34,7 +34,6 @@ ACTIONS: Final[Mapping[Permission, str]] = {
 
 @router.get("/settings")
 def settings_page(request: Request, principal: Reader, session: SessionIn, now: NowIn) -> Response:
-    """Shows the people who may log in, and their credentials."""
     is_admin = Permission.ADMIN in principal.role.permissions
     values = {
         "is_admin": is_admin,

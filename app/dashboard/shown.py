@@ -71,7 +71,6 @@ def round_change(found: Change) -> ShownChange:
 
 
 def share_of(outcomes: Outcomes | SubRange) -> Number:
-    """Favourable rate of some records with its interval."""
     if outcomes.share is None:
         return Number(ABSENT, ABSENT, outcomes.reason or "no reason is known")
     return _share(outcomes.share, (outcomes.lower, outcomes.upper), (), _TENTHS)

@@ -30,8 +30,6 @@ NO_WORKER = "No worker answers. A scan that waits begins when one is started, an
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ShownGroup:
-    """Group of a scan: the attribute that watches it, or the name for one, or why none can."""
-
     scan: SubgroupScan
     result: SearchResult
     watched: MonitoredAttribute | None
@@ -40,7 +38,6 @@ class _ShownGroup:
 
 
 def read_subgroups(session: Session, deployment: Deployment, evidence: DeploymentEvidence | None) -> dict[str, object]:
-    """Newest scan, the newest with a result if that is another, the groups, and cautions."""
     scans = scans_of(session, deployment.no, before_no=None, limit=MOST_SCANS)
     newest, ended = next(iter(scans), None), next((scan for scan in scans if scan.state == "succeeded"), None)
     obstacle, monitor, era = None, None if evidence is None else evidence.monitor, None if evidence is None else evidence.era

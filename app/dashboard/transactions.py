@@ -48,7 +48,6 @@ class ListedRecords:
 
 
 def say_count(listed: int, window: Mapping[str, object] | None, known: ListedRecords) -> str:
-    """Says how many records are listed: of all that a check with this window read, where no filter narrows them."""
     records = f"{listed:,} record{'' if listed == 1 else 's'}"
     read = None if known.is_narrowed else WindowCounts.of(window).records
     if read is not None and not known.is_all:
@@ -87,7 +86,6 @@ def transactions_page(
     time_range: RangeIn,
     chosen: Annotated[ChosenRecords, Query()],
 ) -> Response:
-    """Shows records, newest first or by gap."""
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Transactions")
     wanted = chosen.wanted(limit=SHOWN)

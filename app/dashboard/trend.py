@@ -18,8 +18,6 @@ _TEXT_HEIGHT: Final = 13
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendDot:
-    """Check on the trend; `check_id` opens it."""
-
     x: float
     y: float
     point: StripPoint
@@ -27,8 +25,6 @@ class TrendDot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendLevel:
-    """Line across the trend: a limit, or equality."""
-
     y: float
     text: str
     is_limit: bool

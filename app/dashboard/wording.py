@@ -33,7 +33,6 @@ _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=
 
 
 def figure(value: float | None, digits: int = 2) -> str:
-    """`0.63`."""
     return ABSENT if value is None else write_minus(f"{value:.{digits}f}")
 
 
@@ -55,7 +54,6 @@ def interval(ends: tuple[float | None, float | None]) -> str:
 
 
 def join_ends(lower: str | None, upper: str | None) -> str:
-    """`0.55 to 0.73`; an end that is not bounded is named so."""
     if lower is None and upper is None:
         return ABSENT
     if upper is None:
@@ -64,7 +62,6 @@ def join_ends(lower: str | None, upper: str | None) -> str:
 
 
 def limits(ends: tuple[float | None, float | None]) -> str:
-    """`0.8 to 1.25`, `0.8 and more`."""
     return ABSENT if ends == (None, None) else limits_in_words(ends)
 
 
@@ -96,12 +93,10 @@ def plain_json(value: object) -> str:
 
 
 def iso(at: datetime | None) -> str:
-    """ISO form for `<time datetime>`."""
     return "" if at is None else at.astimezone(UTC).isoformat()
 
 
 def ago(at: datetime | None, now: datetime) -> str:
-    """`3 hours ago`."""
     if at is None:
         return ABSENT
     passed = now - at
@@ -115,7 +110,6 @@ def ago(at: datetime | None, now: datetime) -> str:
 
 
 def verdict(word: str | None) -> str:
-    """Verdict in words."""
     return ABSENT if word is None else VERDICT_WORDS.get(word, word.replace("_", " "))
 
 
