@@ -94,7 +94,6 @@ _STEPS: Mapping[Cause, str] = {
 
 
 def advice_of(because: Because) -> Advice:
-    """Words the cause."""
     # The usual case of hundreds of deployments.
     if not _REASONS[because.cause] and not _STEPS[because.cause]:
         return Advice(cause=because.cause, reason=None, next_step=None)
@@ -161,7 +160,6 @@ def _group_facts(because: Because) -> dict[str, str]:
 
 
 def _follows(because: Because) -> str:
-    """Says when the next check comes, or why none does."""
     outlook, silence = because.outlook, silence_of(because.outlook.workers)
     if silence is not None:
         return f"{silence} No check runs before one does."

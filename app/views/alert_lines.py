@@ -43,7 +43,6 @@ class AlertLine:
 
     @property
     def state(self) -> AlertState:
-        """State that asks for most."""
         return self.first.state
 
     @property
@@ -53,27 +52,22 @@ class AlertLine:
 
     @property
     def open_ids(self) -> tuple[str, ...]:
-        """Ids of alerts that are not acknowledged."""
         return tuple(one.id for one in self.alerts if one.state is AlertState.OPEN)
 
     @property
     def opened_at(self) -> datetime:
-        """When the first was opened."""
         return min(one.opened_at for one in self.alerts)
 
     @property
     def last_seen_at(self) -> datetime:
-        """When one was last seen to hold."""
         return max(one.last_seen_at for one in self.alerts)
 
     @property
     def assignees(self) -> tuple[str, ...]:
-        """Everybody who works on them."""
         return tuple(dict.fromkeys(one.assignee for one in self.alerts if one.assignee is not None))
 
     @property
     def figures(self) -> tuple[AlertFigure, ...]:
-        """Figures of alerts that are about one."""
         return tuple(figure_of(one) for one in self.alerts if one.subject.data is not None)
 
 
@@ -87,12 +81,10 @@ class AlertsOfDeployment:
 
     @property
     def alerts(self) -> int:
-        """Number of alerts."""
         return sum(len(line.alerts) for line in self.lines)
 
     @property
     def open_alerts(self) -> int:
-        """Number of alerts that are not acknowledged."""
         return sum(len(line.open_ids) for line in self.lines)
 
 

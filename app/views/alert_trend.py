@@ -32,7 +32,6 @@ class AlertTrend:
 
 
 def start_of_alert(alert: Alert) -> datetime:
-    """Time since which the cause holds, if known; else of opening."""
     since = alert.facts.get("since")
     return datetime.fromisoformat(since) if isinstance(since, str) else alert.opened_at
 
@@ -81,8 +80,6 @@ def affected_records(alert: Alert) -> RecordsWanted | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AffectedRecords:
-    """Newest affected records, and their number."""
-
     records: Records
     count: RecordCount
 

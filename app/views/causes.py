@@ -102,14 +102,12 @@ def next_due(now: datetime, schedule: Schedule | None) -> datetime | None:
 
 
 def of_first_check(one: OverviewEntry, outlook: Outlook) -> Because:
-    """Why a deployment with a monitor has no check that ended."""
     if one.newest_record_at is None:
         return Because(cause=Cause.NO_RECORDS, outlook=outlook)
     return Because(cause=_waits_for(outlook), outlook=outlook)
 
 
 def of_stale_figures(one: OverviewEntry, success: Success, outlook: Outlook) -> Because:
-    """Why nothing was measured for so long."""
     newest = one.newest_record_at
     nothing_came = newest is None or newest < success.measured_at
     cause = Cause.RECORDS_STOPPED if nothing_came else _waits_for(outlook)
@@ -117,7 +115,6 @@ def of_stale_figures(one: OverviewEntry, success: Success, outlook: Outlook) -> 
 
 
 def of_ended_check(last: EndedCheck, outlook: Outlook) -> Because:
-    """Why the newest check ended without figures."""
     if last.state is CheckState.INSUFFICIENT_DATA:
         return Because(
             cause=Cause.TOO_FEW_RECORDS, outlook=outlook, stated=last.reason, have=last.counts.records, needed=last.counts.needed
@@ -152,7 +149,6 @@ def of_figures(figure: GroupFigure | None, success: Success, outlook: Outlook) -
 
 
 def of_check(check: CheckRun, outlook: Outlook) -> Because:
-    """Why one check is in its state."""
     match check.state:
         case CheckState.QUEUED | CheckState.RUNNING:
             silent = _silence(outlook)
@@ -174,7 +170,6 @@ def of_check(check: CheckRun, outlook: Outlook) -> Because:
 
 
 def _waits_for(outlook: Outlook) -> Cause:
-    """Cause that the next check waits for."""
     if outlook.under_way is None and outlook.due_at is None and not outlook.by_files:
         return Cause.NOT_SCHEDULED
     silent = _silence(outlook)

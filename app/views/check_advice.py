@@ -24,5 +24,4 @@ def outlook_of(session: Session, deployment_no: int) -> Outlook:
 
 
 def advice_on_check(check: CheckRun, outlook: Outlook) -> Advice:
-    """Why the check is where it is, and what to do."""
     return advice_of(of_check(check, outlook))

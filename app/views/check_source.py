@@ -56,18 +56,15 @@ class CheckSource:
 
     @property
     def window(self) -> Mapping[str, Any]:
-        """Description of the counted records."""
         return self.counted.window
 
     def comparisons(self) -> list[Comparison]:
-        """Comparisons of the window, in the monitor's order as far as the measurements show it."""
         divided = [comparison for data, comparison in self.tables if data is DataSet.PAYLOAD]
         measured = dict.fromkeys(one.comparison for one in self.figures if one.data is DataSet.PAYLOAD)
         order = {comparison: place for place, comparison in enumerate(measured)}
         return sorted(divided, key=lambda one: (one.is_together, order.get(one, len(order)), one.label))
 
     def of(self, data: DataSet, comparison: Comparison, metric: str) -> Iterator[Measurement]:
-        """The check's own measurements of a metric."""
         return (one for one in self.figures if (one.data, one.comparison, one.metric) == (data, comparison, metric))
 
     def measured(self, data: DataSet, comparison: Comparison, metric: str, table: Table) -> list[Measurement]:
@@ -84,14 +81,12 @@ class CheckSource:
 
 
 def counted_check(session: Session, check: CheckRun) -> CountedCheck:
-    """For callers that only ask which views the check has."""
     carried_from = (check.window or {}).get("carried_from")
     origin = check if carried_from is None else get(session, check.deployment_no, str(carried_from))
     return CountedCheck(check, origin, frozenset(data_sets_of(session, origin.no)))
 
 
 def source_of(session: Session, counted: CountedCheck, *, data: Sequence[DataSet], metrics: Collection[str]) -> CheckSource:
-    """Reads those data sets and metrics."""
     found: dict[tuple[DataSet, Comparison], list[StoredTable]] = {}
     for stored in tables_of(session, counted.origin.no, data=data):
         found.setdefault((stored.data, stored.comparison), []).append(stored)

@@ -47,7 +47,6 @@ class SubRange:
 
     @property
     def records(self) -> int:
-        """Classified records."""
         return self.favourable + self.unfavourable
 
 
@@ -100,14 +99,11 @@ class GroupShare:
 
     @property
     def records(self) -> float:
-        """Records of the share."""
         return self.outcomes.records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """Figure before and after mitigation, of the subject that the scope says."""
-
     before: Measurement
     after: Measurement | None
     change: Measurement | None
@@ -154,12 +150,10 @@ class AttributeView:
 
     @property
     def attribute(self) -> str:
-        """The comparison's label."""
         return self.comparison.label
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The attributes of the comparison."""
         return self.comparison.features
 
 

@@ -75,7 +75,6 @@ def debiased_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
 
 
 def balanced_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
-    """Mitigated attributes on logged records with copies."""
     # Rates and comparison are of one definition, also in checks of release 0.1.
     data = DataSet.PAYLOAD_PERTURBED if is_of_earlier_definition(source) else DataSet.BALANCED
     views = []
@@ -124,13 +123,11 @@ def why_not_debiased(counted: CountedCheck, *, is_in_files: bool) -> str | None:
 
 
 def mode_of(source: CheckSource) -> str | None:
-    """Mode in which the outcomes were mitigated."""
     found = _mitigation(source).get("mode")
     return None if found is None else str(found)
 
 
 def notes_on_mitigation(source: CheckSource) -> tuple[str, ...]:
-    """Notes next to debiased figures."""
     return (ONLY_DIRECT, PROVISIONAL) if _mitigation(source).get("profile_is_provisional") else (ONLY_DIRECT,)
 
 

@@ -73,8 +73,6 @@ _SHOWN_ELSEWHERE = {"formula", "whom", "monitored", "reference", "caution"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureCount:
-    """Count that a figure is based on."""
-
     label: str
     value: str | int | float
 
@@ -136,7 +134,6 @@ def explained(measurement: Measurement, check: CheckOfView | None = None) -> Exp
 
 
 def limits_of(measurement: Measurement) -> str:
-    """Range between which the figure counts as fair, as a sentence."""
     limits = (measurement.lower_limit, measurement.upper_limit)
     if limits == (None, None):
         return "No limit is set."
@@ -153,7 +150,6 @@ def limits_of(measurement: Measurement) -> str:
 
 
 def judged_figure(measurement: Measurement) -> JudgedFigure:
-    """Measurement as statements are made of it."""
     details, group = measurement.details, measurement.group
     # The details of older measurements do not name the groups that they are about.
     named = replace(
@@ -183,7 +179,6 @@ def sentence_of(measurement: Measurement) -> str:
 
 
 def statements_of(measurement: Measurement) -> tuple[str, ...]:
-    """Statements on gap, limit and, of the group furthest out, on its choice."""
     figure = judged_figure(measurement)
     found = (gap_statement(figure), limit_statement(figure), choice_statement(figure))
     return tuple(one for one in found if one is not None)

@@ -42,15 +42,12 @@ class StripPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForestFigure:
-    """Figure with its last verdicts, oldest first; evidence is None if none is collected."""
-
     measurement: Measurement
     strip: tuple[StripPoint, ...]
     evidence: ComparisonState | None
 
     @property
     def verdict(self) -> Verdict | None:
-        """Verdict of the newest check."""
         return None if self.measurement.verdict is None else Verdict(self.measurement.verdict)
 
     @property
@@ -91,7 +88,6 @@ class ForestRow:
 
     @property
     def figures(self) -> tuple[ForestFigure, ...]:
-        """Figures that are there, the one as logged first."""
         return tuple(one for one in (self.logged, self.counterfactual) if one is not None)
 
     @property
@@ -101,27 +97,22 @@ class ForestRow:
 
     @property
     def verdict(self) -> Verdict | None:
-        """Gravest verdict of the newest check."""
         return self.leading.verdict
 
     @property
     def n(self) -> int | None:
-        """The group's records."""
         return self._count("monitored")
 
     @property
     def n_reference(self) -> int | None:
-        """The reference's records."""
         return self._count("reference")
 
     @property
     def strip(self) -> tuple[StripPoint, ...]:
-        """Last verdicts on the leading figure, oldest first."""
         return self.leading.strip
 
     @property
     def evidence(self) -> ComparisonState | None:
-        """Evidence on the leading figure."""
         return self.leading.evidence
 
     def _count(self, side: str) -> int | None:
@@ -151,7 +142,6 @@ class Forest:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes of all rows, each once."""
         return tuple(dict.fromkeys(note for row in self.rows for note in row.notes))
 
     @property
@@ -227,7 +217,6 @@ def build_forest(source: ForestSource, *, metric: str, now: datetime) -> Forest:
 
 
 def is_on_ratios(metric: str) -> bool:
-    """Ratios lie on a logarithmic axis."""
     return is_ratio(CATALOGUE[metric])
 
 

@@ -52,12 +52,10 @@ class ForestHeadline:
 
     @property
     def verdict(self) -> Verdict | None:
-        """Verdict on the lead's figure."""
         return None if self.row is None else self.row.verdict
 
     @property
     def text(self) -> str:
-        """All in one line, without the note."""
         lead = f"{self.lead} ({self.interval})" if self.interval else self.lead
         return " · ".join((lead, *self.parts))
 
@@ -109,7 +107,6 @@ def word_forest(forest: Forest) -> ForestHeadline:
 
 
 def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
-    """Figure of the worst row with the interval that allows for its choice, else with its own."""
     figure, one = row.leading, row.leading.measurement
     own = word_figure(row, figure, forest.words)
     if forest.compared == 1 or one.value is None:
@@ -231,7 +228,6 @@ def share_records(strip: Sequence[StripPoint]) -> bool:
 
 
 def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
-    """Yields since when it is so, in how many checks, and how many favourable outcomes are short."""
     figure, one = row.leading, row.leading.measurement
     year = None if forest.check is None else forest.check.at.astimezone(UTC).year
     match row.verdict:
@@ -277,7 +273,6 @@ def _find_oldest(figures: Sequence[ForestFigure]) -> _Onset | None:
 
 
 def _say_age(forest: Forest) -> Iterator[str]:
-    """Yields how old the figures are where that changes their meaning."""
     if forest.check is None:
         return
     at = f"{forest.check.measured_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

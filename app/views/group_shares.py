@@ -35,7 +35,6 @@ class ShareSubject:
 
     @classmethod
     def of(cls, figure: Measurement) -> "ShareSubject":
-        """Subject of a measurement."""
         return cls(figure.scope, figure.group)
 
 
@@ -52,7 +51,6 @@ class GroupFigures:
 
     @property
     def worst(self) -> Measurement | None:
-        """Comparison of the monitored value furthest out."""
         return next((one for one in self.comparisons.values() if one.worst_of is not None), None)
 
 

@@ -119,7 +119,6 @@ class WordedFigure:
 
     @property
     def text(self) -> str:
-        """All sentences in reading order."""
         return " ".join((self.sentence, *self.statements, self.limits))
 
 
@@ -147,7 +146,6 @@ class Headline:
 
     @property
     def attribute(self) -> str:
-        """The comparison's label."""
         return self.comparison.label
 
 
@@ -192,7 +190,6 @@ def read_together(logged: WordedFigure, equal: WordedFigure) -> str | None:
 
 
 def word_figure(one: Measurement) -> WordedFigure:
-    """Words a measurement."""
     figure = judged_figure(one)
     return WordedFigure(
         measurement=one,
@@ -206,7 +203,6 @@ def word_figure(one: Measurement) -> WordedFigure:
 
 
 def summary(shown: Sequence[Headline]) -> list[tuple[str | None, list[str]]]:
-    """Attributes by verdict, the gravest first: `sex (as logged, counterfactual)`."""
     found: dict[str | None, dict[str, list[str]]] = {}
     for one in shown:
         for part in one.parts:

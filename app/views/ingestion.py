@@ -88,7 +88,6 @@ class IngestionHour:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing came in, and nothing is known to be missing."""
         numbers = (self.rejected, self.unreadable_requests, self.not_received, self.left_out)
         return not (self.payload or self.feedback or any(numbers))
 
@@ -112,7 +111,6 @@ class RejectionLine:
 
     @property
     def remedy(self) -> str:
-        """Advice for people."""
         if self.reason is RejectionReason.UNREADABLE and self.source in _ANSWERED_BEFORE:
             return _REASON_OF_CALLS
         return REMEDIES[self.reason]
@@ -143,7 +141,6 @@ class IngestionView:
 
     @property
     def sources(self) -> Sequence[RecordSource]:
-        """Sources with any record."""
         return [one for one in RecordSource if any(one in hour.payload or one in hour.feedback for hour in self.hours)]
 
 

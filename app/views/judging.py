@@ -56,12 +56,10 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
 
     @property
     def chosen_interval(self) -> list[float | None] | None:
-        """Both ends of `for_choice`."""
         return None if self.for_choice is None else [self.for_choice.lower, self.for_choice.upper]
 
     @property
     def is_unfair_by_own_interval_alone(self) -> bool:
-        """Whether only the interval that allows for the choice reaches the limit."""
         if self.for_choice is None or self.value is None or self.verdict != Verdict.UNFAIR:
             return False
         if self.lower_limit is not None and self.value < self.lower_limit:
@@ -90,7 +88,6 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
 
     @property
     def disadvantaged_group(self) -> str | None:
-        """Name of that group."""
         return self.judged.disadvantaged_group
 
     @property

@@ -11,8 +11,6 @@ from ..store.people.key_limits import all_limits, use_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsedKey:
-    """One key, its limits and its use."""
-
     key_id: str
     name: str
     limits: KeyLimits

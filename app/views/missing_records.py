@@ -44,7 +44,6 @@ def missing_of_window(session: Session, deployment_no: int, span: Span, oldest: 
 
 
 def notes_of_check(session: Session, check: CheckRun) -> tuple[str, ...]:
-    """Notes next to every figure of a check."""
     counted = counted_check(session, check)
     oldest = counted.window.get("oldest_record_at")
     since = None if oldest is None else datetime.fromisoformat(oldest)

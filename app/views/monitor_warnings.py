@@ -10,7 +10,6 @@ from ..training.unseen import find_unseen
 
 
 def monitor_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    """Returns every warning."""
     found = [*find_unseen(session, deployment, monitor), *chance_warnings(session, deployment, monitor)]
 
     name = monitor.strata

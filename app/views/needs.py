@@ -41,8 +41,6 @@ class PressingNeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """Gravest lines, the number of all, and alerts that are not acknowledged."""
-
     lines: tuple[PressingNeed, ...]
     total: int
     alerts: int = 0
@@ -116,7 +114,6 @@ def needs_of(found: Overview, *, now: datetime, may_manage: bool, may_acknowledg
 
 
 def _name_review(waiting: Unacknowledged) -> str:
-    """Names the number of alerts, and of the lines that the list shows where these are fewer."""
     if waiting.lines == waiting.alerts:
         return f"Review {waiting.alerts} alerts"
     return f"Review {waiting.alerts} alerts on {waiting.lines} line{'' if waiting.lines == 1 else 's'}"
@@ -133,7 +130,6 @@ def is_needing(one: DeploymentOverview) -> bool:
 
 
 def sentence_of(one: DeploymentOverview, now: datetime) -> str:
-    """Says what is the matter, and for how long alerts have been waiting."""
     worst = one.worst
     if one.state is DeploymentState.UNFAIR and worst is not None:
         group, side = _name(one, worst.group), worst.disadvantaged_group
@@ -159,14 +155,12 @@ def sentence_of(one: DeploymentOverview, now: datetime) -> str:
 
 
 def _name(one: DeploymentOverview, group: str) -> str:
-    """Display name of a group, or else its label with the attribute."""
     attribute = "" if one.worst is None else one.worst.attribute
     label = one.words.label(attribute, group)
     return label if one.words.is_named(attribute, group) else f"{label} ({attribute})"
 
 
 def _say_waiting(waiting: Unacknowledged, age: str) -> str:
-    """Says for how long alerts wait, and for what."""
     if waiting.unassigned == waiting.alerts:
         return (
             f"Nobody is assigned for {age}."

@@ -36,8 +36,6 @@ class MeasurementKey:
 
 @dataclass(frozen=True, slots=True)
 class _TableFigures:
-    """Figures measured from a stored table where the check did not store them."""
-
     table: DataSet
     metrics: frozenset[str]
 

@@ -49,8 +49,6 @@ class Counterfactual:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feedback:
-    """Ground-truth label of the record, and its outcome."""
-
     label: Any
     outcome: OutcomeWord | None
     logged_at: datetime
@@ -58,8 +56,6 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordDetails:
-    """Everything that is known of a record."""
-
     summary: RecordSummary
     feedback: Feedback | None
     counterfactuals: tuple[Counterfactual, ...]

@@ -101,8 +101,6 @@ class DeploymentOverview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OverviewPlace(NamedTuple):
-    """Position of a deployment under one sort."""
-
     rank: float
     nearness: float
     name: str
@@ -142,7 +140,6 @@ class Overview:
 
 
 def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Overview:
-    """State of each deployment that the caller may see."""
     found = overview_entries(session, only_no=wanted.only_no)
     judged_by = judge(session, found)
     workers = workers_seen(session)

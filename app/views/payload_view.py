@@ -49,7 +49,6 @@ OTHER_REVISIONS = "{records:,} records were scored by another revision of the mo
 
 
 def payload_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
-    """Attributes and intersections on logged records."""
     views = []
     for comparison in source.comparisons():
         parts = source.tables[DataSet.PAYLOAD, comparison]
@@ -114,7 +113,6 @@ def why_not_perturbed(counted: CountedCheck) -> str | None:
 
 
 def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
-    """Notes next to counterfactual figures."""
     unseen, through = notes_on_unseen(source.window), source.window.get("correlated_features", {})
     others = int(source.window.get("records_of_other_revisions", 0))
     copied = [one for one in with_copies if one.attribute not in unseen or one.attribute in through]
@@ -130,7 +128,6 @@ def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...])
 
 
 def notes_on_intervals(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
-    """Says that these shares and those before mitigation have different intervals, where that is so."""
     # Release 0.1 had one definition for both, and so the same intervals.
     has_both = DataSet.DEBIASED in source.counted.data_sets and not is_of_earlier_definition(source)
     methods = {group.outcomes.interval_method for one in with_copies for group in one.groups}
@@ -138,7 +135,6 @@ def notes_on_intervals(source: CheckSource, with_copies: tuple[AttributeView, ..
 
 
 def notes_on_refused(window: Mapping[str, Any]) -> tuple[str, ...]:
-    """How many records the model refused, and why; they are in no counterfactual figure."""
     counted = {name: records for name, records in window.get("records_not_scored", {}).items() if records}
     if not counted:
         return ()

@@ -67,7 +67,6 @@ class Lens:
         return None if self.monitor is None else self.monitor.outcomes.classify(answer.prediction if answer.label is None else answer.label)
 
     def groups(self, record: StoredRecord) -> list[RecordGroup]:
-        """Group of each watched attribute."""
         schema = self.schemas[record.schema_version]
         values = dict(zip((column.name for column in schema.features), record.features, strict=True))
         values |= dict(zip((column.name for column in schema.meta), record.meta or [None] * len(schema.meta), strict=True))
@@ -95,7 +94,6 @@ class Lens:
         return found
 
     def asked_for(self, attributes: Iterable[str] | None = None) -> list[int]:
-        """Numbers of the copies that the present monitor asks for."""
         names = None if attributes is None else set(attributes)
         return [no for no, kind in self.kinds.items() if kind.role is not None and (names is None or kind.attribute in names)]
 

@@ -10,12 +10,10 @@ from .series import Series
 
 
 def rename_state(words: GroupWords, one: ComparisonState) -> ComparisonState:
-    """Renames the group of a comparison."""
     return one if one.group is None else replace(one, group=words.label(one.attribute, one.group))
 
 
 def rename_evidence(words: GroupWords, evidence: DeploymentEvidence | None) -> DeploymentEvidence | None:
-    """Renames the comparisons."""
     return evidence and replace(evidence, comparisons=[rename_state(words, one) for one in evidence.comparisons])
 
 
@@ -31,7 +29,6 @@ def rename_gap(words: GroupWords, gap: AttributedGap) -> AttributedGap:
 
 
 def rename_series(words: GroupWords, series: Series) -> Series:
-    """Renames the groups of a legend."""
     if series.attribute is None:
         return series
     attribute = series.attribute
@@ -40,7 +37,6 @@ def rename_series(words: GroupWords, series: Series) -> Series:
 
 
 def rename_shares(words: GroupWords, view: AttributeView) -> AttributeView:
-    """Renames the groups of bars and rows."""
     groups = (one if one.group is None else replace(one, group=words.label(view.attribute, one.group)) for one in view.groups)
     accuracy = (
         one if one.before.group is None else replace(one, before=replace(one.before, group=words.label(view.attribute, one.before.group)))
@@ -50,6 +46,5 @@ def rename_shares(words: GroupWords, view: AttributeView) -> AttributeView:
 
 
 def rename_view(words: GroupWords, view: CheckView) -> CheckView:
-    """Renames the groups of a view."""
     attributes, balanced = (tuple(rename_shares(words, one) for one in each) for each in (view.attributes, view.balanced))
     return replace(view, attributes=attributes, balanced=balanced)

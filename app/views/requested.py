@@ -31,7 +31,6 @@ def measure_requested(session: Session, check: CheckRun, metrics: Collection[str
 
 
 def read_points(session: Session, deployment_no: int, wanted: SeriesFilter, *, after_no: int, limit: int) -> list[Point]:
-    """As `series`, but measures a metric that checks do not store."""
     if all(CATALOGUE[metric].is_stored for metric in wanted.metrics):
         return series(session, deployment_no, wanted, after_no=after_no, limit=limit)
     return list(islice(_measure_series(session, deployment_no, wanted, after_no), limit))

@@ -90,7 +90,6 @@ def _word_change(attribute: MonitoredAttribute, words: GroupWords) -> str:
 
 
 def pick_labels(monitor: Monitor | None, most: int) -> Sequence[Scalar]:
-    """Outcomes that the monitor lists one by one, at most `most`."""
     if monitor is None:
         return ()
     listed = (*monitor.outcomes.favourable, *monitor.outcomes.unfavourable)
@@ -103,7 +102,6 @@ def known_gap(flag: FlaggedRecord) -> float | None:
 
 
 def why(flag: FlaggedRecord, words: GroupWords) -> str:
-    """Says why the record needs a second look, with display names."""
     outcome, negation = ("favourable", "") if flag.direction == "lifted" else ("unfavourable", "not ")
     copied = f"with reference values of {flag.attribute} instead of {words.label(flag.attribute, flag.group)}"
     if flag.kind == "likely":

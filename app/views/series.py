@@ -49,8 +49,6 @@ class SeriesPoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSeries:
-    """Points of one group, or of a scope without groups; oldest first."""
-
     group: str | None
     scope: Scope
     points: tuple[SeriesPoint, ...]
@@ -58,8 +56,6 @@ class GroupSeries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """Check without measurements: the end of its span, how it ended, and why."""
-
     at: datetime
     state: CheckState
     reason: str | None
@@ -99,8 +95,6 @@ class Volume:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesWanted(SeriesKey):
-    """Wanted series, rolled up or not."""
-
     scopes: tuple[Scope, ...] = SHOWN_SCOPES
     rollup: Period | None = None
 

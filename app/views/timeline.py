@@ -95,14 +95,11 @@ class TimePanel:
 
     @property
     def figures(self) -> int:
-        """Number of figures measured in the time."""
         return sum(one.figures for one in self.steps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownRange:
-    """Shown time, and the preset that it has where none is chosen."""
-
     span: Span
     usual: RangePreset
 
@@ -138,14 +135,11 @@ class Timeline:
 
     @property
     def is_single(self) -> bool:
-        """Whether no group has more than one figure."""
         return all(sum(step.figures + step.carried for step in one.steps) <= 1 for one in self.panels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineWanted:
-    """Wanted timeline."""
-
     metric: str
     data: DataSet
     choice: RangeChoice
@@ -243,7 +237,6 @@ def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> t
 
 
 def _find_earlier(session: Session, deployment_no: int, span: Span, kind: Earlier | None) -> tuple[EarlierTime | None, str | None]:
-    """Time to compare with, or why there is none; neither where none is asked for."""
     match kind:
         case None:
             return None, None
@@ -358,7 +351,6 @@ def _order(panel: TimePanel) -> tuple[object, ...]:
 
 
 def list_values(panels: Iterable[TimePanel]) -> Iterator[float]:
-    """Yields every value that is drawn."""
     for panel in panels:
         for one in (*panel.steps, *panel.earlier):
             yield from (value for value in (one.lowest, one.highest) if value is not None)

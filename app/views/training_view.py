@@ -41,7 +41,6 @@ def why_no_training(session: Session, deployment_no: int) -> str | None:
 
 
 def fill_training_view(session: Session, deployment: Deployment, check: CheckRun, view: CheckView) -> CheckView:
-    """Fills the view, or says why there is none."""
     summary, monitor = training_summary_of(session, deployment.no), monitor_of(session, deployment.no)
     if summary is None or monitor is None:
         return replace(view, reason=NO_DATA if summary is None else NO_MONITOR)
@@ -82,7 +81,6 @@ def fill_training_view(session: Session, deployment: Deployment, check: CheckRun
 
 
 def training_figures(session: Session, deployment: Deployment) -> list[Measurement]:
-    """Figures of the view; none where there is no view."""
     summary, monitor = training_summary_of(session, deployment.no), monitor_of(session, deployment.no)
     if summary is None or monitor is None:
         return []

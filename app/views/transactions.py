@@ -65,7 +65,6 @@ class RecordsWanted:
 
     @property
     def needs_monitor(self) -> bool:
-        """Whether the request needs a monitor."""
         return any(member is not None for member in (self.attribute, self.group, self.outcome, self.changed))
 
 

@@ -102,7 +102,6 @@ def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: 
 
 
 def check_of_view(counted: CountedCheck) -> CheckOfView:
-    """Facts on the check next to its figures."""
     check, origin = counted.check, counted.origin
     return CheckOfView(
         id=check.id,

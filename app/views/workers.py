@@ -16,8 +16,6 @@ _START_AGAIN = "The end of the worker's log says why it stopped. Start it again 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerNotice:
-    """Since when no worker answers, what that means, and what to do."""
-
     sentence: str
     next_step: str
 
