@@ -22,7 +22,6 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def main() -> None:
-    """Prints all gauges of `app/` and the client."""
     sources = {
         path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
         for folder in ("app", "client")

@@ -48,15 +48,12 @@ BRIEF: dict[str, tuple[str, ...]] = {
 
 @dataclass
 class Outcome:
-    """One benchmark that ran: its lines for the table, and why it has none, if so."""
-
     lines: list[str]
     problem: str = ""
     seconds: float = 0.0
 
 
 def main() -> None:
-    """Runs the benchmarks in turn and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="names, comma-separated")
     parser.add_argument("--minutes", type=float, default=3.0, help="max minutes of one benchmark")

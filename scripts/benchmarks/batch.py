@@ -73,7 +73,6 @@ def generate(folder: Path, millions: int) -> None:
 
 
 def subject_of(millions: int) -> Subject:
-    """The check of all those records by a monitor of sex and age."""
     columns = (
         Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL),
         Column(name="age", type=FieldType.INTEGER, kind=FieldKind.NUMERIC),
@@ -127,14 +126,12 @@ def count_bare(folder: Path) -> int:
 
 
 def tabulate(folder: Path, millions: int, engine: Engine) -> int:
-    """Counts as a check does; returns the number of records."""
     subject = subject_of(millions)
     files = PayloadFiles(subject.deployment, PayloadTable(location=str(folder), columns=COLUMNS), (folder,))
     return count_span(files, subject, lambda _: None, engine).records
 
 
 def seconds(work: Callable[[], int], expected: int) -> float:
-    """Returns the seconds of the work on the wall."""
     start = time.perf_counter()
     found = work()
     if found != expected:
@@ -158,7 +155,6 @@ def measure(folder: Path, millions: int, what: str, url: str) -> dict[str, Any]:
 
 
 def measured(folder: Path, millions: int, what: str, url: str) -> dict[str, Any]:
-    """Runs one of the counts in a process of its own; with `spark`, the answer has the peaks of memory of its executors, too."""
     arguments = [sys.executable, "-P", __file__, "--folder", str(folder), "--only", what, "--millions", str(millions), "--spark", url]
     with ExecutorMemory() if "spark" in what else nullcontext() as memory:
         answer = subprocess.run(arguments, check=True, capture_output=True, text=True)  # noqa: S603 - this file
@@ -167,7 +163,6 @@ def measured(folder: Path, millions: int, what: str, url: str) -> dict[str, Any]
 
 
 def main() -> int:
-    """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--millions", type=int, nargs="+", default=[5, 50])
     parser.add_argument("--folder", type=Path)

@@ -77,7 +77,6 @@ class Checked:
 
 
 def main() -> None:
-    """Runs both parts; the exit status says whether every goal was met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, nargs=2, default=[10_000, 2_000_000], help="records of the small and of the large hour")
     parser.add_argument("--window", type=int, default=500, help="max records of a check")
@@ -137,7 +136,6 @@ def _seconds(database: Database) -> float:
 
 
 def _loaded(database: Database, records: int, window: int) -> tuple[Scene, datetime]:
-    """Returns a deployment of its own with that many records in the last whole hour, and the hour's start."""
     stage = scene(
         database,
         [

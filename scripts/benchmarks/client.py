@@ -28,12 +28,9 @@ AWAY = "http://127.0.0.1:9"
 
 
 class Sink(BaseHTTPRequestHandler):
-    """Accepts everything."""
-
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        """Answers with a receipt."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         records = body.count(b'"scored_at"')
         members = {"sent": records, "accepted": records, "duplicate": 0, "rejected": 0, "rejections": [], "conflicts": []}
@@ -45,12 +42,10 @@ class Sink(BaseHTTPRequestHandler):
 
     do_PUT = do_POST  # noqa: N815 - the library's name
 
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
+    def log_message(self, *_: object) -> None: ...
 
 
 def serve(port: Connection) -> None:
-    """Runs the stand-in and sends its port."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Sink)
     port.send(server.server_port)
     server.serve_forever()
@@ -79,7 +74,6 @@ def quietest(call: Callable[[], object], options: argparse.Namespace) -> tuple[l
 
 
 def show(name: str, found: tuple[list[int], list[int]], least: tuple[list[int], list[int]]) -> None:
-    """Prints one line."""
     cells = []
     for nanoseconds, base in zip(found, least, strict=True):
         at = {share: nanoseconds[int(len(nanoseconds) * share)] / 1000 for share in (0.5, 0.99, 0.999)}
@@ -89,7 +83,6 @@ def show(name: str, found: tuple[list[int], list[int]], least: tuple[list[int], 
 
 
 def main() -> None:
-    """Measures every way and prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=30_000)
     parser.add_argument("--rate", type=int, default=5000, help="records a second")

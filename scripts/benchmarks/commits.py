@@ -43,8 +43,6 @@ SELECT state::text, extract(epoch FROM finished_at - started_at)::float, ("windo
 
 @dataclass
 class Side:
-    """A running service, and what was measured of it by the name of the measurement."""
-
     port: int
     url: str
     process: psutil.Process
@@ -60,7 +58,6 @@ class Side:
 
 
 def main() -> None:
-    """Runs all measurements in turns; the exit status says whether every limit was kept."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--before", type=Path, metavar="FOLDER")
     parser.add_argument("--rounds", type=int, default=7)

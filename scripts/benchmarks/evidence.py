@@ -56,7 +56,6 @@ class Timed:
 
     @property
     def median(self) -> float:
-        """Median seconds on the wall."""
         return statistics.median(self.wall)
 
     @property
@@ -66,7 +65,6 @@ class Timed:
 
 
 def main() -> None:
-    """Runs all sides; the exit status says whether the goals were met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15, help="hours that are checked and added one by one")
     parser.add_argument("--records", type=int, default=1_000, help="records an hour")
@@ -86,8 +84,6 @@ def main() -> None:
 
 
 class Bench:
-    """One watched deployment, and the meters."""
-
     def __init__(self, database: Database, records: int) -> None:
         differences = Limits(lower=-0.1, upper=0.1)
         attributes = tuple(
@@ -131,7 +127,6 @@ class Bench:
             connection.execute("VACUUM ANALYZE")
 
     def run(self, rounds: int) -> dict[str, Timed]:
-        """Returns the times of the computations, by name."""
         year, restarted, idle, check, update = (Timed() for _ in range(5))
         with self._metered(year):
             self._update(NOON)
@@ -204,7 +199,6 @@ class Bench:
 
 
 def report(sides: dict[str, Timed], hours: int) -> int:
-    """Prints the table; returns 0 if the goals were met."""
     check, update, year = sides["check"], sides["update"], sides["year"]
     checks = Timed([HOURS_OF_A_YEAR * check.median], [HOURS_OF_A_YEAR * check.mean_processor], check.statements)
     print(f"{'':46}{'wall ms':>12}{'processor ms':>14}{'statements':>12}")

@@ -75,7 +75,6 @@ class Figures:
 
 
 def main() -> None:
-    """Measures; the exit status says whether the goal was met and every record arrived."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--requests", type=int, default=600, help="calls of each side in a round")
@@ -110,8 +109,6 @@ def main() -> None:
 
 @dataclass
 class Sides:
-    """The model and the service, and how to look into both."""
-
     model_port: int
     model_pid: int
     port: int
@@ -121,7 +118,6 @@ class Sides:
     sent: int = 0
 
     def run_round(self, figures: Figures, requests: int, way: Way) -> None:
-        """Calls both sides, waits until every record is stored, and adds the figures."""
         unasked = processor_ms(self.model_pid)
         direct = run(self.model_port, [request("/score", "") for _ in range(requests)], way)
         asked = processor_ms(self.model_pid) - unasked
@@ -144,13 +140,11 @@ class Sides:
         figures.in_all.append((processor_ms(self.pid) - began) / requests)
 
     def stored(self) -> int:
-        """Returns the number of stored records."""
         row = self.connection.execute("SELECT count(*) FROM payload_records").fetchone()
         return 0 if row is None else int(row[0])
 
 
 def show(figures: Figures, way: Way, options: argparse.Namespace) -> Line:
-    """Prints the medians; returns the line of added latency."""
     direct, through = statistics.median(figures.direct), statistics.median(figures.through)
     answering, in_all = statistics.median(figures.answering), statistics.median(figures.in_all)
     print(f"{way}, a model of {options.model_ms:g} ms: direct {direct:.2f} ms, through the gateway {through:.2f} ms:", end=" ")
@@ -162,30 +156,25 @@ def show(figures: Figures, way: Way, options: argparse.Namespace) -> Line:
 
 
 def run(port: int, requests: list[bytes], way: Way) -> Load:
-    """Sends the requests over as many connections as there are callers."""
     return uvloop.run(drive(port, requests, way.callers, way.rate))
 
 
 def request(path: str, headers: str) -> bytes:
-    """Returns a prepared request."""
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{headers}Content-Type: application/json\r\nContent-Length: {len(BODY)}\r\n\r\n"
     return head.encode() + BODY
 
 
 def find_child(argument: bytes) -> int:
-    """Returns the process with this argument that this one started."""
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split()
     return next(int(child) for child in children if argument in Path(f"/proc/{child}/cmdline").read_bytes())
 
 
 def processor_ms(pid: int) -> float:
-    """Returns the processor time of a process so far."""
     cells = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(cells[11]) + int(cells[12])) * 1000 / TICKS
 
 
 def set_up(url: str, folder: Path, model_port: int) -> str:
-    """Migrates, registers the deployment, and returns a key that logs."""
     database = Database(url)
     upgrade(database)
     columns = tuple(Column(name=name, type=FieldType.NUMBER, kind=FieldKind.NUMERIC) for name in NAMES)
@@ -208,7 +197,6 @@ def set_up(url: str, folder: Path, model_port: int) -> str:
 
 @contextlib.contextmanager
 def model(milliseconds: float) -> Iterator[int]:
-    """Yields the port of the model, which runs in its own process."""
     command = [sys.executable, "-P", __file__, "--serve", "--model-ms", str(milliseconds)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - this file
         try:

@@ -54,14 +54,11 @@ _random = random.Random(1)  # noqa: S311 - rows, not secrets
 
 @dataclass(frozen=True)
 class Row:
-    """One record, as the pieces that every format is made of."""
-
     id: str
     cells: tuple[str, ...]
 
     @property
     def array(self) -> str:
-        """The features as a JSON array."""
         return f"[{','.join(self.cells)}]"
 
 
@@ -74,17 +71,14 @@ class Side:
 
     @property
     def rate(self) -> float:
-        """Median rows per second."""
         return statistics.median(self.rates)
 
     def percentile(self, share: float) -> float:
-        """Returns a percentile of the latencies, in milliseconds."""
         ordered = sorted(self.latencies)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else float("nan")
 
 
 def main() -> None:
-    """Runs all sides in turns and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="share of the requests of a full run")
@@ -153,7 +147,6 @@ def prepare_deployment(url: str, folder: Path) -> tuple[str, int]:
 
 
 def make_rows(count: int) -> list[Row]:
-    """Returns records with ids of their own."""
     return [
         Row(
             str(uuid.UUID(bytes=os.urandom(16), version=4)),
@@ -171,7 +164,6 @@ QUOTED = [f'"{name}"' for name in NAMES]
 
 
 def native_body(rows: list[Row]) -> bytes:
-    """Returns the body of a request that logs the records."""
     return f'{{"records":[{",".join(map(_record, rows))}]}}'.encode()
 
 
@@ -191,7 +183,6 @@ def _fields_values(rows: list[Row]) -> bytes:
 
 
 def make_request(key: str, body: bytes, deployment: str = DEPLOYMENT) -> bytes:
-    """Returns the bytes of an HTTP request with that body."""
     head = (
         f"POST /v1/deployments/{deployment}/payload-records HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"

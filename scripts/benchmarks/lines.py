@@ -17,7 +17,6 @@ class Line:
 
     @property
     def is_ok(self) -> bool:
-        """Returns whether the figure keeps the limit."""
         return self.figure <= self.limit if self.is_most else self.figure >= self.limit
 
     def __str__(self) -> str:

@@ -39,8 +39,6 @@ NOT_MEASURED = (
 
 @dataclass(frozen=True)
 class Side:
-    """One side: its title, the package it needs, its program and the program's own arguments."""
-
     name: str
     does: str
     package: str
@@ -67,7 +65,6 @@ class Result:
 
     @property
     def median(self) -> float:
-        """Median seconds of a pass."""
         return statistics.median(self.seconds)
 
     @property
@@ -77,7 +74,6 @@ class Result:
 
 
 def main() -> None:
-    """Runs all sides in turns; the exit status says whether the goals were met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", metavar="PATH_TO_PYTHON", help="an interpreter that has the libraries (see above)")
     parser.add_argument("--rows", type=int, default=1_000_000)

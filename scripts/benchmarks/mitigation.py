@@ -73,12 +73,10 @@ class Side:
 
     @property
     def median(self) -> float:
-        """Median latency in milliseconds."""
         return statistics.median(self.latencies)
 
 
 def main() -> None:
-    """Runs both sides in turns; the exit status says whether the goals were met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--requests", type=int, default=60, help="of each size, side and round")
@@ -100,7 +98,6 @@ def main() -> None:
 
 
 def measure(model_port: int, port: int, key: str, options: argparse.Namespace) -> dict[tuple[str, int], tuple[Side, Side]]:
-    """Measures both sides for every kind and size of requests, request by request in turns."""
     results = {(kind, size): (Side(), Side()) for kind in ("all copied", "as they come") for size in SIZES}
     model_client, our_client = Client(model_port, "/score", key), Client(port, ACTIVE, key)
     for number in range(options.rounds + 1):
@@ -119,8 +116,6 @@ def measure(model_port: int, port: int, key: str, options: argparse.Namespace) -
 
 
 class Client:
-    """One keep-alive connection that sends one request after the other."""
-
     def __init__(self, port: int, path: str, key: str) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         self._connection.connect()
@@ -129,7 +124,6 @@ class Client:
         self._headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
 
     def milliseconds(self, body: bytes) -> float:
-        """Returns the milliseconds until the answer has arrived."""
         began = time.perf_counter()
         self._connection.request("POST", self._path, body, self._headers)
         response = self._connection.getresponse()
@@ -141,7 +135,6 @@ class Client:
 
 
 def report(results: dict[tuple[str, int], tuple[Side, Side]]) -> int:
-    """Prints the table; returns 0 if the goals were met."""
     lines: list[Line] = []
     print(f"{'':14}{'rows':>5}{'plain ms':>10}{'active ms':>11}{'ratio':>8}{'goal':>6}{'calls':>7}{'plain p95':>11}{'active p95':>12}")
     for (kind, size), (plain, active) in results.items():
@@ -157,7 +150,6 @@ def report(results: dict[tuple[str, int], tuple[Side, Side]]) -> int:
 
 
 def prepare(url: str, folder: Path, model_port: int) -> str:
-    """Prepares a migrated database with the deployment and its monitor; returns a key."""
     database = Database(url)
     upgrade(database)
     columns = [Column(name=name, type=FieldType.NUMBER, kind=FieldKind.NUMERIC) for name in NUMBERS]
@@ -182,7 +174,6 @@ def prepare(url: str, folder: Path, model_port: int) -> str:
 
 
 def log_some(port: int, key: str) -> None:
-    """Logs enough payload records for a profile."""
     values = [*rows_of(WARM_UP, all_copied=False)]
     records = [
         {
@@ -207,14 +198,12 @@ def _row(sex: str) -> Row:
 
 
 def calls_of(model_port: int) -> int:
-    """Returns the number of calls of the model so far."""
     with urllib.request.urlopen(f"http://127.0.0.1:{model_port}/counts", timeout=5) as answer:
         return int(answer.read())
 
 
 @contextlib.contextmanager
 def model() -> Iterator[int]:
-    """Yields the port of the model, which runs in its own process until the end of the `with`."""
     with subprocess.Popen([sys.executable, "-P", __file__, "--serve"], stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - this file
         try:
             port = process.stdout.readline().strip() if process.stdout else ""
@@ -226,7 +215,6 @@ def model() -> Iterator[int]:
 
 
 def serve() -> None:
-    """Trains and serves the model until terminated; prints the port."""
     config = uvicorn.Config(Served(trained()), host="127.0.0.1", port=0, log_level="error", lifespan="off")
     listener = config.bind_socket()
     print(listener.getsockname()[1], flush=True)
@@ -234,7 +222,6 @@ def serve() -> None:
 
 
 def trained() -> Pipeline:
-    """Returns a pipeline fitted to made-up rows in which men are approved more often."""
     draw = np.random.default_rng(0)
     frame = pd.DataFrame(draw.normal(size=(2000, len(NUMBERS))), columns=NUMBERS)
     for name in KINDS:
@@ -246,14 +233,11 @@ def trained() -> Pipeline:
 
 
 class Served:
-    """The pipeline as an HTTP application, in fields/values."""
-
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._calls = 0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI's own types
-        """Answers with predictions, or with the number of calls."""
         body, more = b"", True
         while more:
             message = await receive()

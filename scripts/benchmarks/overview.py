@@ -46,7 +46,6 @@ VACUUM ANALYZE payload_records, record_counts
 
 
 def main() -> None:
-    """Measures every size; the exit status says whether the goal was met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--deployments", type=int, nargs="+", default=[15, 500])
     parser.add_argument("--records", type=int, default=4_000_000)

@@ -47,8 +47,6 @@ GOAL_OF_A_YEAR = 50
 
 @dataclass(frozen=True)
 class Question:
-    """One request of a page, and the function that makes it here."""
-
     name: str
     ask: Callable[[], object]
 
@@ -64,7 +62,6 @@ class Spent:
 
 
 def main() -> None:
-    """Fills the database and times every request in turns; the exit status says whether the goals were met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--deployments", type=int, default=200)
     parser.add_argument("--days", type=int, default=30)

@@ -82,7 +82,6 @@ class Load:
 
 
 def main() -> None:
-    """Runs all sides in turns; the exit status says whether every post is stored once."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5.0, help="seconds of a run")

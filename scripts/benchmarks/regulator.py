@@ -61,7 +61,6 @@ FROM checks c, measurements m WHERE c.no > 1 AND m.check_no = 1
 
 
 def main() -> None:
-    """Makes every form once; the exit status says whether the goal was met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=200_000)
     parser.add_argument("--checks", type=int, default=365)

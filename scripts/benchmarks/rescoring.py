@@ -45,7 +45,6 @@ encode, decode = msgspec.json.encode, msgspec.json.decode
 
 
 def main() -> None:
-    """Runs both sides of each format in turn; the exit status says whether all met the goal."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
@@ -74,7 +73,6 @@ def main() -> None:
 
 
 def measure(url: str, name: str, rows: list[Row], rounds: int) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-    """Returns the wall and processor seconds of each round, of the bare loop and of ours."""
     columns, types = COLUMNS, [FieldType.NUMBER] * len(NUMERIC) + [FieldType.STRING] * (len(COLUMNS) - len(NUMERIC))
     if name == "open_inference_matrix":
         columns, rows = NUMERIC, [row[: len(NUMERIC)] for row in rows]
@@ -100,7 +98,6 @@ def measure(url: str, name: str, rows: list[Row], rounds: int) -> tuple[list[tup
 
 
 async def bare_loop(url: str, name: str, columns: list[str], rows: list[Row]) -> list[Any]:
-    """Scores the rows in order with the least possible work."""
     write, read, content_type = WAYS[name]
     starts = iter(range(0, len(rows), PAGE))
     found: dict[int, list[Any]] = {}
@@ -221,14 +218,12 @@ WAYS: dict[str, tuple[Write, Read, str]] = {
 
 
 def make_rows(count: int) -> list[Row]:
-    """Returns seeded rows of ten amounts and ten kinds."""
     draw = random.Random(0)  # noqa: S311 - made-up rows, no secrets
     return [[round(draw.gauss(), 4) for _ in NUMERIC] + draw.choices(KINDS, k=len(CATEGORICAL)) for _ in range(count)]
 
 
 @contextmanager
 def endpoint() -> Iterator[str]:
-    """Yields the address of the endpoint, which runs in its own process until the end of the `with`."""
     with subprocess.Popen([sys.executable, "-P", __file__, "--serve"], stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - this file
         try:
             port = process.stdout.readline().strip() if process.stdout else ""
@@ -240,7 +235,6 @@ def endpoint() -> Iterator[str]:
 
 
 def serve() -> None:
-    """Serves every format at its name until terminated; prints the port."""
     config = uvicorn.Config(score, host="127.0.0.1", port=0, log_level="error", lifespan="off")
     socket = config.bind_socket()
     print(socket.getsockname()[1], flush=True)
@@ -248,7 +242,6 @@ def serve() -> None:
 
 
 async def score(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI's own types
-    """Answers with a rule on the first column."""
     body, more = b"", True
     while more:
         message = await receive()

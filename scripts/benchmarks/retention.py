@@ -67,7 +67,6 @@ class Stage:
             self.key = create_key(session, role=Role.INGEST, name="load")
 
     def fill(self, *numbers: int) -> None:
-        """Puts records of March 2024 into these deployments."""
         with self.database.transaction() as session:
             ensure_months(session, [(2024, 3)])
         with psycopg.connect(self.url, autocommit=True) as connection:
@@ -77,14 +76,12 @@ class Stage:
             connection.execute("VACUUM ANALYZE payload_records, payload_keys")
 
     def count(self, no: int) -> int:
-        """Returns the number of records of a deployment, by SQL of its own."""
         with psycopg.connect(self.url) as connection:
             row = connection.execute("SELECT count(*) FROM payload_records WHERE deployment_no = %s", [no]).fetchone()
             return 0 if row is None else int(row[0])
 
 
 def expire(url: str, no: int) -> None:
-    """Applies a policy to the deployment, as the worker does."""
     database = _background_database(url)
     with database.transaction() as session:
         put_policy(session, no, RetentionPolicy(records_months=6))
@@ -94,7 +91,6 @@ def expire(url: str, no: int) -> None:
 
 
 def erase_person(url: str, no: int) -> None:
-    """Erases the person from the deployment, likewise."""
     database = _background_database(url)
     selector = RecordSelector(field="customer", value=PERSON)
     with database.transaction() as session:
@@ -115,7 +111,6 @@ def _background_database(url: str) -> Database:
 
 
 def main() -> None:
-    """Runs the rounds and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in (("--rounds", 3), ("--records", 200_000), ("--rate", 400), ("--seconds", 15)):
         parser.add_argument(name, type=int, default=default)

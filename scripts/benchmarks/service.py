@@ -26,7 +26,6 @@ IDLE_SECONDS = 0.05
 
 @contextlib.contextmanager
 def service(url: str, folder: Path, *, processes: int = 1) -> Iterator[int]:
-    """Yields the port of the processes that `evenhand serve` runs for HTTP, a free one."""
     environment = {**os.environ, "DATABASE_URL": url, "EVENHAND_DATA_DIR": str(folder), "EVENHAND_LOG_LEVEL": "WARNING"}
     with listening("127.0.0.1", 0, processes=processes) as listeners:
         port = int(listeners[0].getsockname()[1])
@@ -61,13 +60,11 @@ class Checkout:
     port: int = field(default_factory=_free_port)
 
     def run(self, *arguments: str) -> str:
-        """Runs a command of `evenhand` to its end; returns what it prints."""
         done = subprocess.run(self._command(arguments), cwd=self.code, env=self._environment(), check=True, capture_output=True, text=True)  # noqa: S603 - ours
         return done.stdout.strip()
 
     @contextlib.contextmanager
     def running(self, *arguments: str, output: Path = Path(os.devnull)) -> Iterator[psutil.Process]:
-        """Runs a command of `evenhand` that serves until the block ends, which begins once the service is ready."""
         with output.open("wb") as printed:
             command = self._command(arguments)
             process = subprocess.Popen(command, cwd=self.code, env=self._environment(), stdout=printed, start_new_session=True)  # noqa: S603 - ours

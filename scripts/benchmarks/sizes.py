@@ -31,7 +31,6 @@ print(sum(name.partition(".")[0] == "app" for name in sys.modules))
 
 
 def main() -> None:
-    """Measures; the exit status says whether all goals were met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--code", type=Path, default=ROOT, metavar="FOLDER")
     parser.add_argument("--python", type=Path, metavar="PATH")

@@ -14,7 +14,6 @@ from tests.builders.trials import Trial, run_worlds
 
 
 def main() -> None:
-    """Runs every world and ends with 1 if one of them does not come out as it must."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--windows", type=int, default=400, help="simulated windows of each world (default 400)")
     parser.add_argument("--seed", type=int, default=14)

@@ -62,7 +62,6 @@ class Scenario:
 
     @property
     def groups(self) -> Groups:
-        """The monitored group and the reference ones."""
         return as_groups([("monitored", "monitored"), *((f"reference {place}", "reference") for place in range(1, len(self.base)))])
 
 
@@ -105,13 +104,11 @@ class Kinds(NamedTuple):
     score: FloatArray
 
     def at(self, places: IntArray) -> "Kinds":
-        """Returns the kinds at those places, repeated as often as they are named."""
         columns = {name: column[places] for name, column in self._asdict().items()}
         return Kinds(**columns)
 
 
 def main() -> None:
-    """Simulates, prints the table by family (or by metric), and marks the rows outside the nominal range."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=1000, help="windows of each size, share and scenario")
     parser.add_argument("--windows", type=int, nargs="+", default=[200, 1000, 10_000], help="records in a window")
@@ -140,7 +137,6 @@ def _jobs(options: argparse.Namespace) -> Iterator[tuple[str, int, float, range,
 
 
 def simulate(name: str, window: int, share: float, rounds: range, options: argparse.Namespace) -> dict[Where, Counter[str]]:
-    """Counts the results of each measurement in these rounds."""
     scenario = SCENARIOS[name]
     kinds = every_kind(scenario, share)
     truths = {_place(name, window, share, data, result): result for data, result in _measured_truth(kinds, scenario, options)}
@@ -158,7 +154,6 @@ def simulate(name: str, window: int, share: float, rounds: range, options: argpa
 
 
 def every_kind(scenario: Scenario, share: float) -> Kinds:
-    """Returns the kinds of records of a scenario, with the monitored group at that share."""
     others = len(scenario.base) - 1
     sizes = np.array([share, *[(1 - share) / others] * others])
     own = [0] + [1] * others
@@ -272,7 +267,6 @@ def _found(result: Measured, truth: float) -> Iterable[str]:
 
 
 def family(where: Where) -> str:
-    """Returns the family of a metric."""
     row = CATALOGUE[where.metric]
     if where.data == "balanced" and not where.metric.startswith("flip"):
         return "balanced: records with their counterfactuals"

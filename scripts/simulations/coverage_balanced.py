@@ -37,7 +37,6 @@ class World:
 
     @property
     def groups(self) -> Groups:
-        """The values by name."""
         others = len(self.shares) - self.monitored
         monitored = [(f"m{no}", "monitored") for no in range(self.monitored)]
         return as_groups([*monitored, *((f"r{no}", "reference") for no in range(others))])
@@ -52,7 +51,6 @@ class World:
         return float(np.average(self.chances[side], weights=self.shares[side]))
 
     def window(self, records: int, random: np.random.Generator) -> BalancedCells:
-        """Draws records with the answers to their counterfactuals."""
         codes, merit = random.choice(len(self.shares), records, p=self.shares), random.random(records)
         is_monitored = codes < self.monitored
         own = (merit < self._bars(codes, 1, random)[:, 0]).astype(np.int64)
@@ -74,7 +72,6 @@ class World:
 
 
 def worlds(effects: list[str]) -> Iterator[tuple[str, World]]:
-    """Yields every world with its name in the table."""
     for effect, (monitored, reference), draws, uneven in product(effects, SIDES, DRAWS, (False, True)):
         weights = np.linspace(1, 3, reference) if uneven else np.ones(reference)
         share = 0.15 if uneven else 0.5
@@ -107,7 +104,6 @@ def simulate(world: World, records: int, rounds: int, seed: int) -> Counter[tupl
 
 
 def main() -> None:
-    """Simulates, and prints one row per world, one column per window and metric; figures with a caution are left out."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=500, help="windows of each size and world")
     parser.add_argument("--windows", type=int, nargs="+", default=[100, 1000], help="records in a window")

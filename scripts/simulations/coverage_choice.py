@@ -55,12 +55,10 @@ class World:
         return as_groups([*((f"m{no}", "monitored") for no in range(len(self.chances))), *others])
 
     def truth(self, metric: str, group: str | None) -> float:
-        """Returns the true value of a group's figure, balanced and as logged."""
         own, reference = float(self.chances[int(str(group)[1:])]), float(np.mean(self.references))
         return own / reference if metric == "disparate_impact" else own - reference
 
     def window(self, random: np.random.Generator) -> tuple[BalancedCells, GroupCounts]:
-        """Draws a window, as it is counted for balanced figures and for figures as logged."""
         monitored, values = len(self.chances), len(self.groups)
         records = 2 * self.per_group * monitored
         is_reference = random.random(records) < SHARE
@@ -77,7 +75,6 @@ class World:
 
 
 def worlds(groups: int) -> Iterator[tuple[str, World]]:
-    """Yields every world of so many monitored groups with its name."""
     same = np.full(groups, 1.0)
     bad = np.where(np.arange(groups) == groups // 2, 0.6, 1.0)
     yield "equal", World(chances=0.5 * same)
@@ -93,7 +90,6 @@ def worlds(groups: int) -> Iterator[tuple[str, World]]:
 
 
 def simulate(world: World, rounds: int, seed: int) -> Counter[tuple[str, str, bool]]:
-    """Counts for each metric how often each kind of interval held the truth of the chosen group."""
     found: Counter[tuple[str, str, bool]] = Counter()
     for window in range(rounds):
         balanced, logged = world.window(np.random.default_rng([seed, window, len(world.chances)]))
@@ -125,7 +121,6 @@ def _holds(interval: Interval, truth: float) -> bool:
 
 
 def main() -> None:
-    """Simulates, prints one row per world, and fails if an interval that allows for the choice holds the truth too rarely."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=1000, help="windows of each world")
     parser.add_argument("--groups", type=int, nargs="+", default=[1, 4, 20])

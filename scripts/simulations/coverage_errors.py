@@ -31,7 +31,6 @@ def answers_of(draw: Draw, random: np.random.Generator, size: int) -> NumberAnsw
 
 
 def main() -> int:
-    """Prints a line for each world and size, and the lowest share."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--windows", type=int, default=2000)
     windows: int = parser.parse_args().windows

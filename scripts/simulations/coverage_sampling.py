@@ -62,7 +62,6 @@ def draw_records(size: int, random: np.random.Generator) -> Records:
 
 
 def measure(side: str, drawn: Records, kept: np.typing.NDArray[np.bool_], weights: FloatArray | None, seed: int) -> list[Measured]:
-    """Returns the figures of the kept records."""
     group = drawn.group[kept]
     if side == "payload":
         return measure_payload(GroupCounts.from_records(GROUPS, group, drawn.outcome[kept], weights=weights), seed=seed, draws=DRAWS)
@@ -88,7 +87,6 @@ def figures(found: list[Measured]) -> Iterator[tuple[str, Value]]:
 
 
 def main() -> None:
-    """Prints for each rule and figure how many intervals hold the truth, the lowest first."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in (("windows", 300), ("records", 4000), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=default)

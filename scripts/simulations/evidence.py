@@ -27,7 +27,6 @@ CHANGE = 300
 
 
 def main() -> None:
-    """Runs every world and ends with 1 if one of them does not come out as it must."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=30, help="runs of each world (default 30)")
     parser.add_argument("--seed", type=int, default=14)

@@ -29,8 +29,6 @@ MARGIN = 0.95
 
 @dataclass(frozen=True)
 class Cut:
-    """One way to cut the rows into hours."""
-
     source: DataSource
     records: int
     hours: int
@@ -38,7 +36,6 @@ class Cut:
 
     @property
     def words(self) -> str:
-        """The cut in words."""
         return f"{self.source.name}, {self.records} records an hour, {'drawn with replacement' if self.again else 'each row at most once'}"
 
 
@@ -50,7 +47,6 @@ CUTS = (
 
 
 def main() -> None:
-    """Replays every cut and ends with 1 if a change is missed that must be found, or a model inside its limit raises an alarm."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=20, help="random orders of each replay (default 20)")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the data sets")

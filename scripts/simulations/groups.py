@@ -23,7 +23,6 @@ WHOLE = ((1, 2), None, (0,))
 
 
 def main() -> None:
-    """Runs every world and ends with 1 if one of them does not come out as it must."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", type=int, default=300, help="worlds without a subgroup (default 300)")
     parser.add_argument("--seed", type=int, default=14)

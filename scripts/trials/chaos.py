@@ -15,7 +15,6 @@ from tests.progress import Watch, lift_limits
 
 
 def main() -> int:
-    """Runs it as the command line says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=30.0, help="of load and harm (default 30)")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of the plan and the load (default: the time)")

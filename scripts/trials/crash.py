@@ -26,7 +26,6 @@ _KILLED: dict[str, tuple[Callable[[Stage, int], Report], int]] = {
 
 
 def main() -> int:
-    """Runs the stories named on the command line, all by default."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("stories", nargs="*", metavar="STORY", default=[*_KILLED, "E", "F"], help="A to F; all by default")
     parser.add_argument("--kills", type=int, help="how often something is killed in each of A to D (default 20; 6 in D)")

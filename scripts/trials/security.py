@@ -21,7 +21,6 @@ from tests.service import RunningService, running_service
 
 
 def main() -> int:
-    """Runs the parts named on the command line, all by default."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", choices=[*_PARTS, []], help=f"{', '.join(_PARTS)}; all by default")
     parser.add_argument("--examples", type=int, default=25, help="how many examples of each operation the fuzzer tries (default 25)")

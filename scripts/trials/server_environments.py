@@ -27,7 +27,6 @@ def find_system_python() -> str:
 
 
 def make_environment(folder: Path, packages: list[str], interpreter: str) -> str:
-    """Makes the environment with these packages, unless it is there, and returns its interpreter."""
     python, done = str(folder / "bin" / "python"), folder / "installed.json"
     if not done.exists() or json.loads(done.read_text()) != packages:
         print(f"installing {', '.join(packages)} ...", file=sys.stderr, flush=True)
@@ -51,7 +50,6 @@ def make_environment(folder: Path, packages: list[str], interpreter: str) -> str
 
 
 def versions(pythons: Iterable[str]) -> list[str]:
-    """Returns the versions of what was compared."""
     code = (
         "import importlib.metadata as m, sys; print(*[d.name + ' ' + d.version for d in m.distributions() if d.name in sys.argv], sep=', ')"
     )

@@ -21,8 +21,6 @@ SELDON = "io.seldon.serving.inference"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventQuestion:
-    """Rows for one model of a server, in a format, and the answers that its model gives."""
-
     url: str
     codec: Codec
     target: Target

@@ -40,7 +40,6 @@ class Way:
 
     @property
     def has_lists(self) -> bool:
-        """Whether the server answers a probability for each class."""
         return self.outputs != ("prediction", "probability")
 
 
@@ -57,7 +56,6 @@ class Server:
 
 
 def documented(python: str, folder: Path) -> list[Server]:
-    """Returns the programs that speak the documented form of every format, with the reference first."""
     found = []
     for kind in TYPES:
         port = free_port()
@@ -69,7 +67,6 @@ def documented(python: str, folder: Path) -> list[Server]:
 
 
 def real_servers(wanted: list[str], pythons: dict[str, str], folder: Path) -> Iterator[Server]:
-    """Returns the real servers."""
     for name in wanted:
         port = free_port()
         python = pythons[name]
@@ -132,7 +129,6 @@ def _program(python: str, name: str) -> str:
 
 @contextlib.contextmanager
 def running(server: Server, folder: Path) -> Iterator[None]:
-    """Starts the server, waits until it is ready, and ends it and its own children after the block."""
     log = folder / f"{server.name.replace(' ', '-')}.log"
     with log.open("ab") as output:
         process = subprocess.Popen(  # noqa: S603 - the commands above
@@ -169,6 +165,5 @@ def _wait_until_ready(process: "subprocess.Popen[bytes]", url: str, log: Path) -
 
 
 def free_port() -> int:
-    """Returns a port of loopback that nothing uses at this moment."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])

@@ -52,7 +52,6 @@ Figure = tuple[Any, ...]
 
 
 def main() -> None:
-    """Runs everything and prints a line for each way."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "evenhand-servers"
     parser.add_argument("--cache", type=Path, default=default, help=f"folder of the environments (default: {default})")
@@ -84,8 +83,6 @@ def main() -> None:
 
 
 class Comparison:
-    """The measurements through every way, next to those of the reference."""
-
     def __init__(self, database: Database, folder: Path) -> None:
         self._database = database
         self._rows = {kind: json.loads((folder / f"{kind}.json").read_text()) for kind in TYPES}
@@ -141,7 +138,6 @@ class Comparison:
                 self._note(f"{server.name:<22} {kind:<6} {what:<22}", found_words, is_fault=found_words.startswith("!"))
 
     def try_triton_bytes(self, python: str) -> None:
-        """Reads what Triton's client library writes, and lets it read what we write."""
         codec, types = codec_for("open_inference_binary"), TYPES["mixed"]
         rows = [[row[name] for name in types] for row in self._rows["mixed"]]
         answers = [[row["prediction"], row["probability"]] for row in self._rows["mixed"]]
@@ -164,7 +160,6 @@ class Comparison:
         )
 
     def report(self) -> int:
-        """Prints every line and returns the exit status."""
         print("\n".join(self._lines))
         print("every measurement is the same" if not self._faults else f"{self._faults} differ or failed")
         return 1 if self._faults else 0

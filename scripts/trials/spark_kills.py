@@ -36,16 +36,12 @@ ANSWER_SECONDS = 0.1
 
 
 class SlowScorer(RuleScorer):
-    """The rule, answered slowly."""
-
     def predict(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[tuple[Any, Any]]:
-        """Returns the answers after a while."""
         time.sleep(ANSWER_SECONDS)
         return super().predict(columns, rows)
 
 
 def kill_one(asked: Callable[[], int], after: int, killed: list[int]) -> None:
-    """Kills an executor once the model was asked about so many rows."""
     while asked() < after:
         time.sleep(0.01)
     found = executors()
@@ -56,7 +52,6 @@ def kill_one(asked: Callable[[], int], after: int, killed: list[int]) -> None:
 
 
 def figures(result: Result) -> dict[tuple[Any, ...], Any]:
-    """Every figure by its key."""
     return {(m.metric, m.data, m.scope, m.comparison, m.group): (m.value, m.lower, m.upper, m.n, m.reason) for m in result.measurements}
 
 
@@ -66,7 +61,6 @@ def count_rows(file: Path) -> int:
 
 
 def run_rounds(rounds: int, stage: Scene, folder: Path, asked: Callable[[], int]) -> bool:
-    """Prints a line for each round; returns whether all figures are equal and no more was asked than must be."""
     engine = open_engine("spark", os.environ["EVENHAND_TEST_SPARK_URL"])
     everything_holds, expected, needed = True, dict[tuple[Any, ...], Any](), 0
     for no in range(rounds + 1):
@@ -96,7 +90,6 @@ def run_rounds(rounds: int, stage: Scene, folder: Path, asked: Callable[[], int]
 
 
 def main() -> int:
-    """Prints a line for each round."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rounds", type=int, nargs="?", default=20)
     parser.add_argument("--mlflow", action="store_true", help="the executors load the model, and are killed with it")

@@ -12,7 +12,6 @@ SECONDS_BETWEEN_LOOKS = 0.2
 
 
 def executors() -> list[psutil.Process]:
-    """Returns the executors that run now."""
     workers = [psutil.Process(int(no)) for no in os.environ["EVENHAND_TEST_SPARK_WORKERS"].split(",")]
     return [child for worker in workers for child in worker.children(recursive=True) if _is_executor(child)]
 

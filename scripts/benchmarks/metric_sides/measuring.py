@@ -57,7 +57,6 @@ def make_frame(rows: int, seed: int) -> pd.DataFrame:
 
 
 def crossed(frame: pd.DataFrame) -> np.ndarray:
-    """Returns sex × race as strings, without a separate string for each row."""
     sex, sexes = pd.factorize(frame["sex"])
     race, races = pd.factorize(frame["race"])
     names = np.array([f"{one} {other}" for one in sexes for other in races], dtype=object)

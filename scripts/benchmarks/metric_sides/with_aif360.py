@@ -59,7 +59,6 @@ COMPARISONS = (
 
 
 def prepare(frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns the columns as the numbers that aif360 needs instead of strings."""
     return pd.DataFrame(
         {
             "sex": (frame["sex"] == REFERENCE_SEX).astype(float),

@@ -15,7 +15,6 @@ def prepare(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def every_facet(frame: pd.DataFrame) -> int:
-    """Reports on each value of each attribute."""
     return sum(report(frame, FacetColumn(name)) for name in FACETS)
 
 
@@ -25,7 +24,6 @@ def one_facet(frame: pd.DataFrame) -> int:
 
 
 def report(frame: pd.DataFrame, facet: FacetColumn) -> int:
-    """Returns the number of figures in the report of that facet."""
     reports = bias_report(
         frame,
         facet,

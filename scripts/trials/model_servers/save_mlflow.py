@@ -11,8 +11,6 @@ from scoring import COLUMNS, Scorer
 
 
 class Named(mlflow.pyfunc.PythonModel):
-    """Answers the prediction and its probability under their names, as a data frame."""
-
     def __init__(self, scorer):
         self.scorer = scorer
 
