@@ -14,7 +14,7 @@ from ..store.people import activities, audit_events
 from ..store.people.activities import Activity, ActivityFilter
 from ..store.people.audit_events import AuditFilter
 from ..web.access import Admin, NowIn, Reader, SessionIn
-from ..web.paging import cut, read_number_cursor
+from ..web.paging import NumberCursor, cut
 from .people import people
 from .rendering import page
 
@@ -48,7 +48,7 @@ def activity_page(
     principal: Reader,
     session: SessionIn,
     now: NowIn,
-    before_no: Annotated[int, Depends(read_number_cursor)],
+    before_no: NumberCursor,
     chosen: Annotated[ChosenActivities, Depends()],
 ) -> Response:
     """Shows the changes, newest first; a person bound to one deployment sees its alone."""
@@ -76,7 +76,7 @@ def audit_page(
     _admin: Admin,
     session: SessionIn,
     now: NowIn,
-    before_no: Annotated[int, Depends(read_number_cursor)],
+    before_no: NumberCursor,
     chosen: Annotated[ChosenEvents, Depends()],
 ) -> Response:
     wanted = AuditFilter(deployment_id=chosen.deployment or None, actor=chosen.actor or None, action=chosen.action or None)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 from starlette.responses import Response
@@ -27,7 +27,7 @@ from ..store.alerts.open_alerts import Unsent
 from ..store.deployments.monitors import monitor_of
 from ..views.alert_lines import AlertsOfDeployment, list_lines
 from ..web.access import NowIn, ReadableDeployment, Reader, SessionIn
-from ..web.paging import cut, read_number_cursor
+from ..web.paging import NumberCursor, cut
 from .people import people
 from .ranges import KEEPS_RANGE, build_bar, chosen_span, range_of
 from .rendering import page
@@ -41,8 +41,6 @@ DELIVERIES = 20
 
 STATES = {"": "all", AlertState.OPEN.value: "open", AlertState.ACKNOWLEDGED.value: "acknowledged", AlertState.RESOLVED.value: "resolved"}
 
-Before = Annotated[int, Depends(read_number_cursor)]
-
 
 class ChosenAlerts(BaseModel):
     """Filter of alerts; an empty member allows all."""
@@ -54,7 +52,7 @@ class ChosenAlerts(BaseModel):
 
 @router.get("/alerts")
 def alerts_page(
-    request: Request, principal: Reader, session: SessionIn, now: NowIn, before_no: Before, chosen: Annotated[ChosenAlerts, Query()]
+    request: Request, principal: Reader, session: SessionIn, now: NowIn, before_no: NumberCursor, chosen: Annotated[ChosenAlerts, Query()]
 ) -> Response:
     wanted = AlertFilter(deployment_no=principal.deployment_no, deployment_id=chosen.deployment or None, state=chosen.state)
     values = {"listed": _list_alerts(session, wanted, chosen, before_no), "chosen": chosen, "states": STATES, "now": now}
@@ -87,7 +85,7 @@ def deployment_alerts_page(
     deployment: ReadableDeployment,
     session: SessionIn,
     now: NowIn,
-    before_no: Before,
+    before_no: NumberCursor,
     chosen: Annotated[ChosenAlerts, Query()],
 ) -> Response:
     time_range = range_of(request)

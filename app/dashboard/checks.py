@@ -6,7 +6,7 @@ from functools import partial
 from typing import Annotated, Final, Literal
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import RedirectResponse
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
@@ -39,7 +39,7 @@ from ..views.one_figure import VIEW_OF_DATA, MeasurementKey, explain_figure
 from ..views.renaming import rename_shares
 from ..views.viewing import check_view, views_of
 from ..web.access import NowIn, ReadableDeployment, SessionIn
-from ..web.paging import cut, read_number_cursor
+from ..web.paging import NumberCursor, cut
 from . import check_words
 from .figure_addresses import figure_query
 from .forest_drawer import live_alerts
@@ -84,7 +84,7 @@ def checks_page(
     deployment: ReadableDeployment,
     session: SessionIn,
     now: NowIn,
-    before_no: Annotated[int, Depends(read_number_cursor)],
+    before_no: NumberCursor,
     time_range: RangeIn,
     state: State = "",
 ) -> Response:

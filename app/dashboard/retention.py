@@ -1,8 +1,8 @@
 """Page of a deployment's retention."""
 
-from typing import Annotated, Final
+from typing import Final
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from ..domain.retention import RetentionPreset
@@ -11,7 +11,7 @@ from ..store.retention.erasures import erasures_of
 from ..store.retention.holds import hold_of
 from ..store.retention.policies import policy_of
 from ..web.access import AnyKey, NowIn, ReadableDeployment, SessionIn
-from ..web.paging import cut, read_number_cursor
+from ..web.paging import NumberCursor, cut
 from .people import people
 from .ranges import KEEPS_RANGE
 from .rendering import page
@@ -36,7 +36,7 @@ def retention_page(
     session: SessionIn,
     principal: AnyKey,
     now: NowIn,
-    before_no: Annotated[int, Depends(read_number_cursor)],
+    before_no: NumberCursor,
 ) -> Response:
     hold = hold_of(session, deployment.no)
     found, cursor = cut(erasures_of(session, deployment.no, before_no=before_no or None, limit=SHOWN + 1), SHOWN, lambda one: one.no)
