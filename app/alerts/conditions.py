@@ -36,7 +36,7 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
     """Updates the alerts of one rule after one check."""
     condition = rule.content.condition
     if isinstance(condition, VerdictCondition):
-        if check.state is not CheckState.SUCCEEDED or check.is_carried_forward or is_overtaken(session, check):
+        if check.state is not CheckState.SUCCEEDED or check.carried_from or is_overtaken(session, check):
             return
         unresolved = {alert.subject: alert for alert in unresolved_of_rule(session, rule.no)}
         words = GroupWords.of(monitor_of(session, rule.deployment_no))

@@ -31,6 +31,7 @@ from ..store.checks.results import measurements_of
 from ..store.deployments.monitors import monitor_of
 from ..store.overviews.figures import RankedKey, ranked_figures
 from ..views.check_advice import advice_on_check, outlook_of
+from ..views.check_source import counted_check
 from ..views.check_views import GroupShare, ViewKind
 from ..views.figures import DATA_SETS
 from ..views.forest_source import forest_of_check
@@ -175,10 +176,12 @@ def figure_page(
 ) -> Response:
     check = _get_check(session, deployment, check_id)
     words = GroupWords.of(monitor_of(session, deployment.no))
-    explanation = explain_figure(session, deployment, check, MeasurementKey(**dict(wanted)), words)
+    counted = counted_check(session, check)
+    explanation = explain_figure(session, deployment, counted, MeasurementKey(**dict(wanted)), words)
     values = {
         "deployment": deployment,
         "check": check,
+        "counted_span": counted.origin.span,
         "kind": VIEW_OF_DATA[wanted.data],
         "words": check_words,
         "explanation": explanation,

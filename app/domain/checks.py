@@ -152,9 +152,10 @@ class CheckRun:
     traceparent: str | None = None
 
     @property
-    def is_carried_forward(self) -> bool:
-        """Whether nothing has changed since an earlier check, whose values this one has."""
-        return "carried_from" in (self.window or {})
+    def carried_from(self) -> str | None:
+        """Id of the earlier check whose values this one has, as nothing has changed since."""
+        origin = (self.window or {}).get("carried_from")
+        return None if origin is None else str(origin)
 
 
 PRESENT_TRIGGERS = (Trigger.SCHEDULE, Trigger.REQUEST, Trigger.FILES)

@@ -81,8 +81,7 @@ class CheckSource:
 
 
 def counted_check(session: Session, check: CheckRun) -> CountedCheck:
-    carried_from = (check.window or {}).get("carried_from")
-    origin = check if carried_from is None else get(session, check.deployment_no, str(carried_from))
+    origin = check if check.carried_from is None else get(session, check.deployment_no, check.carried_from)
     return CountedCheck(check, origin, frozenset(data_sets_of(session, origin.no)))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from ..domain.checks import CheckState, Measurement, Span
+from ..domain.checks import CheckRun, Measurement, Span
 from ..domain.comparisons import Comparison
 from ..domain.groups import Role
 
@@ -158,30 +158,18 @@ class AttributeView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckOfView:
-    """`counted_span` is that of the check that counted, another one where it was carried forward."""
-
-    id: str
-    deployment_id: str
-    state: CheckState
-    span: Span
-    monitor_version: int | None
-    model_revision: str | None
-    carried_from: str | None
-    counted_span: Span
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckView:
     """One view. Without anything to show `attributes` is empty and `reason` says why.
 
-    `records` are of the counting check's own span, `additional_records` of earlier hours; of training data, `records` are of the upload,
-    `processed_at` says when. `balanced` is, in the debiased view, the same with copies. `not_received` and `left_out` records did not reach
-    Evenhand; None for training data. `notes` are shown next to the figures.
+    `counted_span` is that of the check that counted: another one where figures are carried forward. `records` are of that span,
+    `additional_records` of earlier hours; of training data, `records` are of the upload, `processed_at` says when. `balanced` is, in the
+    debiased view, the same with copies. `not_received` and `left_out` records did not reach Evenhand; None for training data. `notes` are
+    shown next to the figures.
     """
 
     kind: ViewKind
-    check: CheckOfView
+    check: CheckRun
+    counted_span: Span
     reason: str | None = None
     attributes: tuple[AttributeView, ...] = ()
     balanced: tuple[AttributeView, ...] = ()

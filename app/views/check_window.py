@@ -44,9 +44,8 @@ def window_of_check(session: Session, deployment_no: int, check_id: str) -> Chec
         InvalidInput: the check has not read any records.
     """
     check = get(session, deployment_no, check_id)
-    origin = (check.window or {}).get("carried_from")
-    if isinstance(origin, str):
-        check = get(session, deployment_no, origin)
+    if check.carried_from is not None:
+        check = get(session, deployment_no, check.carried_from)
     if check.window is None:
         raise InvalidInput.of("check", f"has read no records: it is {check.state.value}")
     window, span = check.window, check.span

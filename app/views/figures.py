@@ -9,7 +9,6 @@ from ..metrics.catalogue import CATALOGUE
 from ..metrics.estimates import RESAMPLING
 from ..metrics.sides import mirror_of
 from ..metrics.statements import JudgedFigure, as_text, choice_statement, figure_sentence, gap_statement, limit_statement
-from .check_views import CheckOfView
 
 DATA_SETS: Mapping[DataSet, str] = {
     DataSet.PAYLOAD: "logged records",
@@ -79,11 +78,7 @@ class FigureCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Basis of a figure. `check` is None for roll-ups and training data.
-
-    Without a number `interval` is None. `convention` says what its sign or size means, `caution` that records are
-    few.
-    """
+    """Basis of a figure. `interval` is None without a number. `convention` says what sign or size mean, `caution` that records are few."""
 
     title: str
     formula: str
@@ -96,11 +91,10 @@ class Explanation:
     limits: str
     statements: tuple[str, ...]
     caution: str | None
-    check: CheckOfView | None
     measurement: Measurement
 
 
-def explained(measurement: Measurement, check: CheckOfView | None = None) -> Explanation:
+def explained(measurement: Measurement) -> Explanation:
     """Explains a measurement.
 
     Raises:
@@ -128,7 +122,6 @@ def explained(measurement: Measurement, check: CheckOfView | None = None) -> Exp
         limits=limits_of(measurement),
         statements=statements_of(measurement),
         caution=None if details.caution is None else f"It {details.caution}.",
-        check=check,
         measurement=measurement,
     )
 

@@ -41,7 +41,7 @@ def checks_up_to(session: Session, check: CheckRun) -> list[RecentCheck]:
         id=check.id,
         at=check.span.end,
         measured_at=counted.origin.span.end,
-        carried_forward=check.is_carried_forward,
+        carried_forward=check.carried_from is not None,
         monitor_version=check.monitor_version,
         unseen={name: window[name] for name in ("correlated_features", "attributes_unseen_by_model") if name in window},
         is_topped_up=bool(window.get("additional_records")),

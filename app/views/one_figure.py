@@ -6,18 +6,17 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from ..domain.checks import CheckRun, DataSet, Measurement, Scope
+from ..domain.checks import DataSet, Measurement, Scope
 from ..domain.deployments import Deployment
 from ..domain.group_words import GroupWords
 from ..errors import NotFound
 from ..metrics.catalogue import CATALOGUE
-from .check_source import counted_check, source_of
+from .check_source import CountedCheck, source_of
 from .check_views import ViewKind
 from .debiased_view import RATE_AFTER, RATE_BEFORE
 from .figures import Explanation, explained
 from .payload_view import EQUALITY, OPENSCALE, RATE
 from .training_view import training_figures
-from .viewing import check_of_view
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,13 +71,12 @@ def key_of(measurement: Measurement) -> MeasurementKey:
     )
 
 
-def explain_figure(session: Session, deployment: Deployment, check: CheckRun, key: MeasurementKey, words: GroupWords) -> Explanation:
+def explain_figure(session: Session, deployment: Deployment, counted: CountedCheck, key: MeasurementKey, words: GroupWords) -> Explanation:
     """Explains a figure of the check, or of the present training data; `words` name its groups.
 
     Raises:
         NotFound: the check has no such figure.
     """
-    counted = counted_check(session, check)
     found: Iterable[Measurement] = ()
     if key.data is DataSet.TRAINING:
         found = training_figures(session, deployment)
@@ -94,4 +92,4 @@ def explain_figure(session: Session, deployment: Deployment, check: CheckRun, ke
     measurement = next((one for one in found if key_of(one) == key), None)
     if measurement is None:
         raise NotFound("figure of this check", ", ".join(str(part) for part in (key.metric, key.attribute, key.group) if part))
-    return explained(words.rename(measurement), None if key.data is DataSet.TRAINING else check_of_view(counted))
+    return explained(words.rename(measurement))

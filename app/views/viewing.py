@@ -10,7 +10,7 @@ from ..checks.sampling import SAMPLING
 from ..domain.checks import CheckRun, CheckState, DataSet
 from ..domain.deployments import Deployment
 from .check_source import CheckSource, CountedCheck, counted_check, source_of
-from .check_views import AttributeView, CheckOfView, CheckView, ViewKind, ViewState
+from .check_views import AttributeView, CheckView, ViewKind, ViewState
 from .debiased_view import (
     IMPACT_AFTER,
     IMPACT_BEFORE,
@@ -73,7 +73,7 @@ def views_of(session: Session, deployment: Deployment, check: CheckRun) -> tuple
 def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: ViewKind) -> CheckView:
     """With the reason, and no figures, where there is none."""
     counted = counted_check(session, check)
-    view = CheckView(kind=kind, check=check_of_view(counted))
+    view = CheckView(kind=kind, check=check, counted_span=counted.origin.span)
 
     if kind is ViewKind.TRAINING:
         return fill_training_view(session, deployment, check, view)
@@ -90,7 +90,7 @@ def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: 
         newest=None if newest is None else datetime.fromisoformat(newest),
     )
 
-    missing, hours = missing_of_window(session, deployment.no, view.check.counted_span, view.oldest)
+    missing, hours = missing_of_window(session, deployment.no, view.counted_span, view.oldest)
     view = replace(
         view, not_received=missing.not_received, left_out=missing.left_out, notes=notes_on_missing(missing, hours, window.get(SAMPLING))
     )
@@ -99,20 +99,6 @@ def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: 
         return replace(view, reason=reason)
     data, metrics = _NEEDED[kind]
     return _fill_view(view, source_of(session, counted, data=data, metrics=metrics))
-
-
-def check_of_view(counted: CountedCheck) -> CheckOfView:
-    check, origin = counted.check, counted.origin
-    return CheckOfView(
-        id=check.id,
-        deployment_id=check.deployment_id,
-        state=check.state,
-        span=check.span,
-        monitor_version=check.monitor_version,
-        model_revision=check.model_revision,
-        carried_from=None if origin.no == check.no else origin.id,
-        counted_span=origin.span,
-    )
 
 
 def _why_not(counted: CountedCheck, kind: ViewKind, deployment: Deployment) -> str | None:

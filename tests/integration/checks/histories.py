@@ -179,7 +179,7 @@ class History:
         result = self.stage.check(NOON + timedelta(minutes=start), NOON + timedelta(minutes=self.now), Trigger.RANGE)
         found = self.window(start, self.now)
         if len(found.records) >= self.min_records:
-            assert not result.run.is_carried_forward
+            assert result.run.carried_from is None
             _hold_against(result, found)
 
     def window(self, start: int, end: int) -> Found:

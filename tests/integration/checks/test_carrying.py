@@ -24,7 +24,7 @@ NOW, HOURLY = Trigger.REQUEST, Trigger.SCHEDULE
 
 def is_carried(result: Result) -> bool:
     """Whether the check carried figures forward; it must say so of all of them, or of none."""
-    told = {result.run.is_carried_forward, *(one.carried_forward for one in result.measurements)}
+    told = {result.run.carried_from is not None, *(one.carried_forward for one in result.measurements)}
     assert len(told) == 1
     return told.pop()
 

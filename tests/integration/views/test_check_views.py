@@ -210,7 +210,7 @@ def test_a_check_that_was_carried_forward_shows_the_figures_and_says_from_which_
     for kind in (ViewKind.PAYLOAD, ViewKind.PAYLOAD_PERTURBED, ViewKind.DEBIASED):
         shown, origin = view(stage, third.run, kind), view(stage, first.run, kind)
         assert shown.check.carried_from == first.run.id
-        assert shown.check.counted_span == first.run.span
+        assert shown.counted_span == first.run.span
         assert first.run.id in shown.notes[0]
         assert counts(group(shown, "sex", "female")) == counts(group(origin, "sex", "female"))
         assert shown.records == 50

@@ -3,22 +3,30 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from app.domain.checks import CheckState, Measurement, Span
+from app.domain.checks import CheckRun, CheckState, Measurement, Span, Trigger
 from app.reports.document import ReportTable
 from app.reports.view_sections import view_sections
-from app.views.check_views import Change, CheckOfView, CheckView, ViewKind
+from app.views.check_views import Change, CheckView, ViewKind
 from tests.builders.chart_data import group, measurement, view
 
 SPAN = Span(start=datetime(2026, 3, 2, 11, tzinfo=UTC), end=datetime(2026, 3, 2, 12, tzinfo=UTC))
-CHECK = CheckOfView(
+CHECK = CheckRun(
+    no=1,
     id="check-1",
+    deployment_no=1,
     deployment_id="credit",
+    trigger=Trigger.REQUEST,
     state=CheckState.SUCCEEDED,
     span=SPAN,
-    monitor_version=1,
-    model_revision="r1",
-    carried_from=None,
-    counted_span=SPAN,
+    attempts=1,
+    lease_token=None,
+    progress=None,
+    reason=None,
+    window={},
+    created_at=SPAN.end,
+    started_at=SPAN.end,
+    finished_at=SPAN.end,
+    next_attempt_at=None,
 )
 
 
@@ -38,7 +46,7 @@ def test_accuracies_before_and_after_are_shares_and_their_change_is_in_points() 
     unknown = replace(bounded, change=replace(bounded.change or bounded.before, value=None, reason="no record has a label"))
     attribute = replace(view(group("female", 1, 4)), accuracy=(bounded, unbounded, unknown))
 
-    sections = list(view_sections(CheckView(kind=ViewKind.DEBIASED, check=CHECK, attributes=(attribute,))))
+    sections = list(view_sections(CheckView(kind=ViewKind.DEBIASED, check=CHECK, counted_span=SPAN, attributes=(attribute,))))
 
     [table] = [block for block in sections[-1].blocks if isinstance(block, ReportTable) and block.caption.startswith("Accuracy")]
     assert table.columns[-2:] == ("Change, in points", "95 %")

@@ -9,13 +9,12 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.details import Details
-from app.domain.checks import CheckState, DataSet, Measurement, Scope, Span
+from app.domain.checks import DataSet, Measurement, Scope
 from app.domain.comparisons import Comparison
 from app.metrics.answers import classes, distances
 from app.metrics.answers.measure_answers import LOSS_METHOD
 from app.metrics.statements import NO_VERDICT
 from app.metrics.verdicts import Verdict
-from app.views.check_views import CheckOfView
 from app.views.figures import DATA_SETS, INTERVALS, explained, limits_of, sentence_of, statements_of
 from app.views.headlines import VERDICT_WORDS
 from tests.builders.page_words import says
@@ -46,16 +45,6 @@ IMPACT = Measurement(
         p_value=0.001,
         caution="rests on few",
     ),
-)
-CHECK = CheckOfView(
-    id="c1",
-    deployment_id="credit-risk",
-    state=CheckState.SUCCEEDED,
-    span=Span(start=NOON, end=NOON),
-    monitor_version=3,
-    model_revision="r1",
-    carried_from=None,
-    counted_span=Span(start=NOON, end=NOON),
 )
 UNCERTAINTY = Path(__file__).resolve().parents[3] / "docs" / "concepts" / "uncertainty.md"
 
@@ -97,7 +86,7 @@ def test_a_fair_figure_whose_interval_reaches_outside_says_so(
 
 
 def test_a_figure_opens_its_formula_counts_interval_limits_and_verdict(snapshot: SnapshotAssertion) -> None:
-    found = explained(IMPACT, CHECK)
+    found = explained(IMPACT)
 
     assert (found.title, found.formula) == ("Disparate impact", "favourable_rate(monitored) / favourable_rate(reference)")
     assert [(one.label, one.value) for one in found.counts] == [
@@ -116,7 +105,6 @@ def test_a_figure_opens_its_formula_counts_interval_limits_and_verdict(snapshot:
     assert found.caution == "It rests on few."
     assert (found.subject, found.data) == ("female (Sex)", "logged records")
     assert found.sentence == sentence_of(IMPACT)
-    assert found.check is CHECK
 
 
 def test_a_figure_without_a_number_has_its_reason_and_no_interval(snapshot: SnapshotAssertion) -> None:
