@@ -12,7 +12,7 @@ from starlette.responses import Response
 from ..clock import HOUR, hour_of
 from ..domain.checks import Span
 from ..domain.time_ranges import RangeChoice, RangePreset
-from ..views.ingestion import SOURCE_WORDS, IngestionHour, ingestion_in
+from ..views.ingestion import SOURCE_WORDS, IngestionHour, ingestion_in, remedy_of, sentence_of
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from .ranges import KEEPS_RANGE, RangeIn, build_bar
 from .records_in_files import list_tables
@@ -45,6 +45,8 @@ def ingestion_page(request: Request, deployment: ReadableDeployment, session: Se
         "listed": listed,
         "is_present": listed.end > now,
         "sources": SOURCE_WORDS,
+        "sentence_of": sentence_of,
+        "remedy_of": remedy_of,
         "as_json": f"/v1/deployments/{deployment.id}/ingestion?hours={len(found.hours)}",
     }
     return page(request, "ingestion.html", values)

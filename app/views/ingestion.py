@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Final
@@ -93,30 +93,6 @@ class IngestionHour:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RejectionLine:
-    """Records not stored for one reason; `newest_hour` is the last hour with any."""
-
-    source: RecordSource
-    kind: LogKind
-    reason: RejectionReason
-    field: str
-    records: int
-    newest_hour: datetime
-
-    @property
-    def sentence(self) -> str:
-        """Reason: `Age is of another type`."""
-        subject = {RejectionReason.ORPHAN: "a record", RejectionReason.UNREADABLE: "a request"}.get(self.reason)
-        return f"{subject or self.field or 'a field'} {REASON_WORDS[self.reason]}"
-
-    @property
-    def remedy(self) -> str:
-        if self.reason is RejectionReason.UNREADABLE and self.source in _ANSWERED_BEFORE:
-            return _REASON_OF_CALLS
-        return REMEDIES[self.reason]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class IgnoredEvents:
     """Events of which nothing was used; `reason` is the last, without a value of a record."""
 
@@ -126,14 +102,14 @@ class IgnoredEvents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestionView:
-    """All hours, newest first; the most frequent rejection first.
+    """All hours, newest first. Rejections are summed up by reason, the most frequent first; their hour is the last with any.
 
     `waiting_labels` are labels without a payload record, at most `MOST_WAITING`; `is_more`: there are more. `ignored` events are no half of
     a call.
     """
 
     hours: Sequence[IngestionHour]
-    rejections: Sequence[RejectionLine]
+    rejections: Sequence[RejectionCount]
     waiting_labels: int
     is_more: bool
     ignored: IgnoredEvents
@@ -171,6 +147,18 @@ def ingestion_in(session: Session, deployment_no: int, span: Span, now: datetime
     )
 
 
+def sentence_of(rejection: RejectionCount) -> str:
+    """`Age is of another type`."""
+    subject = {RejectionReason.ORPHAN: "a record", RejectionReason.UNREADABLE: "a request"}.get(rejection.reason)
+    return f"{subject or rejection.field or 'a field'} {REASON_WORDS[rejection.reason]}"
+
+
+def remedy_of(rejection: RejectionCount) -> str:
+    if rejection.reason is RejectionReason.UNREADABLE and rejection.source in _ANSWERED_BEFORE:
+        return _REASON_OF_CALLS
+    return REMEDIES[rejection.reason]
+
+
 def _by_hour(
     span: Span, arrivals: Sequence[Arrivals], rejections: Sequence[RejectionCount], missing: Sequence[MissingHour]
 ) -> list[IngestionHour]:
@@ -200,21 +188,13 @@ def _by_hour(
     return hours
 
 
-def _by_reason(rejections: Sequence[RejectionCount]) -> list[RejectionLine]:
-    found: dict[tuple[RecordSource, LogKind, RejectionReason, str], RejectionLine] = {}
+def _by_reason(rejections: Sequence[RejectionCount]) -> list[RejectionCount]:
+    sums: dict[tuple[RecordSource, LogKind, RejectionReason, str], RejectionCount] = {}
     for one in rejections:
         key = (one.source, one.kind, one.reason, one.field)
-        known = found.get(key)
         # Newest first, so the first of each has its newest hour.
-        found[key] = RejectionLine(
-            source=one.source,
-            kind=one.kind,
-            reason=one.reason,
-            field=one.field,
-            records=one.records + (known.records if known else 0),
-            newest_hour=known.newest_hour if known else one.hour,
-        )
-    return sorted(found.values(), key=lambda line: (-line.records, line.sentence))
+        sums[key] = replace(sums[key], records=sums[key].records + one.records) if key in sums else one
+    return sorted(sums.values(), key=lambda one: (-one.records, sentence_of(one)))
 
 
 def _sum_ignored(counts: Sequence[IntakeCount]) -> IgnoredEvents:
@@ -241,7 +221,7 @@ def _find_signs(
         share = f"{rejected:,} of {sent:,}" if sent > rejected else f"All {rejected:,}"
         signs.append(
             f"{share} records of the last {span} were rejected and are in no figure. The most frequent reason: "
-            f"{lines[0].sentence} ({lines[0].records:,})."
+            f"{sentence_of(lines[0])} ({lines[0].records:,})."
         )
     unreadable = sum(one.unreadable_requests for one in newest)
     if unreadable:

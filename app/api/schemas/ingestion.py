@@ -4,8 +4,8 @@ from datetime import datetime
 
 from pydantic import Field
 
-from ...domain.arrivals import LogKind, RecordSource, RejectionReason
-from ...views.ingestion import IngestionHour, IngestionView, RejectionLine
+from ...domain.arrivals import LogKind, RecordSource, RejectionCount, RejectionReason
+from ...views.ingestion import IngestionHour, IngestionView, remedy_of, sentence_of
 from .base import Out, example
 
 
@@ -50,8 +50,8 @@ class RejectedOut(Out):
     remedy: str = Field(description="What to do about it.")
 
     @classmethod
-    def of(cls, line: RejectionLine) -> "RejectedOut":
-        return cls.from_object(line, sentence=line.sentence, remedy=line.remedy)
+    def of(cls, rejection: RejectionCount) -> "RejectedOut":
+        return cls.from_object(rejection, newest_hour=rejection.hour, sentence=sentence_of(rejection), remedy=remedy_of(rejection))
 
 
 class IngestionOut(Out):
@@ -97,7 +97,7 @@ class IngestionOut(Out):
     def of(cls, view: IngestionView) -> "IngestionOut":
         return cls(
             hours=[IngestionHourOut.of(hour) for hour in view.hours],
-            rejections=[RejectedOut.of(line) for line in view.rejections],
+            rejections=[RejectedOut.of(one) for one in view.rejections],
             waiting_labels=view.waiting_labels,
             has_more_waiting_labels=view.is_more,
             signs=list(view.signs),
