@@ -1,13 +1,13 @@
 """Alerts as lines of a list: one group as logged and counterfactual is one line."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
 from sqlalchemy.orm import Session
 
-from ..domain.alerts import Alert, AlertState, RuleKind
+from ..domain.alerts import Alert, AlertState, AlertSubject, RuleKind
 from ..domain.checks import DataSet
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.rounding import digits_apart, join_of, write_minus
@@ -94,9 +94,7 @@ class _LineKey:
     rule_no: int | None
     rule_id: str
     kind: RuleKind
-    metric: str | None
-    attribute: str | None
-    group: str | None
+    subject: AlertSubject
     # An alert that is over, or that is on other data, is a line of its own.
     alone: int | None
 
@@ -166,15 +164,12 @@ def _number(value: object) -> float | None:
 
 
 def _key_of(alert: Alert) -> _LineKey:
-    subject = alert.subject
-    is_joined = subject.data in DATA_NAMES and alert.resolved_at is None
+    is_joined = alert.subject.data in DATA_NAMES and alert.resolved_at is None
     return _LineKey(
         deployment_no=alert.deployment_no,
         rule_no=alert.rule_no,
         rule_id=alert.rule_id,
         kind=alert.kind,
-        metric=subject.metric,
-        attribute=subject.attribute,
-        group=subject.group,
+        subject=replace(alert.subject, data=None),
         alone=None if is_joined else alert.no,
     )
