@@ -27,7 +27,7 @@ from .trace import trace_csv
 from .view_sections import ORDER, view_sections
 
 
-def check_report(session: Session, deployment: Deployment, check: CheckRun, made: Made, *, has_annex: bool = False) -> Document:
+def check_report(session: Session, deployment: Deployment, check: CheckRun, made: Made, *, has_annex: bool) -> Document:
     """Returns the report. Evidence, alerts and training data in it are the present ones."""
     source = read_check(session, deployment, check)
     span = f"{moment(check.span.start)} to {moment(check.span.end)}"
@@ -68,7 +68,7 @@ def _annex_of_check(session: Session, source: ReportSource, check: CheckRun) -> 
     deployment, words = source.deployment, source.forest.words
     measured = [words.rename(one) for one in source.measurements]
     views = views_of(session, deployment, check)
-    yield headline_section(views, measured, of="of this check", window=check.window)
+    yield headline_section(check, views, measured, of="of this check")
     yield deployment_section(deployment, check.model_revision)
     yield monitor_section(source.monitor, check)
     yield from sections_of_views(check, views, words)

@@ -1,9 +1,9 @@
 """Headlines of each attribute: the group furthest out, how sure that is, and its meaning."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import TypeAlias
 
-from ..domain.checks import Measurement
+from ..domain.checks import CheckRun, Measurement
 from ..views.check_views import CheckView, ViewKind
 from ..views.headlines import VERDICT_WORDS, headlines, summary
 from ..views.viewing import CARRIED
@@ -15,16 +15,15 @@ Views: TypeAlias = dict[ViewKind, CheckView]
 NOTHING = "the check measured no figure that compares a monitored group with the reference"
 
 
-def headline_section(views: Views, measurements: Sequence[Measurement], *, of: str, window: Mapping[str, Any] | None = None) -> Section:
-    """`of` names the check, as the end of a sentence; `window` is the check's."""
-    shown = headlines(measurements, window)
+def headline_section(check: CheckRun, views: Views, measurements: Sequence[Measurement], *, of: str) -> Section:
+    """`of` names the check, as the end of a sentence."""
+    shown = headlines(measurements, check.window)
     if not shown:
         why = next((view.reason for view in views.values() if view.reason is not None), NOTHING)
         return Section("In short", (Paragraph(f"There is no figure {of}: {why}", is_caution=True),))
     blocks: list[Block] = []
-    origin = next((view.check.carried_from for view in views.values() if view.check.carried_from is not None), None)
-    if origin is not None:
-        blocks.append(Paragraph(CARRIED.format(check_id=origin), is_caution=True))
+    if check.carried_from is not None:
+        blocks.append(Paragraph(CARRIED.format(check_id=check.carried_from), is_caution=True))
     counts = [f"{VERDICT_WORDS[grade].capitalize()}: {', '.join(names)}." for grade, names in summary(shown)]
     blocks.append(Paragraph(f"Verdicts {of}. {' '.join(counts)}"))
 

@@ -37,7 +37,7 @@ def _annex_of_period(session: Session, source: ReportSource) -> Iterator[Section
     in_short: tuple[Block, ...] = (Paragraph("No check of this time succeeded.", is_caution=True),)
     if check is not None:
         of = f"of the newest check, which ended its span on {moment(check.span.end)}"
-        in_short = headline_section(views, [words.rename(one) for one in source.measurements], of=of, window=check.window).blocks
+        in_short = headline_section(check, views, [words.rename(one) for one in source.measurements], of=of).blocks
     yield _verdicts_section(source)
     yield Section("The newest check", in_short)
     yield deployment_section(deployment, None if check is None else check.model_revision)

@@ -98,7 +98,6 @@ def _read(session: Session, deployment: Deployment, span: Span, runs: Sequence[E
     past = evidence_before(evidence, span.end)
     measurements = () if check is None else tuple(measurements_of(session, check.no))
     view = None if check is None else check_view(session, deployment, check, ViewKind.PAYLOAD)
-    origin = None if view is None else view.check.carried_from
     checks = [] if check is None or check.state != CheckState.SUCCEEDED else checks_up_to(session, check)
     metric = choose_metric(measurements)
     recent = recent_figures(session, no, metric, checks)
@@ -127,7 +126,7 @@ def _read(session: Session, deployment: Deployment, span: Span, runs: Sequence[E
         alerts=alerts_between(session, no, span, checks=ends),
         waiting=checks_waiting_for_alerts(session, no, ends),
         absent=None if view is None else view.reason,
-        carried=None if origin is None else CARRIED.format(check_id=origin),
+        carried=None if check is None or check.carried_from is None else CARRIED.format(check_id=check.carried_from),
         missing=() if check is None else notes_of_check(session, check),
         attribution=newest_of_gaps(session, no, state=AttributionState.DONE, before=span.end),
     )
