@@ -26,8 +26,6 @@ router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=Fals
 SHOWN: Final = 50
 MOST_COUNTED: Final = 1000
 """Max flags that are counted."""
-MAX_LABELS: Final = 6
-"""Max buttons of a record; a label of more classes is sent as a file."""
 
 Text = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")]
 
@@ -78,7 +76,7 @@ def second_look_page(
         "group_words": GroupWords.of(monitor),
         "flags": shown,
         "labels": {record_id: outcome_label(label) for record_id, label in labels.items()},
-        "choices": [(json.dumps(value), outcome_label(value)) for value in pick_labels(monitor, MAX_LABELS)],
+        "choices": [(json.dumps(value), outcome_label(value)) for value in pick_labels(monitor)],
         "attributes": sorted({one.feature for one in monitor.attributes} | {chosen.attribute} - {""}) if monitor else [],
         "chosen": chosen,
         "query": query,

@@ -26,6 +26,8 @@ MOST_REFERENCES = 3
 
 MAX_SENTENCES = 5
 """Max groups that the totals name; those with most records come first."""
+MAX_LABELS = 6
+"""Max buttons of a record; a label of more classes is sent as a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,11 +91,11 @@ def _word_change(attribute: MonitoredAttribute, words: GroupWords) -> str:
     return f"with {attribute.feature} as in the reference ({', '.join(named[:MOST_REFERENCES])}{more})"
 
 
-def pick_labels(monitor: Monitor | None, most: int) -> Sequence[Scalar]:
+def pick_labels(monitor: Monitor | None) -> Sequence[Scalar]:
     if monitor is None:
         return ()
     listed = (*monitor.outcomes.favourable, *monitor.outcomes.unfavourable)
-    return tuple(value for value in listed if not isinstance(value, Range))[:most]
+    return tuple(value for value in listed if not isinstance(value, Range))[:MAX_LABELS]
 
 
 def known_gap(flag: FlaggedRecord) -> float | None:
