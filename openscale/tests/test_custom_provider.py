@@ -3,20 +3,14 @@
 import base64
 import json
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
 
-from app.checks.check import perform_check
-from app.mitigation.window.mitigating import mitigate_window
-from app.schedule.worker import Worker
-from app.security.secrets import open_secret_box
-from app.settings import Settings
 from app.store.database.engine import Database
 from openscale.tests.bodies import added, applicants, fairness, payload, subscription
-from tests.builders.workers import ended, running
+from tests.builders.workers import ended, working
 from tests.databases import Databases
 from tests.models.custom_provider import CustomProvider, custom_provider
 from tests.models.rules import RuleScorer
@@ -39,12 +33,8 @@ def service(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> I
     with databases.lent() as url:
         database = Database(url)
         folder = tmp_path_factory.mktemp("provider")
-        with running_service(database, folder) as service:
-            # The endpoints' credentials are sealed with the service's own key.
-            sealer = open_secret_box(Settings(data_dir=folder))
-            perform = partial(perform_check, database=database, sealer=sealer, further=mitigate_window)
-            with running(Worker(database, perform, concurrency=1)):
-                yield service
+        with running_service(database, folder) as service, working(database, folder):
+            yield service
         database.close()
 
 

@@ -7,21 +7,15 @@ real one; this test sees to it that what it sends is still answered with all tha
 import json
 import re
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
 
-from app.checks.check import perform_check
-from app.mitigation.window.mitigating import mitigate_window
-from app.schedule.worker import Worker
-from app.security.secrets import open_secret_box
-from app.settings import Settings
 from app.store.database.engine import Database
 from openscale.tests.replay import Replay
 from openscale.walk.shapes import missing_in, read_calls, shape_of
-from tests.builders.workers import running
+from tests.builders.workers import working
 from tests.databases import Databases
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
@@ -37,18 +31,15 @@ def answers(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> I
     folder = tmp_path_factory.mktemp("replay")
     with databases.lent() as url:
         database = Database(url)
-        with running_service(database, folder) as service, serve(RuleScorer()) as model:
-            sealer = open_secret_box(Settings(data_dir=folder))
-            perform = partial(perform_check, database=database, sealer=sealer, further=mitigate_window)
-            with running(Worker(database, perform, concurrency=1)):
-                replay = Replay(service.client, {"MODEL": model.url})
-                found = []
-                for call in CALLS:
-                    answer = replay.send(call)
-                    if answer.status_code == call["status"]:
-                        replay.learn(call, answer)
-                    found.append(answer)
-                yield found
+        with running_service(database, folder) as service, serve(RuleScorer()) as model, working(database, folder):
+            replay = Replay(service.client, {"MODEL": model.url})
+            found = []
+            for call in CALLS:
+                answer = replay.send(call)
+                if answer.status_code == call["status"]:
+                    replay.learn(call, answer)
+                found.append(answer)
+            yield found
         database.close()
 
 

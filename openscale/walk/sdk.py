@@ -6,31 +6,24 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import httpx
 
-from app.checks.check import perform_check
 from app.embedded import EmbeddedPostgres
-from app.mitigation.window.mitigating import mitigate_window
-from app.schedule.worker import Worker
 from app.security.principals import Role
-from app.security.secrets import open_secret_box
 from app.security.users import create_user
-from app.settings import Settings
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.telemetry.logs import configure_logging
-from tests.builders.workers import running
+from tests.builders.workers import working
 from tests.models.custom_provider import custom_provider
 from tests.models.rules import RuleScorer
-from tests.models.serving import Model, serve
+from tests.models.serving import serve
 from tests.models.tls_proxy import CERTIFICATE, tls_in_front
-from tests.service import RunningService, running_service
+from tests.service import running_service
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SDKS = REPOSITORY / ".openscale-sdk"
@@ -41,25 +34,10 @@ LAST = "and writes what follows.\n\n"
 PASSWORD = "correct horse battery staple"  # noqa: S105 - of a user in a database that is thrown away
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A service with an empty database, a worker and a model, and the file that describes them to a program of the SDK."""
-
-    service: RunningService
-    plan: Path
-
-    def run(self, version: str, program: str, more: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """Runs a program in the environment of that version of the SDK."""
-        command = [str(SDKS / version / "bin" / "python"), str(REPOSITORY / "openscale" / "walk" / program), str(self.plan), *more]
-        # Where the SDK verifies certificates, it knows that of the proxy.
-        environment = {**os.environ, "REQUESTS_CA_BUNDLE": str(self.plan.with_name(CERTIFICATE)), "PYTHONWARNINGS": "ignore"}
-        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)  # noqa: S603 - our own program
-
-
 @contextmanager
-def prepared(folder: Path, scorer: Model) -> Iterator[Prepared]:
-    """Serves from an empty database of its own until the block ends."""
-    server = EmbeddedPostgres(folder / "postgres")
+def prepared(folder: Path) -> Iterator[Path]:
+    """Serves from an empty database of its own, with a worker and a model, until the block ends; yields the file that describes them."""
+    server, scorer = EmbeddedPostgres(folder / "postgres"), RuleScorer()
     server.start()
     try:
         database = Database(server.url)
@@ -69,35 +47,33 @@ def prepared(folder: Path, scorer: Model) -> Iterator[Prepared]:
             serve(scorer) as model,
             custom_provider(scorer, None) as provider,
             tls_in_front(httpx.URL(service.base_url).port or 0, folder) as tls_url,
+            working(database, folder / "data"),
         ):
             with database.transaction() as session:
                 create_user(session, "ada", password=PASSWORD, role=Role.MANAGE)
             plan = {"url": service.base_url, "model_url": model.url, "key": service.admin_key, "user": "ada", "password": PASSWORD}
             plan |= {"tls_url": tls_url, "provider_url": provider.url}
-            (folder / "walk.json").write_text(json.dumps(plan))
-            # The providers' credentials are sealed with the service's own key.
-            sealer = open_secret_box(Settings(data_dir=folder / "data"))
-            perform = partial(perform_check, database=database, sealer=sealer, further=mitigate_window)
-            with running(Worker(database, perform, concurrency=1)):
-                yield Prepared(service, folder / "walk.json")
+            path = folder / "walk.json"
+            path.write_text(json.dumps(plan))
+            yield path
         database.close()
     finally:
         server.stop()
 
 
 def walk(version: str, folder: Path, more: list[str]) -> int:
-    """Walks one version against a service of its own, prints what each method did, and returns how many are broken."""
-    with prepared(folder, RuleScorer()) as ready:
-        ended = ready.run(version, "walk.py", more)
+    """Walks one version against a service of its own, prints what each method did, and returns 0 unless one is broken."""
+    # Where the SDK verifies certificates, it knows that of the proxy.
+    environment = {**os.environ, "REQUESTS_CA_BUNDLE": str(folder / CERTIFICATE), "PYTHONWARNINGS": "ignore"}
+    with prepared(folder) as plan:
+        command = [str(SDKS / version / "bin" / "python"), str(REPOSITORY / "openscale" / "walk" / "walk.py"), str(plan), *more]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)  # noqa: S603 - our own program
     print(f"\nibm-watson-openscale {version}")
-    lines = ended.stdout.splitlines()
-    if not lines or not lines[-1].startswith("{"):
+    if ended.returncode:
         print(ended.stderr[-4000:])
-        return 1
-    found: dict[str, dict[str, str]] = json.loads(lines[-1])
-    for name in dict.fromkeys(name for methods in found.values() for name in methods):
-        print(f"  {name:52}", *(f"{kind}: {methods.get(name, 'not reached')};" for kind, methods in found.items()))
-    print("\n".join(line for line in ended.stderr.splitlines() if "stty" not in line))
+    else:
+        for name, state in json.loads(ended.stdout.splitlines()[-1]).items():
+            print(f"  {name:54} {state}")
     return ended.returncode
 
 

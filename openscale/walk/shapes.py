@@ -44,28 +44,24 @@ def ids_of(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
             yield from ids_of(part)
 
 
-def write_calls(path: str, calls: Sequence[dict[str, Any]], **members: object) -> None:
+def write_calls(path: str, calls: Sequence[dict[str, Any]], methods: dict[str, str]) -> None:
     """Writes calls a line each, and each shape of an answer once, without questions that are asked again in the same shape."""
     shapes: list[Any] = []
     lines, seen = [], set()
     for call in calls:
-        shape = call["shape"]
-        if shape not in shapes:
-            shapes.append(shape)
-        kind = (_ID.sub("", call["path"].partition("?")[0]), call["status"], shapes.index(shape))
+        if call["shape"] not in shapes:
+            shapes.append(call["shape"])
+        shape, is_list_of_runs = shapes.index(call["shape"]), call["path"].endswith("/runs")
+        kind = (_ID.sub("", call["path"].partition("?")[0]), call["status"], shape)
         if call["method"] == "GET" and kind in seen and "/runs" not in call["path"]:
             continue
         seen.add(kind)
         cut = {name: value for name, value in call.items() if value not in (None, [], "application/json")}
-        has_ids = call["method"] != "GET" or call["path"].endswith("/runs")
-        lines.append(
-            json.dumps({**cut, "path": call["path"].replace(BASE, "BASE"), "shape": shapes.index(shape), "ids": call["ids"] * has_ids})
-        )
+        ids = call["ids"] if call["method"] != "GET" or is_list_of_runs else []
+        lines.append(json.dumps({**cut, "path": call["path"].replace(BASE, "BASE"), "shape": shape, "ids": ids}))
     with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - this file runs alone
-        head = ",\n".join(
-            f"{json.dumps(name)}: {json.dumps(value, separators=(',', ':'))}" for name, value in (*members.items(), ("shapes", shapes))
-        )
-        file.write("{" + head + ',\n"calls": [\n' + ",\n".join(lines) + "\n]}\n")
+        head = f'"methods": {json.dumps(methods)},\n"shapes": {json.dumps(shapes, separators=(",", ":"))}'
+        file.write(f'{{{head},\n"calls": [\n' + ",\n".join(lines) + "\n]}\n")
 
 
 def read_calls(recorded: dict[str, Any]) -> list[dict[str, Any]]:

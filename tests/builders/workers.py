@@ -4,11 +4,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from app.checks.check import perform_check
 from app.mitigation.window.mitigating import mitigate_window
 from app.schedule.worker import Worker
+from app.security.secrets import open_secret_box
+from app.settings import Settings
 from app.store.database.engine import Database
 from tests.builders.check_results import read_results
 from tests.progress import wait_until
@@ -30,9 +33,10 @@ def running(worker: Worker) -> Iterator[threading.Event]:
 
 
 @contextmanager
-def working(database: Database) -> Iterator[None]:
-    """A worker next to the service, one check at a time."""
-    perform = partial(perform_check, database=database, sealer=PlainSealer(), further=mitigate_window)
+def working(database: Database, data_dir: Path | None = None) -> Iterator[None]:
+    """A worker next to the service, one check at a time; with its folder, it reads the credentials that the service has sealed."""
+    sealer = PlainSealer() if data_dir is None else open_secret_box(Settings(data_dir=data_dir))
+    perform = partial(perform_check, database=database, sealer=sealer, further=mitigate_window)
     with running(Worker(database, perform, concurrency=1)):
         yield
 
