@@ -82,3 +82,8 @@ def read(client: httpx.Client, path: str, **query: Any) -> dict[str, Any]:  # no
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
+
+
+def message_of(answer: httpx.Response) -> str:
+    """What an error says."""
+    return "; ".join(error["message"] for error in answer.json()["errors"])

@@ -2,19 +2,16 @@
 
 import base64
 import json
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
 
-from app.store.database.engine import Database
 from openscale.tests.bodies import added, applicants, fairness, payload, subscription
-from tests.builders.workers import ended, working
-from tests.databases import Databases
+from tests.builders.workers import ended
 from tests.models.custom_provider import CustomProvider, custom_provider
 from tests.models.rules import RuleScorer
-from tests.service import RunningService, running_service
+from tests.service import RunningService
 
 GRANT = "urn:ibm:params:oauth:grant-type:apikey"
 BASIC = f"Basic {base64.b64encode(b'model:secret-7f3').decode()}"
@@ -26,16 +23,6 @@ LOG_INS: dict[str, tuple[dict[str, Any], str | None]] = {
     "api key": ({"auth_type": "api_key", "apikey": "secret-7f3"}, "Bearer secret-7f3"),
     "bearer": ({"auth_type": "bearer", "token": "secret-7f3"}, "Bearer secret-7f3"),
 }
-
-
-@pytest.fixture(scope="module")
-def service(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    with databases.lent() as url:
-        database = Database(url)
-        folder = tmp_path_factory.mktemp("provider")
-        with running_service(database, folder) as service, working(database, folder):
-            yield service
-        database.close()
 
 
 def add_provider(service: RunningService, server: CustomProvider, name: str, credentials: dict[str, Any]) -> str:
@@ -149,9 +136,3 @@ def test_a_stored_key_is_not_sent_to_another_giver_of_tokens(service: RunningSer
         answer = service.client.patch(f"/openscale/v2/service_providers/{provider}", json=change)
 
     assert (answer.status_code, "sent again as a whole" in answer.text) == (422, True)
-
-
-def test_only_those_who_manage_may_discover(service: RunningService) -> None:
-    answer = service.new_client().get("/v1/ml_instances/any/deployments")
-
-    assert answer.status_code == 401

@@ -1,39 +1,14 @@
 """Data sets of a subscription: named, deleted without their records, and back again; and records that are sent again later."""
 
-from collections.abc import Iterator
-
 import httpx
 import pytest
 
-from app.store.database.engine import Database
-from openscale.tests.bodies import BASE, added, applicants, payload, read, subscription
-from tests.databases import Databases
-from tests.service import RunningService, running_service
-
-
-@pytest.fixture(scope="module")
-def service(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    with databases.lent() as url:
-        database = Database(url)
-        with running_service(database, tmp_path_factory.mktemp("data-sets")) as service:
-            yield service
-        database.close()
-
-
-@pytest.fixture
-def subscribed(service: RunningService) -> str:
-    """The id of a subscription that no other test uses."""
-    found: str = added(service.client, "subscriptions", subscription())["metadata"]["id"]
-    return found
+from openscale.tests.bodies import BASE, added, applicants, message_of, payload, read
+from tests.service import RunningService
 
 
 def change(service: RunningService, data_set: str, path: str, value: object) -> httpx.Response:
     return service.client.patch(f"{BASE}/data_sets/{data_set}", json=[{"op": "replace", "path": path, "value": value}])
-
-
-def message_of(answer: httpx.Response) -> str:
-    found: str = answer.json()["errors"][0]["message"]
-    return found
 
 
 def test_a_name_and_a_description_are_kept_also_when_the_subscription_changes(service: RunningService, subscribed: str) -> None:

@@ -1,21 +1,16 @@
 """A subscription and a deployment are one: what either face stores is read by the other, with the same figures."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from app.security.principals import Role
-from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
 from openscale.tests.bodies import BASE, ZERO, added, applicants, fairness, payload, read, subscription
-from tests.builders.workers import ended, working
-from tests.databases import Databases
-from tests.models.rules import RuleScorer
-from tests.models.serving import serve
+from tests.builders.workers import ended
 from tests.scenes import PlainSealer
-from tests.service import RunningService, running_service
+from tests.service import RunningService
 
 
 class Checked:
@@ -55,12 +50,8 @@ class Checked:
 
 
 @pytest.fixture(scope="module")
-def checked(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checked]:
-    with databases.lent() as url:
-        database = Database(url)
-        with running_service(database, tmp_path_factory.mktemp("one")) as service, serve(RuleScorer()) as model, working(database):
-            yield Checked(service, model.url)
-        database.close()
+def checked(service: RunningService, model_url: str) -> Checked:
+    return Checked(service, model_url)
 
 
 @pytest.fixture(scope="module")
@@ -242,12 +233,6 @@ def test_more_intervals_than_an_answer_holds_are_refused(checked: Checked) -> No
     assert (answer.status_code, "10,000 intervals" in answer.text) == (422, True)
 
 
-def test_features_are_recommended_as_rest_v1_proposes_them(checked: Checked) -> None:
-    found = read(checked.client, f"monitoring_services/fairness/subscriptions/{checked.id}/auto_detect")
-
-    assert found["parameters"]["recommendation_status"] == "finished"
-
-
 def test_records_are_listed_in_both_forms_and_counted(checked: Checked) -> None:
     path = f"data_sets/payload_logging.{checked.id}/records"
     dicts = read(checked.client, path, limit=3, offset=2, include_total_count=True)
@@ -257,14 +242,6 @@ def test_records_are_listed_in_both_forms_and_counted(checked: Checked) -> None:
     assert (len(values), dicts["total_count"]) == (3, 40)
     assert [dict(zip(one["fields"], one["values"], strict=True)) for one in lists["records"]] == values
     assert {"sex", "income", "age", "prediction", "probability", "scoring_id", "scoring_timestamp"} <= values[0].keys()
-
-
-def test_debiased_predictions_answer_in_the_form_that_was_sent(checked: Checked) -> None:
-    sent = {"fields": ["sex", "income", "age"], "values": [["female", 20_000, 30]]}
-    answer = checked.client.post(f"{BASE}/subscriptions/{checked.id}/predictions", json=sent)
-
-    # Nothing of it is mitigated until somebody says so, which REST v1 answers, too.
-    assert answer.status_code == checked.client.post(f"{checked.address}/debiased-predictions", json=sent).status_code
 
 
 @pytest.mark.thorough

@@ -64,6 +64,11 @@ def test_every_address_but_the_log_ins_needs_a_key(service: RunningService) -> N
         assert (refused.status_code, refused.json()["errors"][0]["code"]) == (401, "unauthenticated"), path
 
 
+def test_the_instance_in_an_address_makes_no_difference(service: RunningService) -> None:
+    for instance in ("", "/00000000-0000-0000-0000-000000000000", "/12345678-1234-1234-1234-1234567890abcdef"):
+        assert service.client.get(f"/openscale{instance}/v2/data_marts").status_code == 200
+
+
 def test_facts_go_with_their_deployment(service: RunningService) -> None:
     name = added(service.client, "subscriptions", subscription(label_column="paid"))["metadata"]["id"]
     service.client.delete(f"/v1/deployments/{name}").raise_for_status()

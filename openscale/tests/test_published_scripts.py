@@ -1,20 +1,14 @@
 """Habits of published scripts that a subscription, a monitor instance and a run must understand."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import pytest
 
 from app.security.principals import Role
 from app.security.users import create_user
-from app.store.database.engine import Database
-from openscale.tests.bodies import BASE, ZERO, added, applicants, fairness, payload, read, subscription
-from tests.builders.workers import ended, working
-from tests.databases import Databases
-from tests.models.rules import RuleScorer
-from tests.models.serving import serve
-from tests.service import RunningService, running_service
+from openscale.tests.bodies import BASE, ZERO, added, applicants, fairness, message_of, payload, read, subscription
+from tests.builders.workers import ended
+from tests.service import RunningService
 
 JSON_HEADERS = {"Content-Type": "application/json; charset=utf-8", "X-Team": "risk"}
 
@@ -44,16 +38,8 @@ class Scripted:
 
 
 @pytest.fixture(scope="module")
-def scripted(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scripted]:
-    with databases.lent() as url:
-        database = Database(url)
-        with running_service(database, tmp_path_factory.mktemp("scripts")) as service, serve(RuleScorer()) as model, working(database):
-            yield Scripted(service, model.url)
-        database.close()
-
-
-def message_of(answer: httpx.Response) -> str:
-    return "; ".join(one["message"] for one in answer.json()["errors"])
+def scripted(service: RunningService, model_url: str) -> Scripted:
+    return Scripted(service, model_url)
 
 
 def test_a_header_that_says_that_json_is_sent_is_no_header_of_the_endpoint(scripted: Scripted) -> None:
@@ -236,13 +222,3 @@ def test_scripts_log_in_by_basic_authentication_for_calls_without_the_sdk(script
     sent += [{"auth": ("ada", "wrong")}, {"auth": ("ada", "evk_wrongkey_wrong")}]
     assert [anyone.get(address, **one).status_code for one in sent] == [401] * len(sent)
     assert [anyone.get(address, auth=(name, "x")).status_code for name in ("a" * 600, "a\0da")] == [422, 422]
-
-
-def test_an_upload_for_a_monitor_that_there_is_none_of_says_so(scripted: Scripted) -> None:
-    headers = {"Content-Type": "application/octet-stream"}
-    answer = scripted.client.put(f"{BASE}/monitoring_services/drift/monitor_instances/x/archives", content=b"\x1f\x8b", headers=headers)
-
-    assert (answer.status_code, message_of(answer)) == (
-        409,
-        "Drift, explainability and model risk management are not supported by Evenhand.",
-    )

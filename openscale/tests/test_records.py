@@ -1,29 +1,9 @@
 """Records by the SDK's forms: durable, each scoring id once, in one call or in many."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from app.store.database.engine import Database
-from openscale.tests.bodies import BASE, FEATURES, added, applicants, payload, read, subscription
-from tests.databases import Databases
-from tests.service import RunningService, running_service
-
-
-@pytest.fixture(scope="module")
-def service(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    with databases.lent() as url:
-        database = Database(url)
-        with running_service(database, tmp_path_factory.mktemp("records")) as service:
-            yield service
-        database.close()
-
-
-@pytest.fixture
-def subscribed(service: RunningService) -> str:
-    """The id of a subscription that no other test uses."""
-    found: str = added(service.client, "subscriptions", subscription())["metadata"]["id"]
-    return found
+from openscale.tests.bodies import BASE, FEATURES, added, applicants, payload, read
+from tests.service import RunningService
 
 
 def count(service: RunningService, data_set: str) -> int:

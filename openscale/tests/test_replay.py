@@ -6,41 +6,30 @@ real one; this test sees to it that what it sends is still answered with all tha
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from app.store.database.engine import Database
 from openscale.tests.replay import Replay
 from openscale.walk.shapes import missing_in, read_calls, shape_of
-from tests.builders.workers import working
-from tests.databases import Databases
-from tests.models.rules import RuleScorer
-from tests.models.serving import serve
-from tests.service import running_service
+from tests.service import RunningService
 
 RECORDED = json.loads((Path(__file__).parent / "recorded.json").read_text())
 CALLS = read_calls(RECORDED)
 
 
 @pytest.fixture(scope="module")
-def answers(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[httpx.Response]]:
+def answers(service: RunningService, model_url: str) -> list[httpx.Response]:
     """The answers to all recorded calls, in their order."""
-    folder = tmp_path_factory.mktemp("replay")
-    with databases.lent() as url:
-        database = Database(url)
-        with running_service(database, folder) as service, serve(RuleScorer()) as model, working(database, folder):
-            replay = Replay(service.client, {"MODEL": model.url})
-            found = []
-            for call in CALLS:
-                answer = replay.send(call)
-                if answer.status_code == call["status"]:
-                    replay.learn(call, answer)
-                found.append(answer)
-            yield found
-        database.close()
+    replay = Replay(service.client, {"MODEL": model_url})
+    answers = []
+    for call in CALLS:
+        answer = replay.send(call)
+        if answer.status_code == call["status"]:
+            replay.learn(call, answer)
+        answers.append(answer)
+    return answers
 
 
 def test_every_call_is_answered_with_the_status_that_the_sdk_got(answers: list[httpx.Response]) -> None:

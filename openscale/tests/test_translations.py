@@ -5,31 +5,9 @@ from datetime import UTC, datetime
 import pytest
 from evenhand_openscale.assets import AssetPropertiesIn, columns_json
 from evenhand_openscale.bodies import Operation, patched
-from evenhand_openscale.door import PREFIXES, OpenScaleDoor, envelope_of
+from evenhand_openscale.door import PREFIXES, envelope_of
 from evenhand_openscale.refused import Refused
 from evenhand_openscale.times import read_time
-from starlette.types import Message, Receive, Scope, Send
-
-GUID = "00000000-0000-0000-0000-000000000000"
-
-
-@pytest.mark.parametrize("base", ["/openscale", f"/openscale/{GUID}", "/openscale/12345678-1234-1234-1234-1234567890abcdef"])
-def test_the_instance_in_an_address_makes_no_difference(base: str) -> None:
-    seen: list[Scope] = []
-
-    async def app(scope: Scope, _receive: Receive, _send: Send) -> None:
-        seen.append(scope)
-
-    async def nothing() -> Message:
-        return {}
-
-    async def ignore(_message: Message) -> None:
-        return None
-
-    call = OpenScaleDoor(app)({"type": "http", "method": "GET", "path": f"{base}/v2/data_marts", "headers": []}, nothing, ignore)
-    with pytest.raises(StopIteration):
-        call.send(None)
-    assert seen[0]["path"] == "/openscale/v2/data_marts"
 
 
 def test_addresses_of_rest_v1_and_of_pages_are_not_of_this_face() -> None:
