@@ -26,6 +26,9 @@ from .v1 import Json
 
 ALL_OTHERS = "all others"
 
+Step = tuple[str, str, list[Any]]
+"""Id, message and parameters of a step of a calculation."""
+
 
 class CheckNames:
     """Names of groups and outcomes as a script wrote them when a check measured them.
@@ -100,7 +103,7 @@ def fairness_sources(check: Json, monitor: Json | None, figures: Figures) -> lis
     summaries = [summary]
     debiased = [attribute for attribute in attributes_of(figures) if _is_counted(MITIGATED, attribute, figures)]
     if debiased:
-        features = [_debiased_summary(attribute, names, figures) for attribute in debiased]
+        features = [_summary(attribute, check, names, figures, is_debiased=True) for attribute in debiased]
         summaries.append({**summary, "metric_type": "debiased_fairness", "debiased": True, "summary": features})
     return [*sources, *({"id": "bias_detection_summary", "type": "bias_detection_summary", "data": one} for one in summaries)]
 
@@ -108,40 +111,6 @@ def fairness_sources(check: Json, monitor: Json | None, figures: Figures) -> lis
 def _is_counted(data: str, attribute: str, figures: Figures) -> bool:
     # A meta field has no copies, and its figures of them say only why.
     return side_of(figures, data, attribute, None) is not None
-
-
-def _debiased_summary(attribute: str, names: CheckNames, figures: Figures) -> Json:
-    reference = side_of(figures, MITIGATED, attribute, None)
-    groups = []
-    for group in groups_of(figures, attribute):
-        own, threshold = side_of(figures, MITIGATED, attribute, group), limits_of(figures, attribute, group)[0]
-        ratio = ratio_of(ratio_figure(figures, MITIGATED, attribute, group))
-        groups.append(
-            {
-                "value": names.group(attribute, group),
-                "fav_class_percent": own and own.percent,
-                "fairness_value": None if ratio is None else percent_of(ratio),
-                "perfect_equality": reference and reference.percent,
-                "acceptable_fav_class_percent": reference and threshold and acceptable_percent(reference.percent, threshold),
-                "is_biased": bool(own and reference and threshold is not None and own.percent < reference.percent * threshold),
-            }
-        )
-    known = [one["fairness_value"] for one in groups if one["fairness_value"] is not None]
-    score = min(known, default=None)
-    message = {
-        "id": "debiased_fairness_score_calculation",
-        "message": f"After mitigation the fairness score of {attribute} is {_shown(score)} %.",
-        "parameters": [attribute, score],
-    }
-    majority = {"value": names.reference(attribute), "fav_class_percent": reference and reference.percent}
-    return {
-        "feature": attribute,
-        "fairness_value": score,
-        "is_biased": any(one["is_biased"] for one in groups),
-        "majority": {"total_fav_percent": reference and reference.percent, "values": [majority]},
-        "minority": {"total_fav_percent": _total_percent(MITIGATED, attribute, figures), "values": groups},
-        "fairness_calculation_details": [{"data_set_type": "debiased", "messages": [message]}],
-    }
 
 
 def _total_percent(data: str, attribute: str, figures: Figures) -> float | None:
@@ -166,117 +135,109 @@ def _distribution(data: str, names: CheckNames, figures: Figures) -> Json:
     return {"fields": fields, "values": rows}
 
 
-def _summary(attribute: str, check: Json, names: CheckNames, figures: Figures) -> Json:
-    data = COPIES if _is_counted(COPIES, attribute, figures) else LOGGED
-    reference, payload_reference = (side_of(figures, one, attribute, None) for one in (data, LOGGED))
-    labels = groups_of(figures, attribute)
-    groups = [_group(attribute, group, data, names, figures) for group in labels]
-    known = [place for place, one in enumerate(groups) if one["fairness_value"] is not None]
-    place = min(known, key=lambda at: groups[at]["fairness_value"], default=None)
-    worst = None if place is None else groups[place]
-    window: Mapping[str, Any] = check["window"] or {}
-    majority_value = names.reference(attribute)
-    return {
-        "feature": attribute,
-        "fairness_value": worst and worst["fairness_value"],
-        "payload_fairness_value": worst and worst["payload_fairness_value"],
-        "is_biased": any(one["is_biased"] for one in groups),
-        "majority": {
-            "total_fav_percent": reference and reference.percent,
-            "payload_total_fav_percent": payload_reference and payload_reference.percent,
-            "total_rows_percent": _rows_percent(attribute, figures, monitored=False),
-            "values": [
-                {
-                    "value": majority_value,
-                    "fav_class_percent": reference and reference.percent,
-                    "payload_fav_class_percent": payload_reference and payload_reference.percent,
-                }
-            ],
-        },
-        "minority": {
-            "total_fav_percent": _total_percent(data, attribute, figures),
-            "payload_total_fav_percent": _total_percent(LOGGED, attribute, figures),
-            "total_rows_percent": _rows_percent(attribute, figures, monitored=True),
-            "values": groups,
-        },
-        "records_evaluated": {
+def _summary(attribute: str, check: Json, names: CheckNames, figures: Figures, *, is_debiased: bool = False) -> Json:
+    """Returns the part of one attribute: after mitigation, or of copies if there are any, next to the logged records."""
+    data = MITIGATED if is_debiased else COPIES if _is_counted(COPIES, attribute, figures) else LOGGED
+    groups = {group: _group(attribute, group, data, names, figures) for group in groups_of(figures, attribute)}
+    measured = [group for group, own in groups.items() if own["fairness_value"] is not None]
+    lowest = min(measured, key=lambda group: float(groups[group]["fairness_value"]), default=None)
+    worst = {} if lowest is None else groups[lowest]
+    percent, score = _reference_percent(data, attribute, figures), worst.get("fairness_value")
+    summary = {"feature": attribute, "fairness_value": score, "is_biased": any(own["is_biased"] for own in groups.values())}
+    reference = {"value": names.reference(attribute), "fav_class_percent": percent}
+    majority: Json = {"total_fav_percent": percent, "values": [reference]}
+    minority: Json = {"total_fav_percent": _total_percent(data, attribute, figures), "values": list(groups.values())}
+    if is_debiased:
+        message = f"After mitigation the fairness score of {attribute} is {_shown(score)} %."
+        details = [_details("debiased", ("debiased_fairness_score_calculation", message, [attribute, score]))]
+    else:
+        window: Mapping[str, Any] = check["window"] or {}
+        reference["payload_fav_class_percent"] = majority["payload_total_fav_percent"] = _reference_percent(LOGGED, attribute, figures)
+        majority["total_rows_percent"] = _rows_percent(attribute, figures, monitored=False)
+        minority["payload_total_fav_percent"] = _total_percent(LOGGED, attribute, figures)
+        minority["total_rows_percent"] = _rows_percent(attribute, figures, monitored=True)
+        summary["payload_fairness_value"] = worst.get("payload_fairness_value")
+        summary["records_evaluated"] = {
             "newest_timestamp": window.get("newest_record_at"),
             "oldest_timestamp": window.get("oldest_record_at"),
             "number_of_records": window.get("records"),
             "perturbed_records": (window.get("perturbed_records") or {}).get(attribute, 0),
             "additional_records": window.get("additional_records", 0),
-        },
-        "fairness_calculation_details": [
-            _calculation(kind, attribute, worst, None if place is None else labels[place], figures)
-            for kind in (COPIES, LOGGED)
-            if _is_counted(kind, attribute, figures)
-        ],
-    }
+        }
+        kinds = [kind for kind in (COPIES, LOGGED) if _is_counted(kind, attribute, figures)]
+        details = [_calculation(kind, attribute, worst, lowest, figures) for kind in kinds]
+    return {**summary, "majority": majority, "minority": minority, "fairness_calculation_details": details}
 
 
 def _group(attribute: str, group: str, data: str, names: CheckNames, figures: Figures) -> Json:
-    own, payload = (side_of(figures, one, attribute, group) for one in (data, LOGGED))
-    reference, threshold = side_of(figures, data, attribute, None), limits_of(figures, attribute, group)[0]
-    ratio, payload_ratio = ratio_of(fairness_figure(figures, attribute, group)), ratio_of(ratio_figure(figures, LOGGED, attribute, group))
-    acceptable = None if reference is None or threshold is None else acceptable_percent(reference.percent, threshold)
-    return {
+    own, reference = (side_of(figures, data, attribute, side) for side in (group, None))
+    threshold = limits_of(figures, attribute, group)[0]
+    ratio = ratio_of(ratio_figure(figures, data, attribute, group) if data is MITIGATED else fairness_figure(figures, attribute, group))
+    answer = {
         "value": names.group(attribute, group),
         "fav_class_percent": own and own.percent,
-        "payload_fav_class_percent": payload and payload.percent,
         "fairness_value": None if ratio is None else percent_of(ratio),
-        "payload_fairness_value": None if payload_ratio is None else payload_ratio * 100,
         "perfect_equality": reference and reference.percent,
-        "acceptable_fav_class_percent": acceptable,
+        "acceptable_fav_class_percent": reference and threshold and acceptable_percent(reference.percent, threshold),
         # Not by the rounded percent: a group at exactly the threshold is not biased.
         "is_biased": bool(own and reference and threshold is not None and own.percent < reference.percent * threshold),
     }
+    if data is not MITIGATED:
+        payload, payload_ratio = side_of(figures, LOGGED, attribute, group), ratio_of(ratio_figure(figures, LOGGED, attribute, group))
+        answer["payload_fav_class_percent"] = payload and payload.percent
+        answer["payload_fairness_value"] = None if payload_ratio is None else payload_ratio * 100
+    return answer
 
 
-def _calculation(data: str, attribute: str, worst: Json | None, group: str | None, figures: Figures) -> Json:
+def _calculation(data: str, attribute: str, worst: Json, group: str | None, figures: Figures) -> Json:
     """Returns the steps for the group with the lowest fairness value, `worst` its part of the summary."""
-    is_payload = data is LOGGED
-    prefix = "payload_" if is_payload else ""
-    score = worst and worst[f"{prefix}fairness_value"]
-    monitored, reference = worst and worst[f"{prefix}fav_class_percent"], side_of(figures, data, attribute, None)
-    messages = [
-        {
-            "id": f"{prefix}fairness_score_calculation",
-            "message": f"The fairness score of {attribute} is {_shown(score)} %.",
-            "parameters": [attribute, score],
-        },
-        {
-            "id": f"{prefix}disparate_impact_ratio_calculation",
-            "message": f"{_shown(monitored)} % of the monitored and {_shown(reference and reference.percent)} % of the reference records"
-            " have a favourable outcome.",
-            "parameters": [monitored, reference and reference.percent],
-        },
-        {
-            "id": "disparate_impact_ratio_formula",
-            "message": "Favourable percent of the monitored group / favourable percent of the reference group.",
-            "parameters": [],
-        },
+    prefix = "payload_" if data is LOGGED else ""
+    score, monitored = (worst.get(f"{prefix}{member}") for member in ("fairness_value", "fav_class_percent"))
+    reference = _reference_percent(data, attribute, figures)
+    steps: list[Step] = [
+        (f"{prefix}fairness_score_calculation", f"The fairness score of {attribute} is {_shown(score)} %.", [attribute, score]),
+        (
+            f"{prefix}disparate_impact_ratio_calculation",
+            f"{_shown(monitored)} % of the monitored and {_shown(reference)} % of the reference records have a favourable outcome.",
+            [monitored, reference],
+        ),
+        (
+            "disparate_impact_ratio_formula",
+            "Favourable percent of the monitored group / favourable percent of the reference group.",
+            [],
+        ),
     ]
     figure = figures.get(FigureKey("statistical_parity_difference", LOGGED, attribute, group))
     difference = None if figure is None else figure["value"]
-    if is_payload and difference is not None:
-        messages += [
-            {
-                "id": "payload_statistical_parity_difference_score_calculation",
-                "message": f"The statistical parity difference of {attribute} is {difference:.3f}.",
-                "parameters": [attribute, difference],
-            },
-            {
-                "id": "payload_statistical_parity_difference_calculation",
-                "message": f"{_shown(monitored)} % - {_shown(reference and reference.percent)} %.",
-                "parameters": [monitored, reference and reference.percent],
-            },
-            {
-                "id": "statistical_parity_difference_formula",
-                "message": "Favourable share of the monitored group - favourable share of the reference group.",
-                "parameters": [],
-            },
+    if data is LOGGED and difference is not None:
+        steps += [
+            (
+                "payload_statistical_parity_difference_score_calculation",
+                f"The statistical parity difference of {attribute} is {difference:.3f}.",
+                [attribute, difference],
+            ),
+            (
+                "payload_statistical_parity_difference_calculation",
+                f"{_shown(monitored)} % - {_shown(reference)} %.",
+                [monitored, reference],
+            ),
+            (
+                "statistical_parity_difference_formula",
+                "Favourable share of the monitored group - favourable share of the reference group.",
+                [],
+            ),
         ]
-    return {"data_set_type": "payload" if is_payload else "balanced", "messages": messages}
+    return _details("payload" if data is LOGGED else "balanced", *steps)
+
+
+def _details(kind: str, *steps: Step) -> Json:
+    messages = [{"id": identifier, "message": message, "parameters": parameters} for identifier, message, parameters in steps]
+    return {"data_set_type": kind, "messages": messages}
+
+
+def _reference_percent(data: str, attribute: str, figures: Figures) -> float | None:
+    side = side_of(figures, data, attribute, None)
+    return side and side.percent
 
 
 def _shown(value: object) -> str:
@@ -284,8 +245,8 @@ def _shown(value: object) -> str:
 
 
 def _rows_percent(attribute: str, figures: Figures, *, monitored: bool) -> float | None:
-    sides = {group: side_of(figures, LOGGED, attribute, group) for group in (*groups_of(figures, attribute), None)}
-    known: dict[str | None, Side] = {group: side for group, side in sides.items() if side is not None}
-    total = sum(side.n for side in known.values())
-    own = sum(side.n for group, side in known.items() if (group is not None) == monitored)
+    labels = (*groups_of(figures, attribute), None)
+    sides = {group: side for group in labels if (side := side_of(figures, LOGGED, attribute, group)) is not None}
+    total = sum(side.n for side in sides.values())
+    own = sum(side.n for group, side in sides.items() if (group is not None) == monitored)
     return 100.0 * own / total if total else None
