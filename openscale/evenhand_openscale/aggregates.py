@@ -4,6 +4,8 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import takewhile
+from typing import Any
 
 from .refused import invalid
 from .v1 import Json
@@ -21,17 +23,7 @@ _FUNCTIONS: Mapping[str, Callable[[Sequence[float]], float]] = {
     "stddev": statistics.pstdev,
     "median": statistics.median,
 }
-_INTERVALS: Mapping[str, Callable[[datetime], datetime]] = {
-    "minute": lambda at: at.replace(second=0, microsecond=0),
-    "hour": lambda at: at.replace(minute=0, second=0, microsecond=0),
-    "day": lambda at: at.replace(hour=0, minute=0, second=0, microsecond=0),
-    "week": lambda at: at.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=at.weekday()),
-    "month": lambda at: at.replace(day=1, hour=0, minute=0, second=0, microsecond=0),
-    "year": lambda at: at.replace(month=1, day=1, hour=0, minute=0, second=0, microsecond=0),
-}
-
-
-_NEXT: Mapping[str, timedelta] = {
+_INTERVALS: Mapping[str, timedelta] = {
     "minute": timedelta(minutes=1),
     "hour": timedelta(hours=1),
     "day": timedelta(days=1),
@@ -40,6 +32,8 @@ _NEXT: Mapping[str, timedelta] = {
     "year": timedelta(days=366),
 }
 """Spans that lead from the beginning of an interval into the next one, and not beyond it."""
+
+_PARTS: Mapping[str, Any] = {"microsecond": 0, "second": 0, "minute": 0, "hour": 0, "day": 1, "month": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +51,9 @@ class Aggregation:
         """Returns the beginning or the end of the interval around an end of the window."""
         if self.interval is None:
             return at
-        floor = _INTERVALS[self.interval]
         try:
-            start = floor(at)
-            return start if not is_end or start == at else floor(start + _NEXT[self.interval])
+            start = _floor(at, self.interval)
+            return start if not is_end or start == at else _floor(start + _INTERVALS[self.interval], self.interval)
         except OverflowError as error:
             raise invalid(("end" if is_end else "start", f"has no whole {self.interval} around it")) from error
 
@@ -91,7 +84,6 @@ def read_aggregation(agg: str, interval: str | None, group: str | None) -> Aggre
 def intervals_of(wanted: Aggregation, since: datetime, until: datetime) -> list[datetime]:
     if wanted.interval is None:
         return [since]
-    floor, step = _INTERVALS[wanted.interval], _NEXT[wanted.interval]
     found: list[datetime] = []
     at = since
     while at < until:
@@ -99,7 +91,7 @@ def intervals_of(wanted: Aggregation, since: datetime, until: datetime) -> list[
             message = f"leads to more than {MAX_INTERVALS:,} intervals; ask for a longer interval, or a shorter window with start and end"
             raise invalid(("interval", message))
         found.append(at)
-        at = floor(at + step)
+        at = _floor(at + _INTERVALS[wanted.interval], wanted.interval)
     return found
 
 
@@ -112,7 +104,7 @@ def aggregate(measurements: Sequence[Json], wanted: Aggregation, intervals: Sequ
     places = {start: place for place, start in enumerate(intervals)}
     for measurement in reversed(measurements):
         at = datetime.fromisoformat(measurement["entity"]["timestamp"])
-        place = 0 if wanted.interval is None else places[_INTERVALS[wanted.interval](at)]
+        place = 0 if wanted.interval is None else places[_floor(at, wanted.interval)]
         for value in measurement["entity"]["values"]:
             tags = tuple((tag["id"], str(tag["value"])) for tag in value["tags"] if not wanted.tags or tag["id"] in wanted.tags)
             found = groups.setdefault(tags, {})
@@ -132,3 +124,10 @@ def aggregate(measurements: Sequence[Json], wanted: Aggregation, intervals: Sequ
         for tags, found in groups.items()
         if found
     ]
+
+
+def _floor(at: datetime, interval: str) -> datetime:
+    """Returns the beginning of the interval."""
+    smallest = "day" if interval == "week" else interval
+    start = at.replace(**{part: _PARTS[part] for part in takewhile(lambda part: part != smallest, _PARTS)})
+    return start - timedelta(days=start.weekday()) if interval == "week" else start
