@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from .refused import conflict, not_found, printable
+from .refused import conflict, not_found
 from .v1 import Json
 
 router = APIRouter(tags=["not supported"])
@@ -27,37 +27,43 @@ _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 _CHANGING = ["POST", "PUT", "PATCH", "DELETE"]
 
 
-@router.api_route("/openscale/v2/monitor_definitions", methods=_CHANGING)
-@router.api_route("/openscale/v2/monitor_definitions/{monitor_definition_id}", methods=_CHANGING)
-async def refuse_custom_monitors() -> Json:
-    """Refuses: definitions of custom monitors, and changes of Evenhand's own."""
-    raise conflict("Custom monitors are not supported by Evenhand, and its own definitions are fixed.")
+def _refuse(methods: list[str], message: str, *paths: str) -> None:
+    async def refuse() -> Json:
+        raise conflict(message)
+
+    for path in paths:
+        router.add_api_route(f"/openscale/v2/{path}", refuse, methods=methods)
 
 
-@router.post("/openscale/v2/monitor_instances/{monitor_instance_id}/measurements")
-async def refuse_imports(monitor_instance_id: str) -> Json:
-    raise conflict(
-        f"Posting figures to {printable(monitor_instance_id)} is not supported by Evenhand, whose series hold only what it measured."
-        " Log the past records with is_historical_data=True, and ask for checks of these hours."
-    )
-
-
-@router.api_route("/openscale/v2/data_sets/{data_set_id}/distributions", methods=_METHODS)
-@router.api_route("/openscale/v2/data_sets/{data_set_id}/distributions/{distribution_id}", methods=_METHODS)
-async def refuse_distributions(data_set_id: str) -> Json:
-    raise conflict(f"Distributions of {printable(data_set_id)} are not supported by Evenhand. The sources of a measurement have counts.")
-
-
-@router.api_route("/openscale/v2/data_marts/{data_mart_id}", methods=["PATCH", "DELETE"])
-async def refuse_mart_changes(data_mart_id: str) -> Json:
-    raise conflict(f"Changing or deleting the data mart {printable(data_mart_id)} is not supported by Evenhand, which has one.")
-
-
-@router.api_route("/openscale/v2/subscriptions/{subscription_id}/risk_evaluation_status", methods=_METHODS)
-@router.api_route("/openscale/v2/subscriptions/{subscription_id}/configuration_synchronization", methods=_METHODS)
-async def refuse_parts_of_subscriptions() -> Json:
-    """Refuses: risk evaluation and synchronisation."""
-    raise conflict("Risk evaluation and synchronisation of a subscription are not supported by Evenhand.")
+_refuse(
+    _CHANGING,
+    "Custom monitors are not supported by Evenhand, and its own definitions are fixed.",
+    "monitor_definitions",
+    "monitor_definitions/{monitor_definition_id}",
+)
+_refuse(
+    ["POST"],
+    "Posting figures is not supported by Evenhand, whose series hold only what it measured."
+    " Log the past records with is_historical_data=True, and ask for checks of these hours.",
+    "monitor_instances/{monitor_instance_id}/measurements",
+)
+_refuse(
+    _METHODS,
+    "Distributions of a data set are not supported by Evenhand. The sources of a measurement have counts.",
+    "data_sets/{data_set_id}/distributions",
+    "data_sets/{data_set_id}/distributions/{distribution_id}",
+)
+_refuse(
+    ["PATCH", "DELETE"],
+    "Changing or deleting the data mart is not supported by Evenhand, which has one.",
+    "data_marts/{data_mart_id}",
+)
+_refuse(
+    _METHODS,
+    "Risk evaluation and synchronisation of a subscription are not supported by Evenhand.",
+    "subscriptions/{subscription_id}/risk_evaluation_status",
+    "subscriptions/{subscription_id}/configuration_synchronization",
+)
 
 
 @router.api_route("/openscale/v2/{part}", methods=_METHODS)
