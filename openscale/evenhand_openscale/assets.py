@@ -21,19 +21,23 @@ _NO_COLUMN = ("prediction", "probability", "class_probability", "decoded-target"
 
 
 class AssetIn(Sent):
-    asset_id: str = Field(max_length=500)
-    asset_type: str = Field(default="model", max_length=100)
-    name: str | None = Field(default=None, max_length=200)
-    url: str | None = Field(default=None, max_length=2000)
-    problem_type: str | None = Field(default=None, max_length=100)
-    input_data_type: str | None = Field(default=None, max_length=100)
-    created_at: str | None = Field(default=None, max_length=100)
-    model_type: str | None = Field(default=None, max_length=100)
-    runtime_environment: str | None = Field(default=None, max_length=100)
+    """The model."""
+
+    asset_id: str
+    asset_type: str = "model"
+    name: str | None = None
+    url: str | None = None
+    problem_type: str | None = None
+    input_data_type: str | None = None
+    created_at: str | None = None
+    model_type: str | None = None
+    runtime_environment: str | None = None
 
 
 class SchemaField(Sent):
-    name: str = Field(min_length=1, max_length=200)
+    """One field of a schema."""
+
+    name: str
     type: str | dict[str, Any] = "string"
     nullable: bool = True
     metadata: dict[str, Any] = Field(default_factory=dict)
@@ -49,11 +53,11 @@ class SchemaIn(Sent):
 class AssetPropertiesIn(Sent):
     """Names of the model's fields. `training_data_reference` is neither followed nor stored: Evenhand reads no data of other services."""
 
-    label_column: str | None = Field(default=None, max_length=200)
+    label_column: str | None = None
     labels: list[Any] | None = None
-    prediction_field: str | None = Field(default=None, max_length=200)
-    predicted_target_field: str | None = Field(default=None, max_length=200)
-    transaction_id_field: str | None = Field(default=None, max_length=200)
+    prediction_field: str | None = None
+    predicted_target_field: str | None = None
+    transaction_id_field: str | None = None
     prediction_names: list[str] | None = None
     probability_fields: list[str] | None = None
     feature_fields: list[str] | None = None
@@ -96,6 +100,7 @@ def columns_json(properties: AssetPropertiesIn) -> Json:
 
 
 def problem_type_of(asset: AssetIn) -> str:
+    """Returns the kind of the model's prediction."""
     if asset.input_data_type not in (None, "structured"):
         message = f"{asset.input_data_type!r:.60} is not supported by Evenhand, which watches models of structured data"
         raise invalid(("asset.input_data_type", message))
@@ -105,6 +110,7 @@ def problem_type_of(asset: AssetIn) -> str:
 
 
 def outputs_json(properties: AssetPropertiesIn) -> Json:
+    """Returns the names of the outputs as REST v1 takes them."""
     probability = next(iter(properties.probability_fields or ()), None)
     prediction = properties.prediction_field or "prediction"
     label = properties.predicted_target_field
@@ -152,6 +158,7 @@ def properties_of(deployment: Json, kept: Mapping[str, Any]) -> Json:
 
 
 def output_schema(deployment: Json) -> Json:
+    """Returns the schema of a logged record: inputs, outputs, id and time."""
     outputs = deployment["outputs"]
     fields = [_field(outputs["prediction"], _type_of_label(deployment), "prediction")]
     if outputs["probability"] is not None and outputs["probability"] != outputs["prediction"]:
@@ -164,6 +171,7 @@ def output_schema(deployment: Json) -> Json:
 
 
 def target_field(name: str, deployment: Json) -> Json:
+    """Returns the schema field of the label."""
     return _field(name, _type_of_label(deployment), "target")
 
 
@@ -180,6 +188,7 @@ def schema_of(deployment: Json, others: Iterable[Json] = ()) -> Json:
 
 
 def inferred_fields(names: Sequence[object], rows: Sequence[Sequence[Any]]) -> list[Json]:
+    """Returns the fields that rows show, each typed by its values."""
     fields = []
     for place, name in enumerate(names):
         types = {type(row[place]) for row in rows if place < len(row) and row[place] is not None}

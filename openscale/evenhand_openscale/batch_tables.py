@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import Field
-
 from .assets import AssetPropertiesIn
 from .bodies import Sent
 from .refused import invalid
@@ -21,15 +19,15 @@ ENGINES = frozenset({"spark", "local"})
 class ConnectionIn(Sent):
     """The system in which a table lies: its type is the format of the files."""
 
-    type: str = Field(max_length=100)
-    integrated_system_id: str | None = Field(default=None, max_length=200)
+    type: str
+    integrated_system_id: str | None = None
     parameters: dict[str, Any] | None = None
 
 
 class DataSourceIn(Sent):
     """A table. `parameters.location` is its folder; `parameters.partition_column` a column in the paths of its files."""
 
-    type: str = Field(max_length=100)
+    type: str
     connection: ConnectionIn | None = None
     parameters: dict[str, Any] | None = None
 

@@ -18,24 +18,20 @@ Model = TypeVar("Model", bound=BaseModel)
 class Sent(BaseModel):
     """The body of a request. Members that are not known here are ignored: SDKs differ in what they add."""
 
-    model_config = ConfigDict(extra="ignore", allow_inf_nan=False, frozen=True)
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False, frozen=True, str_max_length=10_000)
 
 
 class Operation(Sent):
     """One operation of a JSON patch; its path begins at the entity."""
 
     op: Literal["add", "replace", "remove", "test", "move", "copy"]
-    path: str = Field(max_length=2000)
+    path: str
     value: Any = None
-    from_: str | None = Field(default=None, alias="from", max_length=2000)
+    from_: str | None = Field(default=None, alias="from")
 
     def to_json(self) -> Json:
-        written: Json = {"op": self.op, "path": self.path if self.path.startswith("/") else f"/{self.path}"}
-        if self.op in {"add", "replace", "test"}:
-            written["value"] = self.value
-        if self.from_ is not None:
-            written["from"] = self.from_
-        return written
+        """Returns the operation as RFC 6902 writes it."""
+        return {**self.model_dump(by_alias=True), "path": f"/{self.path.removeprefix('/')}"}
 
 
 def patched(document: Mapping[str, Any], operations: Sequence[Operation]) -> Json:
@@ -94,6 +90,7 @@ async def storable_only(request: Request) -> None:
 
 
 def resource(identifier: str, url: str, entity: Json, *, created_at: str, created_by: str = "evenhand", modified_at: str = "") -> Json:
+    """Returns the envelope of one object."""
     metadata = {
         "id": identifier,
         "crn": f"crn:v1:evenhand:::{identifier}",
@@ -117,4 +114,5 @@ def is_among(sent: str | None, value: object) -> bool:
 
 
 def without_none(members: Mapping[str, Any]) -> Json:
+    """Returns the members that have a value."""
     return {name: value for name, value in members.items() if value is not None}

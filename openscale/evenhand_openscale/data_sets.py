@@ -3,7 +3,6 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from pydantic import Field
 
 from .assets import output_schema, schema_of, target_field
 from .bodies import Operation, Sent, active, is_among, patched, read_as, resource, without_none
@@ -42,21 +41,21 @@ async def read_data_sets(
 class TargetIn(Sent):
     """The subscription that a data set or monitor instance is of."""
 
-    target_type: str = Field(max_length=100)
-    target_id: str = Field(max_length=200)
+    target_type: str
+    target_id: str
 
 
 class OwnOfDataSet(Sent):
     """Facts of a data set that its subscription does not say. One that was deleted keeps its records."""
 
-    name: str | None = Field(default=None, min_length=1, max_length=200)
-    description: str | None = Field(default=None, max_length=2000)
+    name: str | None = None
+    description: str | None = None
     is_deleted: bool = False
 
 
 class DataSetIn(Sent):
     target: TargetIn
-    type: str = Field(max_length=100)
+    type: str
     data_schema: dict[str, Any] | None = None
 
 

@@ -36,10 +36,6 @@ def list_facts(session: Session, kind: str, ids: Iterable[str] | None = None) ->
     return {row["id"]: Fact(**row) for row in session.execute(text(query), values).mappings()}
 
 
-def put_provider(session: Session, provider_id: str, entity: Entity, secrets: bytes | None, *, actor: str) -> Fact:
-    return _put(session, PROVIDER, provider_id, entity, secrets, actor)
-
-
 def delete_provider(session: Session, provider_id: str) -> None:
     """Forgets a provider. Subscriptions keep its endpoint and credentials."""
     forget = "UPDATE openscale_facts SET entity = entity - 'provider_id' WHERE kind = :kind AND entity ->> 'provider_id' = :id"
@@ -51,10 +47,11 @@ def change_subscription(session: Session, deployment_id: str, change: Callable[[
     """Stores what `change` makes of the facts of a deployment, one change after the other."""
     session.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:id, 0))"), {"id": f"openscale {deployment_id}"})
     found = list_facts(session, SUBSCRIPTION, [deployment_id]).get(deployment_id)
-    return _put(session, SUBSCRIPTION, deployment_id, change(dict(found.entity) if found else {}), None, actor)
+    return put_fact(session, SUBSCRIPTION, deployment_id, change(dict(found.entity) if found else {}), None, actor)
 
 
-def _put(session: Session, kind: str, identifier: str, entity: Entity, secrets: bytes | None, actor: str) -> Fact:
+def put_fact(session: Session, kind: str, identifier: str, entity: Entity, secrets: bytes | None, actor: str) -> Fact:
+    """Stores or replaces a fact."""
     # The deployment's number, so that its facts go with it.
     of_deployment = "(SELECT no FROM deployments WHERE id = CAST(:id AS varchar))" if kind == SUBSCRIPTION else "NULL"
     query = f"""INSERT INTO openscale_facts (kind, id, deployment_no, entity, secrets, created_by)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -20,7 +20,7 @@ LOWER, UPPER = "lower_limit", "upper_limit"
 class FeatureIn(Sent):
     """One watched feature. `threshold` is a fraction; above 1 it is taken for percent."""
 
-    feature: str = Field(max_length=200)
+    feature: str
     majority: list[Any] | None = None
     minority: list[Any]
     threshold: float | None = None
@@ -49,29 +49,10 @@ class SpecificIn(Sent):
 class ThresholdIn(Sent):
     """One limit. `fairness_value` is in percent, everything else a fraction."""
 
-    metric_id: str = Field(max_length=200)
-    type: str = Field(pattern=f"^({LOWER}|{UPPER})$")
+    metric_id: str
+    type: Literal["lower_limit", "upper_limit"]
     value: float | None = None
     specific_values: list[SpecificIn] | None = None
-
-
-class StartIn(Sent):
-    """The beginning of a schedule. Stored and answered; checks begin at the next full hour."""
-
-    type: str = Field(default="relative", max_length=100)
-    delay_unit: str | None = Field(default=None, max_length=100)
-    delay: float | None = None
-    timestamp: str | None = Field(default=None, max_length=100)
-
-
-class ScheduleIn(Sent):
-    """The repetition of checks. Evenhand checks every hour or not at all."""
-
-    repeat_interval: int = 1
-    repeat_unit: str = Field(default="hour", max_length=100)
-    repeat_type: str | None = Field(default=None, max_length=100)
-    start_time: StartIn | None = None
-    status: str | None = Field(default=None, max_length=100)
 
 
 @dataclass(frozen=True, slots=True)

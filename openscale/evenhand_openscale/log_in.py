@@ -5,7 +5,6 @@ import time
 from typing import Annotated
 
 from fastapi import APIRouter, Form
-from pydantic import Field
 
 from .bodies import Sent, read_as
 from .door import TOKEN_SECONDS, token_of_key
@@ -17,9 +16,11 @@ router = APIRouter(tags=["log-in"])
 
 
 class AuthorizeIn(Sent):
-    username: str | None = Field(default=None, max_length=500)
-    password: str | None = Field(default=None, max_length=500)
-    api_key: str | None = Field(default=None, max_length=500)
+    """A user name with a password, or an API key."""
+
+    username: str | None = None
+    password: str | None = None
+    api_key: str | None = None
 
 
 @router.get("/v2/fairness/heartbeat")
@@ -60,6 +61,7 @@ async def validate(v1: V1In) -> Json:
 
 @router.post("/identity/token")
 async def issue_token(v1: V1In, apikey: Annotated[str, Form(max_length=500)]) -> Json:
+    """Returns an API key in the form of an access token."""
     await _require_key(v1, apikey)
     expiration = int(time.time()) + TOKEN_SECONDS
     return {
@@ -80,6 +82,7 @@ async def list_entitlements() -> Json:
 
 
 async def _require_key(v1: V1, key: str) -> None:
+    """Raises Refused unless the text is a key that may be used."""
     if not key.isascii() or not key.isprintable():
         raise unauthenticated("This is no API key.")
     answered(await v1.entry.call(v1.request, "GET", "/v1/me", headers={"authorization": f"Bearer {key}"}))

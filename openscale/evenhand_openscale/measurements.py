@@ -1,7 +1,6 @@
 """Routes of measurements: a succeeded check is one measurement of each instance, under the same id."""
 
-import re
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -15,8 +14,9 @@ from .monitor_definitions import DEFINITIONS, FAIRNESS, MEASURED, QUALITY
 from .monitor_instances import Instance, find_instance
 from .quality import catalogue_keys
 from .refused import invalid, not_found
-from .runs import InstanceId, find_check
+from .runs import find_check
 from .summaries import fairness_sources
+from .tag_filters import TagTest, filtered, read_filter_by_definition, read_tag_filter
 from .times import moment, read_time
 from .v1 import V1, Json, V1In
 
@@ -27,25 +27,6 @@ _INSTANCE = "/monitor_instances/{monitor_instance_id}"
 MAX_CHECKS = 1_000
 
 MAX_LISTED = 1000
-
-COLUMNS = ("run_id", "monitor_instance_id", "monitor_definition_id", "asset_revision")
-
-MAX_TAG_TESTS = 20
-
-_AT_COMMAS = re.compile(r",(?![^\[\]]*\])")
-
-
-@dataclass(frozen=True, slots=True)
-class TagTest:
-    tag: str
-    values: frozenset[str] | None
-    is_there: bool = True
-
-    def passes(self, tags: Mapping[str, object]) -> bool:
-        found = tags.get(self.tag)
-        if self.values is None:
-            return (found is not None) == self.is_there
-        return found is not None and str(found) in self.values
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +39,14 @@ class MeasurementTimes:
 
     @classmethod
     def read(cls, start: str | None, end: str | None, run_id: str | None) -> "MeasurementTimes":
+        """Returns what an address asks for."""
         # The SDK sends local time without an offset: west of UTC a window of it would hide the run's own measurement.
         if run_id:
             return cls(run_ids=frozenset(run_id.split(",")))
         return cls(read_time("start", start), read_time("end", end))
 
     def holds(self, check: Json) -> bool:
+        """Returns whether the check is asked for."""
         at = datetime.fromisoformat(check["to"])
         return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
 
@@ -71,7 +54,7 @@ class MeasurementTimes:
 @router.get(_INSTANCE + "/measurements")
 async def read_measurements(
     *,
-    monitor_instance_id: InstanceId,
+    monitor_instance_id: str,
     v1: V1In,
     start: str | None = None,
     end: str | None = None,
@@ -88,7 +71,8 @@ async def read_measurements(
 
 
 @router.get(_INSTANCE + "/measurements/{measurement_id}")
-async def read_measurement(monitor_instance_id: InstanceId, measurement_id: str, v1: V1In) -> Json:
+async def read_measurement(monitor_instance_id: str, measurement_id: str, v1: V1In) -> Json:
+    """Returns one measurement with its sources."""
     instance = await find_instance(v1, monitor_instance_id)
     check = await find_check(v1, instance, measurement_id)
     answer = await _answer(v1, instance, check) if check["state"] == "succeeded" else None
@@ -133,7 +117,7 @@ async def query_measurements(
 @router.get(_INSTANCE + "/metrics")
 async def read_metrics(
     *,
-    monitor_instance_id: InstanceId,
+    monitor_instance_id: str,
     v1: V1In,
     start: str,
     end: str,
@@ -225,53 +209,3 @@ def _limits(instance: Instance) -> dict[str, dict[str, Any]]:
         if threshold.get("value") is not None:
             limits.setdefault(threshold["metric_id"], {})[threshold["type"]] = threshold["value"]
     return limits
-
-
-def read_tag_filter(sent: str | None) -> Sequence[TagTest]:
-    pieces = _AT_COMMAS.split(sent) if sent else []
-    if len(pieces) > MAX_TAG_TESTS:
-        raise invalid(("filter", f"must have at most {MAX_TAG_TESTS} conditions, found {len(pieces)}"))
-    return [_read_test(piece) for piece in pieces]
-
-
-def read_filter_by_definition(sent: str | None, known: Collection[str]) -> Mapping[str, Sequence[TagTest]]:
-    """Returns the conditions by monitor definition, whose id each begins with: `fairness.feature:eq:sex`. `known` ids exist."""
-    found: dict[str, list[TagTest]] = {}
-    for piece in _AT_COMMAS.split(sent) if sent else []:
-        definition, dot, condition = piece.partition(".")
-        if not dot:
-            raise invalid(("filter", f"must begin with a monitor definition, as in fairness.feature:eq:sex; found {piece!r:.100}"))
-        if definition not in known:
-            raise not_found("monitor definition", definition)
-        found.setdefault(definition, []).append(_read_test(condition))
-    return found
-
-
-def filtered(measurements: Iterable[Json], tests: Sequence[TagTest]) -> list[Json]:
-    """Returns the measurements with those of their values that pass; issues are counted among these. One without values is left out."""
-    if not tests:
-        return list(measurements)
-    found = []
-    for one in measurements:
-        entity = one["entity"]
-        columns = {name: entity.get(name) for name in COLUMNS}
-        values = []
-        for value in entity["values"]:
-            tags = columns | {tag["id"]: tag["value"] for tag in value["tags"]}
-            if all(test.passes(tags) for test in tests):
-                values.append(value)
-        if values:
-            found.append({**one, "entity": {**entity, "values": values, "issue_count": count_issues(values)}})
-    return found
-
-
-def _read_test(piece: str) -> TagTest:
-    tag, _, rest = piece.partition(":")
-    operator, has_value, value = rest.partition(":")
-    if tag and not has_value and operator in ("null", "exists"):
-        return TagTest(tag, None, is_there=operator == "exists")
-    if tag and value and operator == "eq":
-        return TagTest(tag, frozenset([value]))
-    if tag and operator == "in" and re.fullmatch(r"\[[^\[\]]+\]", value):
-        return TagTest(tag, frozenset(value[1:-1].split(",")))
-    raise invalid(("filter", f"must be written tag:eq:value, tag:in:[a,b], tag:null or tag:exists; found {piece!r:.100}"))

@@ -12,7 +12,6 @@ from .data_sets import TargetIn
 from .facts import Entity
 from .fairness import (
     FairnessIn,
-    ScheduleIn,
     StatedFairness,
     ThresholdIn,
     features_with_upper_limit,
@@ -41,15 +40,18 @@ _NOT_SET = {"version", "warnings", "measured_metrics"}
 
 
 class InstanceIn(Sent):
-    data_mart_id: str | None = Field(default=None, max_length=100)
-    monitor_definition_id: str = Field(max_length=100)
+    """A monitor instance."""
+
+    data_mart_id: str | None = None
+    monitor_definition_id: str
     target: TargetIn
     parameters: dict[str, Any] = Field(default_factory=dict)
     thresholds: list[ThresholdIn] = Field(default_factory=list)
-    schedule: ScheduleIn | None = None
-    managed_by: str | None = Field(default=None, max_length=200)
+    schedule: Json | None = None
+    managed_by: str | None = None
 
     def fairness(self) -> StatedFairness:
+        """Returns what an instance of fairness states. Raises Refused if the parameters are not those of fairness."""
         return StatedFairness(read_as(FairnessIn, self.parameters, "parameters"), self.thresholds)
 
     def kept(self, before: Mapping[str, Any], actor: str) -> Json:
@@ -60,7 +62,7 @@ class InstanceIn(Sent):
             "managed_by": self.managed_by,
             "thresholds": [] if is_fairness else [threshold.model_dump(exclude_none=True) for threshold in self.thresholds],
             "upper_limits": features_with_upper_limit(self.fairness().parameters, self.thresholds) if is_fairness else None,
-            "schedule": None if is_fairness or self.schedule is None else self.schedule.model_dump(exclude_none=True),
+            "schedule": None if is_fairness else self.schedule,
             "created_at": before.get("created_at") or datetime.now(UTC).isoformat(),
             "created_by": before.get("created_by") or actor,
         }
@@ -77,10 +79,12 @@ class Instance:
 
     @property
     def id(self) -> str:
+        """Its id."""
         return joined_id(self.kind, self.subscription.id)
 
     @property
     def kept(self) -> Mapping[str, Any]:
+        """Its stored facts."""
         return self.subscription.instances.get(self.kind, {})
 
     @property
@@ -89,6 +93,7 @@ class Instance:
         return self.monitor is not None if self.kind == FAIRNESS else self.kind in self.subscription.instances
 
     def answer(self) -> Json:
+        """Returns it as the SDK reads it."""
         parameters: Mapping[str, Any] = self.kept.get("parameters", {})
         thresholds: Sequence[Any] = self.kept.get("thresholds", [])
         schedule = self.kept.get("schedule")
@@ -160,11 +165,13 @@ async def add_instance(body: InstanceIn, v1: V1In, *, skip_scheduler: bool = Fal
 
 @router.get("/{monitor_instance_id}")
 async def read_instance(monitor_instance_id: str, v1: V1In) -> Json:
+    """Returns one instance."""
     return (await find_instance(v1, monitor_instance_id)).answer()
 
 
 @router.patch("/{monitor_instance_id}")
 async def change_instance(monitor_instance_id: str, body: list[Operation], v1: V1In) -> Json:
+    """Changes an instance by a JSON patch."""
     await v1.require(MANAGE)
     instance = await find_instance(v1, monitor_instance_id)
     before = instance.answer()["entity"]
@@ -249,5 +256,5 @@ async def _is_of_pre_production(v1: V1, subscription: Subscription) -> bool:
     return provider is not None and provider.entity.get("operational_space_id") == PRE_PRODUCTION
 
 
-def _is_enabled(schedule: ScheduleIn | None) -> bool:
-    return schedule is None or (schedule.status or "enabled") != "disabled"
+def _is_enabled(schedule: Json | None) -> bool:
+    return schedule is None or schedule.get("status") != "disabled"

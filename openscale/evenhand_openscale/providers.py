@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from .bodies import Operation, Sent, active, is_among, patched, read_as, resource, without_none
 from .credentials import credentials_json
-from .facts import PROVIDER, Fact, delete_provider, list_facts, put_provider
+from .facts import PROVIDER, Fact, delete_provider, list_facts, put_fact
 from .marts import SINCE, THE_MART
 from .refused import conflict, invalid, not_found
 from .times import moment
@@ -29,14 +29,14 @@ _SECRET = ("password", "apikey", "api_key", "token")
 class ProviderIn(Sent):
     """A service provider. Evenhand calls custom ones; any other type is only a name."""
 
-    name: str = Field(min_length=1, max_length=200)
-    service_type: str = Field(max_length=100)
-    description: str | None = Field(default=None, max_length=2000)
+    name: str = Field(min_length=1)
+    service_type: str
+    description: str | None = None
     credentials: dict[str, Any] | None = None
     request_headers: dict[str, str] | None = None
-    operational_space_id: str | None = Field(default=None, max_length=200)
-    deployment_space_id: str | None = Field(default=None, max_length=200)
-    integrated_project_id: str | None = Field(default=None, max_length=200)
+    operational_space_id: str | None = None
+    deployment_space_id: str | None = None
+    integrated_project_id: str | None = None
 
     def to_entity(self) -> Json:
         return without_none(self.model_dump(exclude={"credentials", "request_headers"}))
@@ -66,7 +66,7 @@ async def add_service_provider(body: ProviderIn, v1: V1In, response: Response) -
     def add(session: Session) -> Fact:
         if any(provider.entity["name"] == body.name for provider in list_facts(session, PROVIDER).values()):
             raise conflict(f"There is a service provider {body.name!r} already. Use it, or choose another name.")
-        return put_provider(session, provider_id, body.to_entity(), _seal(v1, session, body.to_secrets()), actor=actor)
+        return put_fact(session, PROVIDER, provider_id, body.to_entity(), _seal(v1, session, body.to_secrets()), actor)
 
     stored = await v1.entry.transact(add)
     response.headers["Location"] = f"/v2/service_providers/{stored.id}"
@@ -102,7 +102,7 @@ async def change_service_provider(service_provider_id: str, body: list[Operation
         raise invalid(("/credentials", "must be sent again as a whole when the provider moves to another address"))
 
     def change(session: Session) -> Fact:
-        return put_provider(session, stored.id, changed.to_entity(), _seal(v1, session, changed.to_secrets()), actor=actor)
+        return put_fact(session, PROVIDER, stored.id, changed.to_entity(), _seal(v1, session, changed.to_secrets()), actor)
 
     return _answer(v1, await v1.entry.transact(change))
 

@@ -9,14 +9,9 @@ router = APIRouter(prefix="/openscale/v2/monitoring_services/fairness/subscripti
 
 
 @router.post("/auto_detect", status_code=202)
-async def start_detection(subscription_id: str, v1: V1In) -> Json:
-    """Looks for features, which are there at once."""
-    return await read_detection(subscription_id, v1)
-
-
 @router.get("/auto_detect")
 async def read_detection(subscription_id: str, v1: V1In) -> Json:
-    """Returns the features that a fairness monitor should watch. A proposal is a guess for a person to judge."""
+    """Returns the features that a fairness monitor should watch, which are there at once. A proposal is a guess for a person to judge."""
     subscription = await v1.find(subscription_id)
     recommended = await v1.ask("GET", f"/v1/deployments/{subscription.id}/recommended-monitors")
     features = [

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Query, Response
 from starlette.responses import JSONResponse
 
 from .data_sets import FEEDBACK, KINDS, PAYLOAD, find_data_set
@@ -25,13 +25,11 @@ MAX_OFFSET = 100_000
 
 _LISTS = {PAYLOAD: "payload-records", FEEDBACK: "feedback-records"}
 
-DataSetId = Annotated[str, Path(max_length=200)]
-
 
 @router.post("/records", status_code=202)
 async def store_records(
     *,
-    data_set_id: DataSetId,
+    data_set_id: str,
     v1: V1In,
     response: Response,
     header: bool = True,
@@ -62,7 +60,7 @@ async def store_records(
 
 
 @router.get("/requests/{request_id}")
-async def read_request(data_set_id: DataSetId, request_id: Annotated[str, Path(max_length=2000)], v1: V1In) -> Json:
+async def read_request(data_set_id: str, request_id: str, v1: V1In) -> Json:
     """Returns the state of a request to store records, which its id says: it was over when the id was given out."""
     await find_data_set(v1, data_set_id)
     try:
@@ -78,7 +76,7 @@ async def read_request(data_set_id: DataSetId, request_id: Annotated[str, Path(m
 @router.get("/records")
 async def read_records(
     *,
-    data_set_id: DataSetId,
+    data_set_id: str,
     v1: V1In,
     start: str | None = None,
     end: str | None = None,
@@ -114,14 +112,16 @@ async def read_records(
 
 
 @router.get("/records/{record_id}")
-async def read_record(data_set_id: DataSetId, record_id: str, v1: V1In) -> Json:
+async def read_record(data_set_id: str, record_id: str, v1: V1In) -> Json:
+    """Returns one record."""
     subscription, kind = await find_data_set(v1, data_set_id)
     record = await v1.ask("GET", f"/v1/deployments/{subscription.id}/{_LISTS[kind]}/{quoted(record_id)}")
     return _in_form("dict", data_set_id, [(record_id, _values(subscription, kind, record))])[0]
 
 
 @router.get("/records/{record_id}/{field_name}")
-async def read_field(data_set_id: DataSetId, record_id: str, field_name: str, v1: V1In) -> JSONResponse:
+async def read_field(data_set_id: str, record_id: str, field_name: str, v1: V1In) -> JSONResponse:
+    """Returns the value of one field of a record, as JSON."""
     values = (await read_record(data_set_id, record_id, v1))["entity"]["values"]
     if field_name not in values:
         raise not_found("field of the record", field_name)
@@ -130,7 +130,7 @@ async def read_field(data_set_id: DataSetId, record_id: str, field_name: str, v1
 
 @router.patch("/records")
 @router.patch("/records/{record_id}")
-async def change_records(data_set_id: DataSetId, v1: V1In) -> Json:
+async def change_records(data_set_id: str, v1: V1In) -> Json:
     """Refuses: what was logged is evidence, and is never changed."""
     await v1.require(MANAGE)
     await find_data_set(v1, data_set_id)

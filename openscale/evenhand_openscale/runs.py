@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Path, Query, Response
-from pydantic import Field
+from fastapi import APIRouter, Query, Response
 
 from .bodies import Operation, Sent, resource
 from .fairness import parameters_of
@@ -36,16 +35,16 @@ UNMEASURED = "unmeasured."
 
 _CHECK_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
-InstanceId = Annotated[str, Path(max_length=200)]
-
 
 class RunIn(Sent):
-    triggered_by: str = Field(default="user", max_length=100)
+    """A request for a run."""
+
+    triggered_by: str = "user"
     parameters: dict[str, Any] | None = None
 
 
 @router.post("", status_code=201)
-async def add_run(monitor_instance_id: InstanceId, v1: V1In, response: Response, body: RunIn | None = None) -> Json:
+async def add_run(monitor_instance_id: str, v1: V1In, response: Response, body: RunIn | None = None) -> Json:
     """Checks fairness now. While such a check waits, asking again returns the same one."""
     await v1.require(MANAGE)
     instance = await find_instance(v1, monitor_instance_id)
@@ -65,9 +64,9 @@ async def add_run(monitor_instance_id: InstanceId, v1: V1In, response: Response,
 
 @router.get("")
 async def read_runs(
-    monitor_instance_id: InstanceId,
+    monitor_instance_id: str,
     v1: V1In,
-    start: Annotated[str | None, Query(max_length=200)] = None,
+    start: str | None = None,
     limit: Annotated[int, Query(ge=1, le=PAGE)] = 100,
 ) -> Json:
     """Returns the newest runs, newest first; `start` comes with the page before."""
@@ -80,7 +79,8 @@ async def read_runs(
 
 
 @router.get("/{monitoring_run_id}")
-async def read_run(monitor_instance_id: InstanceId, monitoring_run_id: str, v1: V1In) -> Json:
+async def read_run(monitor_instance_id: str, monitoring_run_id: str, v1: V1In) -> Json:
+    """Returns one run."""
     instance = await find_instance(v1, monitor_instance_id)
     if monitoring_run_id.startswith(UNMEASURED):
         return _unmeasured_run(instance, monitoring_run_id.removeprefix(UNMEASURED))
@@ -88,7 +88,7 @@ async def read_run(monitor_instance_id: InstanceId, monitoring_run_id: str, v1: 
 
 
 @router.patch("/{monitoring_run_id}")
-async def change_run(monitor_instance_id: InstanceId, monitoring_run_id: str, body: list[Operation], v1: V1In) -> Json:
+async def change_run(monitor_instance_id: str, monitoring_run_id: str, body: list[Operation], v1: V1In) -> Json:
     """Cancels a run that has not ended; nothing else of a run can be changed."""
     await v1.require(MANAGE)
     instance = await find_instance(v1, monitor_instance_id)
@@ -100,6 +100,7 @@ async def change_run(monitor_instance_id: InstanceId, monitoring_run_id: str, bo
 
 
 async def find_check(v1: V1, instance: Instance, check_id: str) -> Json:
+    """Returns the check of that id."""
     path = f"/v1/deployments/{instance.subscription.id}/checks/{check_id}"
     check: Json | None = await v1.ask_or_none(path) if _CHECK_ID.fullmatch(check_id) else None
     if check is None:

@@ -37,24 +37,30 @@ _OWN = {"label_column", "labels", "prediction_names", "transaction_id_field"}
 
 
 class ScoringEndpointIn(Sent):
-    url: str | None = Field(default=None, max_length=2000)
+    """The address that scores rows."""
+
+    url: str | None = None
     credentials: dict[str, Any] | None = None
     request_headers: dict[str, str] | None = None
 
 
 class DeployedIn(Sent):
-    deployment_id: str = Field(max_length=500)
-    name: str = Field(min_length=1, max_length=200)
-    deployment_type: str = Field(default="online", max_length=100)
-    url: str | None = Field(default=None, max_length=2000)
-    description: str | None = Field(default=None, max_length=2000)
-    created_at: str | None = Field(default=None, max_length=100)
+    """The deployment of the model."""
+
+    deployment_id: str
+    name: str
+    deployment_type: str = "online"
+    url: str | None = None
+    description: str | None = None
+    created_at: str | None = None
     scoring_endpoint: ScoringEndpointIn | None = None
 
 
 class SubscriptionIn(Sent):
-    data_mart_id: str = Field(max_length=100)
-    service_provider_id: str | None = Field(default=None, max_length=100)
+    """A subscription."""
+
+    data_mart_id: str
+    service_provider_id: str | None = None
     asset: AssetIn
     deployment: DeployedIn
     asset_properties: AssetPropertiesIn = AssetPropertiesIn()
@@ -63,6 +69,7 @@ class SubscriptionIn(Sent):
     data_sources: list[DataSourceIn] | None = None
 
     def tables(self) -> Json:
+        """Returns the tables of a batch subscription as REST v1 takes them; empty where records are logged."""
         if self.deployment.deployment_type != BATCH:
             for name, stated in {"data_sources": self.data_sources, "analytics_engine": self.analytics_engine}.items():
                 if stated:
@@ -115,6 +122,7 @@ _FILTERS = frozenset(
 
 @router.post("", status_code=201)
 async def add_subscription(body: SubscriptionIn, v1: V1In, response: Response) -> Json:
+    """Adds a subscription: registers the deployment."""
     await v1.require(MANAGE, of_all=True)
     require_mart(body.data_mart_id)
     definition = {
@@ -132,6 +140,7 @@ async def add_subscription(body: SubscriptionIn, v1: V1In, response: Response) -
 
 @router.get("/{subscription_id}")
 async def read_subscription(subscription_id: str, v1: V1In) -> Json:
+    """Returns one subscription."""
     return answer_of(await v1.find(subscription_id))
 
 
@@ -159,11 +168,14 @@ async def remove_subscription(subscription_id: str, v1: V1In) -> Json:
 
 
 class SchemasIn(Sent):
+    """Rows to infer a schema from."""
+
     input_data: list[dict[str, Any]] = Field(min_length=1, max_length=100)
 
 
 @router.post("/{subscription_id}/schemas")
 async def infer_schemas(subscription_id: str, body: SchemasIn, v1: V1In) -> Json:
+    """Returns the schema that rows show: the type of each field by its values."""
     subscription = answer_of(await v1.find(subscription_id))
     fields, rows = body.input_data[0].get("fields"), body.input_data[0].get("values")
     if not isinstance(fields, list) or not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
@@ -183,6 +195,7 @@ async def score_subscription(subscription_id: str, v1: V1In) -> Response:
 
 
 def answer_of(subscription: Subscription) -> Json:
+    """Returns the deployment as a subscription."""
     deployment, kept, endpoint = subscription.deployment, subscription.entity, subscription.deployment["endpoint"]
     asset = {"asset_id": subscription.id, "asset_type": "model", "input_data_type": "structured", **kept.get("asset", {})}
     deployed = {"deployment_id": subscription.id, "deployment_type": "online", **kept.get("deployment", {})}
