@@ -8,13 +8,13 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any
 
 from .counting import HOUR_NANOSECONDS, Report, Stats
 from .delivery import OnError
-from .entries import FEEDBACK, PAIR, PAYLOAD, Logged
+from .entries import FEEDBACK, PAIR, PAYLOAD, Logged, plain_list
 from .identifiers import is_in_sample, new_id
 from .options import Options
 from .outbox import Outbox
@@ -175,14 +175,14 @@ class Evenhand:
         the columns left, unless they are named.
         """
         try:
-            columns = {str(name): _values(frame[name]) for name in frame.columns}
+            columns = {str(name): plain_list(frame[name]) for name in frame.columns}
             rows = len(frame)
             special = {name for name in (prediction, probability, id) if isinstance(name, str)} | set(meta)
             chosen = [name for name in columns if name not in special] if features is None else list(features)
-            predictions = columns[prediction] if isinstance(prediction, str) else _values(prediction)
+            predictions = columns[prediction] if isinstance(prediction, str) else plain_list(prediction)
             probabilities: Any = [None] * rows
             if probability is not None:
-                probabilities = columns[probability] if isinstance(probability, str) else _values(probability)
+                probabilities = columns[probability] if isinstance(probability, str) else plain_list(probability)
             ids = [None] * rows if id is None else [str(one) for one in columns[id]]
             return [
                 self.log(
@@ -284,11 +284,6 @@ class Evenhand:
         # What waits in the queue is the parent's, and the parent sends it.
         self._outbox.forget()
         self._make_outbox()
-
-
-def _values(column: Iterable[Any]) -> list[Any]:
-    convert = getattr(column, "tolist", None) or getattr(column, "to_list", None)
-    return list(convert() if callable(convert) else column)
 
 
 _clients: set[Evenhand] = set()

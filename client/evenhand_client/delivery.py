@@ -109,7 +109,16 @@ class Delivery:
     def reject(self, record: dict[str, Any], reason: str) -> None:
         """Counts a record that is refused for good, and hands it to the program."""
         self._counters.add("rejected")
-        self._say(record, reason)
+        # Where every record is refused for the same reason, a line each would fill the log.
+        if time.monotonic() >= self._next_warning:
+            self._next_warning = time.monotonic() + WARN_SECONDS
+            log.warning("Evenhand refuses records; %d so far. This one because: %s", self._counters.totals["rejected"], reason[:500])
+        if self._on_error is None:
+            return
+        try:
+            self._on_error(record, reason)
+        except Exception:
+            log.exception("on_error raised")
 
     def _is_settled(self, batch: list[Entry], answer: Answer) -> bool:
         """Returns whether the receipt says what became of each record; False if the batch is to be split."""
@@ -131,25 +140,14 @@ class Delivery:
         self._counters.add("duplicate", int(receipt.get("duplicate", 0)))
         for one in [*receipt.get("rejections", ()), *receipt.get("conflicts", ())]:
             index, reason = int(one.get("index", 0)), f"{one.get('field', 'id')}: {one.get('reason', 'refused')}"
+            # The receipt counts rows, of which a pair may have many.
             if batch[0].kind != PAIR:
-                self.reject(_record(batch[index]), reason)
+                record = _record(batch[index])
             elif len(batch) == 1:
-                self.reject(_record(batch[0]), reason)
+                record = _record(batch[0])
             else:
-                # The receipt counts rows, of which a pair may have many.
-                self.reject({"scoring_ids": [entry.id for entry in batch], "row": index}, reason)
-
-    def _say(self, record: dict[str, Any], reason: str) -> None:
-        # Where every record is refused for the same reason, a line each would fill the log.
-        if time.monotonic() >= self._next_warning:
-            self._next_warning = time.monotonic() + WARN_SECONDS
-            log.warning("Evenhand refuses records; %d so far. This one because: %s", self._counters.totals["rejected"], reason[:500])
-        if self._on_error is None:
-            return
-        try:
-            self._on_error(record, reason)
-        except Exception:
-            log.exception("on_error raised")
+                record = {"scoring_ids": [entry.id for entry in batch], "row": index}
+            self.reject(record, reason)
 
 
 class Pauses:

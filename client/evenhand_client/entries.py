@@ -93,6 +93,12 @@ def encode(logged: Logged) -> Entry:
     return Entry(logged.kind, logged.id, logged.hour, text.encode("ascii"))
 
 
+def plain_list(values: Any) -> list[Any]:  # noqa: ANN401 - a column or an array of any library
+    """Returns the values as a list of plain ones."""
+    convert = getattr(values, "tolist", None) or getattr(values, "to_list", None)
+    return list(convert() if callable(convert) else values)
+
+
 def _plain(value: Any) -> Any:  # noqa: ANN401 - of any library
     """Returns a number or array of another library, a time or a mapping as plain values."""
     if type(value).__name__ in ("NAType", "NaTType"):  # pandas' missing values; NaT calls itself a datetime

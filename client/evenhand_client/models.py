@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from .client import Evenhand
+from .entries import plain_list
 
 METHODS = ("predict", "predict_proba")
 
@@ -110,11 +111,11 @@ class MonitoredModel:
         return call
 
     def _log(self, name: str, rows: Any, answer: Any) -> list[str]:  # noqa: ANN401 - as above
-        features, answers = _records(rows, self._names()), _plain_list(answer)
+        features, answers = _records(rows, self._names()), plain_list(answer)
         metas = self._meta(rows) if self._meta is not None else [None] * len(answers)
         if name == "predict":
             return [self._client.log(row, one, meta=meta) for row, one, meta in zip(features, answers, metas)]
-        classes = _plain_list(self._model.classes_)
+        classes = plain_list(self._model.classes_)
         return [
             self._client.log(row, classes[shares.index(max(shares))], probability=shares, meta=meta)
             for row, shares, meta in zip(features, answers, metas)
@@ -131,9 +132,9 @@ class MonitoredModel:
 def _records(rows: Any, names: list[str] | None) -> list[dict[str, Any]]:  # noqa: ANN401 - a frame, an array, a list
     if hasattr(rows, "columns"):
         columns = [str(name) for name in rows.columns]
-        values = [_plain_list(rows[name]) for name in rows.columns]
+        values = [plain_list(rows[name]) for name in rows.columns]
         return [dict(zip(columns, row)) for row in zip(*values)]
-    plain = _plain_list(rows)
+    plain = plain_list(rows)
     if plain and isinstance(plain[0], dict):
         return plain
     if names is None:
@@ -141,8 +142,3 @@ def _records(rows: Any, names: list[str] | None) -> list[dict[str, Any]]:  # noq
     if plain and len(plain[0]) != len(names):
         raise ValueError(f"the rows have {len(plain[0])} values, and there are {len(names)} feature_names")
     return [dict(zip(names, row)) for row in plain]
-
-
-def _plain_list(values: Any) -> list[Any]:  # noqa: ANN401 - as above
-    convert = getattr(values, "tolist", None) or getattr(values, "to_list", None)
-    return list(convert() if callable(convert) else values)

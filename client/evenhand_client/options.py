@@ -41,13 +41,13 @@ class Options:
         return Path(self.spool_dir) / quote(self.deployment, safe="").replace(".", "%2E") if self.spool_dir else None
 
     @classmethod
-    def of(cls, arguments: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Options:
+    def of(cls, arguments: Mapping[str, Any]) -> Options:
         """Returns the options of the arguments; None is looked up in the environment, as `EVENHAND_` and the name in capitals.
 
         Raises:
         ValueError: a value cannot be used. A missing address, key or deployment disables the client.
         """
-        found = _Lookup(arguments, os.environ if environment is None else environment)
+        found = _Lookup(arguments)
         values: dict[str, Any] = {
             "url": found.get("url", "", str).rstrip("/"),
             "key": found.get("key", "", str),
@@ -75,16 +75,14 @@ class Options:
 
 
 class _Lookup:
-    def __init__(self, arguments: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
         self._arguments = arguments
-        self._environment = environment
 
     def get(self, name: str, default: Any, read: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - an option of any type
-        value = self._arguments.get(name)
-        variable = PREFIX + name.upper()
-        place = name
+        value, place = self._arguments.get(name), name
         if value is None:
-            value, place = self._environment.get(variable, ""), variable
+            place = PREFIX + name.upper()
+            value = os.environ.get(place)
             if not value:
                 return default
         try:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Union
 
 from .counting import Counters, Losses, Report, Stats
@@ -127,7 +128,7 @@ class Outbox:
         lost = self._give_up()
         if lost:
             log.warning("The program ended before Evenhand took every record. Lost: %d. The last problem: %s", lost, self._problem)
-            report = Report(report.sent, report.duplicate, report.rejected, report.dropped + lost, report.spooled, 0)
+            report = replace(report, dropped=report.dropped + lost, waiting=0)
         return report
 
     def stats(self) -> Stats:
@@ -374,8 +375,7 @@ class Outbox:
 
     def _give_up(self) -> int:
         """Counts everything in memory as dropped, releases the spool, and returns the count."""
-        if self._spool is not None:
-            self._persist(self._spool)
+        self.write_now()
         left = [Logged(*one) for one in list(self.queue) if not isinstance(one, Mark)]
         held = [entry for work in self._ready if isinstance(work, list) for entry in work]
         in_hand = [] if self._spool is not None else [entry for batch in self._in_hand for entry in batch]

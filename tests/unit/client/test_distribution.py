@@ -68,7 +68,7 @@ def test_the_wheel_works_in_an_environment_with_nothing_else(tmp_path: Path) -> 
 
 
 def test_the_options_of_the_page_are_those_of_the_code() -> None:
-    nothing = Options.of({}, {})
+    nothing = Options.of({})
     parameters = [name for name in inspect.signature(Evenhand).parameters if name not in ("on_error", "http")]
     defaults = {name: "True" if name == "enabled" else str(getattr(nothing, name)) for name in parameters}
     expected = [[name, f"EVENHAND_{name.upper()}", default] for name, default in defaults.items()]
