@@ -39,14 +39,12 @@ class SchemaField(Sent):
 
     name: str
     type: str | dict[str, Any] = "string"
-    nullable: bool = True
     metadata: dict[str, Any] = Field(default_factory=dict)
 
 
 class SchemaIn(Sent):
     """A schema in the form of Spark."""
 
-    type: str = "struct"
     fields: list[SchemaField]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .assets import AssetPropertiesIn
-from .bodies import Sent
+from .bodies import Sent, without_none
 from .refused import invalid
 from .v1 import Json
 
@@ -21,7 +21,6 @@ class ConnectionIn(Sent):
 
     type: str
     integrated_system_id: str | None = None
-    parameters: dict[str, Any] | None = None
 
 
 class DataSourceIn(Sent):
@@ -74,10 +73,7 @@ def data_sources_of(deployment: Json) -> list[Json]:
         {
             "type": kind,
             "connection": {"type": table["format"]},
-            "parameters": {
-                "location": table["location"],
-                **({} if table.get("partition_by") is None else {"partition_column": table["partition_by"]}),
-            },
+            "parameters": without_none({"location": table["location"], "partition_column": table.get("partition_by")}),
         }
         for kind in ("payload", "feedback")
         if (table := deployment[kind]) is not None

@@ -1,6 +1,6 @@
 """Routes of data sets: each subscription has one of payload and one of feedback, from its beginning."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 
@@ -56,7 +56,6 @@ class OwnOfDataSet(Sent):
 class DataSetIn(Sent):
     target: TargetIn
     type: str
-    data_schema: dict[str, Any] | None = None
 
 
 @router.post("/data_sets", status_code=201)

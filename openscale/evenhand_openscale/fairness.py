@@ -24,7 +24,6 @@ class FeatureIn(Sent):
     majority: list[Any] | None = None
     minority: list[Any]
     threshold: float | None = None
-    metric_ids: list[str] | None = None
 
 
 class FairnessIn(Sent):

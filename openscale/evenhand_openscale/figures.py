@@ -1,6 +1,7 @@
 """Figures of a check in IBM's form: percent, rounded as IBM rounds. Nothing is measured here."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import inf
 from typing import Any, NamedTuple
 
 from .bodies import without_none
@@ -160,15 +161,10 @@ def quality_values(figures: Figures, problem_type: str) -> list[Json]:
     return [{"metrics": metrics, "tags": [{"id": "model_type", "value": "original"}]}] if metrics else []
 
 
-def count_issues(values: Sequence[Json], limits: Mapping[str, Mapping[str, float]] | None = None) -> int:
-    """Returns how many values are outside their limits: their own, or those given by metric."""
-    count = 0
-    for value in values:
-        for metric in value["metrics"]:
-            own: Mapping[str, Any] = metric if limits is None else limits.get(metric["id"], {})
-            below = own.get("lower_limit") is not None and metric["value"] < own["lower_limit"]
-            count += below or (own.get("upper_limit") is not None and metric["value"] > own["upper_limit"])
-    return count
+def count_issues(values: Sequence[Json]) -> int:
+    """Returns how many values are outside their limits."""
+    metrics = [metric for value in values for metric in value["metrics"]]
+    return sum(not metric.get("lower_limit", -inf) <= metric["value"] <= metric.get("upper_limit", inf) for metric in metrics)
 
 
 def tags_of(attribute: str, group: str) -> list[Json]:

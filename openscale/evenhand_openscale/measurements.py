@@ -1,6 +1,6 @@
 """Routes of measurements: a succeeded check is one measurement of each instance, under the same id."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -167,15 +167,14 @@ async def _list_checks(v1: V1, instance: Instance, times: MeasurementTimes) -> A
 
 
 async def _answer(v1: V1, instance: Instance, check: Json) -> Json:
-    deployment, limits = instance.subscription.deployment, _limits(instance)
-    issue_limits: Mapping[str, Mapping[str, float]] | None = None
+    deployment = instance.subscription.deployment
     if instance.kind == FAIRNESS:
         figures = index_figures(await read_figures(v1, deployment["id"], check["id"], FAIRNESS_KEYS, scope="group"))
         values = fairness_values(figures, instance.monitor, instance.kept.get("upper_limits", ()))
     elif instance.kind == QUALITY:
         keys = catalogue_keys(deployment["problem_type"])
         figures = index_figures(await read_figures(v1, deployment["id"], check["id"], keys, scope="overall", data=LABELLED))
-        values, issue_limits = quality_values(figures, deployment["problem_type"]), limits
+        values, limits = quality_values(figures, deployment["problem_type"]), _limits(instance)
         for metric in (metric for value in values for metric in value["metrics"]):
             metric.update(limits.get(metric["id"], {}))
     else:
@@ -188,7 +187,7 @@ async def _answer(v1: V1, instance: Instance, check: Json) -> Json:
         "monitor_definition_id": instance.kind,
         "target": {"target_type": "subscription", "target_id": instance.subscription.id},
         "values": values,
-        "issue_count": count_issues(values, issue_limits),
+        "issue_count": count_issues(values),
         "asset_revision": check["model_revision"],
     }
     url = f"/v2/monitor_instances/{instance.id}/measurements/{check['id']}"

@@ -1,7 +1,7 @@
 """Routes of monitor definitions: those that Evenhand measures, and those whose names the SDK needs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fastapi import APIRouter
 
@@ -30,7 +30,6 @@ DIFFERENCES = (
 )
 
 _KINDS = {"input_data_type": ["structured"], "problem_type": ["binary", "regression", "multiclass"], "target_type": ["subscription"]}
-_FAIRNESS_TAGS = ("feature", "feature_value", "fairness_metric_type")
 _DIRECTIONS = {"higher": "increasing", "lower": "decreasing"}
 
 
@@ -38,42 +37,29 @@ _DIRECTIONS = {"higher": "increasing", "lower": "decreasing"}
 class MonitorDefinition:
     """One definition. `metrics` are IBM's ids and the catalogue's keys for them."""
 
-    id: str
     name: str
-    description: str
-    metrics: Mapping[str, str | None]
+    description: str = "Not supported by Evenhand. It is listed because the SDK needs its name; creating an instance answers an error."
+    metrics: Mapping[str, str | None] = field(default_factory=dict)
     tags: Sequence[str] = ()
 
 
-_UNSUPPORTED = "Not supported by Evenhand. It is listed because the SDK needs its name; creating an instance answers an error."
-
 DEFINITIONS: Mapping[str, MonitorDefinition] = {
-    definition.id: definition
-    for definition in (
-        MonitorDefinition(
-            id=FAIRNESS,
-            name="Fairness",
-            description="Differences between groups in favourable outcomes.",
-            metrics={FAIRNESS_VALUE: "openscale_fairness", **{key: key for key in DIFFERENCES}},
-            tags=_FAIRNESS_TAGS,
-        ),
-        MonitorDefinition(
-            id=QUALITY,
-            name="Quality",
-            description="Predictions compared with ground-truth labels.",
-            metrics=ALL_QUALITY_METRICS,
-            tags=("model_type",),
-        ),
-        MonitorDefinition(
-            id=PERFORMANCE,
-            name="Performance",
-            description="Numbers of logged records.",
-            metrics={"records": None},
-        ),
-        MonitorDefinition(id="explainability", name="Explainability", description=_UNSUPPORTED, metrics={}),
-        MonitorDefinition(id="drift", name="Drift", description=_UNSUPPORTED, metrics={}),
-        MonitorDefinition(id="mrm", name="Model risk management monitoring", description=_UNSUPPORTED, metrics={}),
-    )
+    FAIRNESS: MonitorDefinition(
+        name="Fairness",
+        description="Differences between groups in favourable outcomes.",
+        metrics={FAIRNESS_VALUE: "openscale_fairness", **{key: key for key in DIFFERENCES}},
+        tags=("feature", "feature_value", "fairness_metric_type"),
+    ),
+    QUALITY: MonitorDefinition(
+        name="Quality",
+        description="Predictions compared with ground-truth labels.",
+        metrics=ALL_QUALITY_METRICS,
+        tags=("model_type",),
+    ),
+    PERFORMANCE: MonitorDefinition(name="Performance", description="Numbers of logged records.", metrics={"records": None}),
+    "explainability": MonitorDefinition(name="Explainability"),
+    "drift": MonitorDefinition(name="Drift"),
+    "mrm": MonitorDefinition(name="Model risk management monitoring"),
 }
 
 
@@ -81,14 +67,14 @@ DEFINITIONS: Mapping[str, MonitorDefinition] = {
 async def read_definitions(v1: V1In, id: str | None = None) -> Json:  # noqa: A002 - the name in the address
     """Returns the definitions. Every key may read them: the SDK asks before anything else."""
     catalogue = await _read_catalogue(v1)
-    return {"monitor_definitions": [_answer(one, catalogue) for one in DEFINITIONS.values() if is_among(id, one.id)]}
+    return {"monitor_definitions": [_answer(definition_id, catalogue) for definition_id in DEFINITIONS if is_among(id, definition_id)]}
 
 
 @router.get("/{monitor_definition_id}")
 async def read_definition(monitor_definition_id: str, v1: V1In) -> Json:
     if monitor_definition_id not in DEFINITIONS:
         raise not_found("monitor definition", monitor_definition_id)
-    return _answer(DEFINITIONS[monitor_definition_id], await _read_catalogue(v1))
+    return _answer(monitor_definition_id, await _read_catalogue(v1))
 
 
 def require_measured(definition_id: str) -> str:
@@ -107,17 +93,18 @@ async def _read_catalogue(v1: V1) -> Mapping[str, Json]:
     return catalogue
 
 
-def _answer(definition: MonitorDefinition, catalogue: Mapping[str, Json]) -> Json:
+def _answer(definition_id: str, catalogue: Mapping[str, Json]) -> Json:
+    definition = DEFINITIONS[definition_id]
     entity = {
         "name": definition.name,
         "description": definition.description,
-        "metrics": [_metric(definition.id, identifier, catalogue.get(key or "")) for identifier, key in definition.metrics.items()],
+        "metrics": [_metric(definition_id, identifier, catalogue.get(key or "")) for identifier, key in definition.metrics.items()],
         "tags": [{"id": tag, "name": tag, "description": tag, "required": False} for tag in definition.tags],
         "parameters_schema": {},
         "applies_to": _KINDS,
         "managed_by": "Evenhand",
     }
-    return resource(definition.id, f"/v2/monitor_definitions/{definition.id}", entity, created_at=SINCE)
+    return resource(definition_id, f"/v2/monitor_definitions/{definition_id}", entity, created_at=SINCE)
 
 
 def _metric(definition_id: str, identifier: str, known: Json | None) -> Json:

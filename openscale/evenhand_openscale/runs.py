@@ -39,7 +39,6 @@ _CHECK_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 class RunIn(Sent):
     """A request for a run."""
 
-    triggered_by: str = "user"
     parameters: dict[str, Any] | None = None
 
 

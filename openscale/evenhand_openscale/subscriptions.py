@@ -126,12 +126,9 @@ async def add_subscription(body: SubscriptionIn, v1: V1In, response: Response) -
     await v1.require(MANAGE, of_all=True)
     require_mart(body.data_mart_id)
     definition = {
-        "name": body.deployment.name,
+        **_definition_json(body, body.asset_properties),
         "problem_type": problem_type_of(body.asset),
-        **columns_json(body.asset_properties),
-        "outputs": outputs_json(body.asset_properties),
         "endpoint": await _endpoint_json(body, v1),
-        **body.tables(),
     }
     deployment = await v1.ask("POST", "/v1/deployments", body=definition, as_sent=deployment_field_as_sent)
     response.headers["Location"] = f"/v2/subscriptions/{deployment['id']}"
@@ -245,6 +242,10 @@ async def _endpoint_json(body: SubscriptionIn, v1: V1) -> Json | None:
     }
 
 
+def _definition_json(body: SubscriptionIn, properties: AssetPropertiesIn) -> Json:
+    return {"name": body.deployment.name, **columns_json(properties), "outputs": outputs_json(properties), **body.tables()}
+
+
 def _own_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
     """Returns the headers without one that says that JSON is sent, which published scripts state."""
     return {
@@ -263,12 +264,7 @@ def _patch_json(changed: SubscriptionIn, before: Mapping[str, Any]) -> Json:
         # A training schema that was not sent would bring columns back that the patch has removed.
         if properties.training_data_schema.model_dump() == known["training_data_schema"]:
             properties = properties.model_copy(update={"training_data_schema": None})
-    patch: Json = {
-        "name": changed.deployment.name,
-        **columns_json(properties),
-        "outputs": outputs_json(changed.asset_properties),
-        **changed.tables(),
-    }
+    patch = _definition_json(changed, properties)
     endpoint = changed.deployment.scoring_endpoint
     if endpoint is None or not endpoint.url:
         return {**patch, "endpoint": None}
