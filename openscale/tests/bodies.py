@@ -76,6 +76,11 @@ def added(client: httpx.Client, path: str, body: object) -> dict[str, Any]:
     return found
 
 
+def added_id(client: httpx.Client, path: str, body: object) -> str:
+    """The id of what was added."""
+    return str(added(client, path, body)["metadata"]["id"])
+
+
 def read(client: httpx.Client, path: str, **query: Any) -> dict[str, Any]:  # noqa: ANN401 - parameters
     """An answer to a question."""
     answer = client.get(f"{BASE}/{path}", params=query)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.store.database.engine import Database
-from openscale.tests.bodies import added, subscription
+from openscale.tests.bodies import added_id, subscription
 from tests.builders.workers import working
 from tests.conftest import *  # noqa: F403 - pytest finds fixtures by their names here
 from tests.conftest import _one_authority, _own_logging  # noqa: F401 - as above
@@ -36,5 +36,4 @@ def model_url() -> Iterator[str]:
 @pytest.fixture
 def subscribed(service: RunningService) -> str:
     """The id of a subscription that no other test uses."""
-    subscription_id: str = added(service.client, "subscriptions", subscription())["metadata"]["id"]
-    return subscription_id
+    return added_id(service.client, "subscriptions", subscription())

@@ -31,8 +31,7 @@ class Replay:
     def learn(self, call: dict[str, Any], answer: httpx.Response) -> None:
         """Remembers the ids of an answer under those that were recorded."""
         if call["location"]:
-            pairs = [(call["location"], answer.headers["location"])]
-            self._known |= {old.rpartition("/")[2]: new.rpartition("/")[2] for old, new in pairs}
+            self._known[call["location"].rpartition("/")[2]] = answer.headers["location"].rpartition("/")[2]
         # The first run of an instance is not posted.
         if call["method"] == "POST" or call["path"].endswith("/runs"):
             own = list(ids_of(answer.json()))

@@ -111,3 +111,11 @@ def test_each_definition_has_filters_of_its_own() -> None:
     found = read_filter_by_definition("fairness.feature:in:[a,b],quality.region:null", ["fairness", "quality"])
 
     assert {name: [one.tag for one in tests] for name, tests in found.items()} == {"fairness": ["feature"], "quality": ["region"]}
+
+
+@pytest.mark.parametrize("sent", ["feature", "feature:is:sex", "feature:in:sex", ":eq:sex", "feature:null:1", ",".join(["a:null"] * 21)])
+def test_a_filter_that_is_none_is_refused(sent: str) -> None:
+    with pytest.raises(Refused, match="filter"):
+        read_tag_filter(sent)
+    with pytest.raises(Refused, match="filter"):
+        read_filter_by_definition(f"fairness.{sent}", ["fairness"])

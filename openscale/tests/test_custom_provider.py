@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from openscale.tests.bodies import added, applicants, fairness, payload, subscription
+from openscale.tests.bodies import added, added_id, applicants, fairness, payload, subscription
 from tests.builders.workers import ended
 from tests.models.custom_provider import CustomProvider, custom_provider
 from tests.models.rules import RuleScorer
@@ -27,14 +27,13 @@ LOG_INS: dict[str, tuple[dict[str, Any], str | None]] = {
 
 def add_provider(service: RunningService, server: CustomProvider, name: str, credentials: dict[str, Any]) -> str:
     body = {"name": name, "service_type": "custom_machine_learning", "credentials": {"url": server.url, **credentials}}
-    found: str = added(service.client, "service_providers", body)["metadata"]["id"]
-    return found
+    return added_id(service.client, "service_providers", body)
 
 
 def check_copies(service: RunningService, subscription_id: str) -> None:
-    instance = added(service.client, "monitor_instances", fairness(subscription_id))["metadata"]["id"]
+    instance = added_id(service.client, "monitor_instances", fairness(subscription_id))
     added(service.client, f"data_sets/payload_logging.{subscription_id}/records", payload(applicants(), "call"))
-    run = added(service.client, f"monitor_instances/{instance}/runs", {})["metadata"]["id"]
+    run = added_id(service.client, f"monitor_instances/{instance}/runs", {})
     check = ended(service, f"/v1/deployments/{subscription_id}", {"id": run})
     assert check["state"] == "succeeded", check["reason"]
 
@@ -89,9 +88,7 @@ def test_a_key_is_exchanged_for_a_token_where_the_provider_says_so(
         assert discovered.json()["count"] == 1, discovered.text
 
         scoring_url = discovered.json()["resources"][0]["entity"]["scoring_url"]
-        mine = added(service.client, "subscriptions", {**subscription(path, scoring_url), "service_provider_id": provider})["metadata"][
-            "id"
-        ]
+        mine = added_id(service.client, "subscriptions", {**subscription(path, scoring_url), "service_provider_id": provider})
         check_copies(service, mine)
         stored = service.client.get(f"/v1/deployments/{mine}").json()["endpoint"]["credentials"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from app.security.principals import Role
 from app.store.database.engine import Database
-from openscale.tests.bodies import BASE, added, applicants, payload, read, subscription
+from openscale.tests.bodies import BASE, added, added_id, applicants, payload, read, subscription
 from tests.service import RunningService, running_service
 
 PROVIDER = {"name": "Ours", "service_type": "custom_machine_learning", "credentials": {"username": "u", "password": "p"}}
@@ -28,7 +28,7 @@ def events(service: RunningService) -> list[tuple[str, str]]:
 
 def test_each_request_leaves_one_event_whatever_it_calls(service: RunningService) -> None:
     added(service.client, "service_providers", PROVIDER)
-    name = added(service.client, "subscriptions", subscription())["metadata"]["id"]
+    name = added_id(service.client, "subscriptions", subscription())
     added(service.client, f"data_sets/payload_logging.{name}/records", payload(applicants(2), "call"))
     read(service.client, f"data_sets/payload_logging.{name}/records")
     read(service.client, "subscriptions")
@@ -41,7 +41,7 @@ def test_each_request_leaves_one_event_whatever_it_calls(service: RunningService
 
 
 def test_a_role_without_records_reads_none(service: RunningService) -> None:
-    name = added(service.client, "subscriptions", subscription())["metadata"]["id"]
+    name = added_id(service.client, "subscriptions", subscription())
     caller = service.new_client(headers=service.as_(Role.AGGREGATES))
 
     assert caller.get(f"{BASE}/data_sets/payload_logging.{name}/records").status_code == 403
@@ -70,7 +70,7 @@ def test_the_instance_in_an_address_makes_no_difference(service: RunningService)
 
 
 def test_facts_go_with_their_deployment(service: RunningService) -> None:
-    name = added(service.client, "subscriptions", subscription(label_column="paid"))["metadata"]["id"]
+    name = added_id(service.client, "subscriptions", subscription(label_column="paid"))
     service.client.delete(f"/v1/deployments/{name}").raise_for_status()
     again = {"id": name, "name": "Again", "problem_type": "binary", "features": [{"name": "sex", "type": "string"}]}
     service.client.post("/v1/deployments", json=again).raise_for_status()

@@ -6,7 +6,7 @@ import pytest
 
 from app.security.principals import Role
 from app.security.users import create_user
-from openscale.tests.bodies import BASE, ZERO, added, applicants, fairness, message_of, payload, read, subscription
+from openscale.tests.bodies import BASE, ZERO, added, added_id, applicants, fairness, message_of, payload, read, subscription
 from tests.builders.workers import ended
 from tests.service import RunningService
 
@@ -24,7 +24,7 @@ class Scripted:
         body = subscription(name, url)
         if url is not None:
             body["deployment"]["scoring_endpoint"] |= endpoint
-        subscription_id: str = added(self.client, "subscriptions", body)["metadata"]["id"]
+        subscription_id = added_id(self.client, "subscriptions", body)
         added(self.client, f"data_sets/payload_logging.{subscription_id}/records", payload(applicants(), name))
         added(self.client, "monitor_instances", fairness(subscription_id))
         return subscription_id
@@ -119,9 +119,9 @@ def test_the_first_run_of_a_fairness_instance_begins_by_itself(scripted: Scripte
     client, name = scripted.client, f"{space} {len(query)}"
     provider = added(client, "service_providers", {"name": name, "service_type": "custom_machine_learning", "operational_space_id": space})
     body = {**subscription(name, scripted.model_url), "service_provider_id": provider["metadata"]["id"]}
-    subscription_id: str = added(client, "subscriptions", body)["metadata"]["id"]
+    subscription_id = added_id(client, "subscriptions", body)
     added(client, f"data_sets/payload_logging.{subscription_id}/records", payload(applicants(), name))
-    instance = added(client, f"monitor_instances{query}", fairness(subscription_id))["metadata"]["id"]
+    instance = added_id(client, f"monitor_instances{query}", fairness(subscription_id))
     runs = read(client, f"monitor_instances/{instance}/runs", limit=1)["runs"]
 
     assert len(runs) == count
@@ -163,7 +163,7 @@ def test_quality_that_is_run_before_there_is_a_fairness_instance_ends_as_an_erro
     scripted: Scripted,
 ) -> None:
     client = scripted.client
-    name: str = added(client, "subscriptions", subscription("Quality first", scripted.model_url))["metadata"]["id"]
+    name = added_id(client, "subscriptions", subscription("Quality first", scripted.model_url))
     added(client, f"data_sets/payload_logging.{name}/records", payload(applicants(), "quality first"))
     labelled = [{"sex": sex, "income": income, "age": age, "approved": 1} for sex, income, age in applicants(20)]
     added(client, f"data_sets/feedback.{name}/records", labelled)
@@ -188,9 +188,9 @@ def test_quality_that_is_run_before_there_is_a_fairness_instance_ends_as_an_erro
 
 def test_a_provider_of_an_earlier_run_is_deleted_before_its_subscription(scripted: Scripted) -> None:
     client = scripted.client
-    provider = added(client, "service_providers", {"name": "Earlier", "service_type": "custom_machine_learning"})["metadata"]["id"]
+    provider = added_id(client, "service_providers", {"name": "Earlier", "service_type": "custom_machine_learning"})
     body = {**subscription("Provided", scripted.model_url), "service_provider_id": provider}
-    name: str = added(client, "subscriptions", body)["metadata"]["id"]
+    name = added_id(client, "subscriptions", body)
 
     assert client.delete(f"{BASE}/service_providers/{provider}").status_code == 202
     found = read(client, f"subscriptions/{name}")["entity"]
@@ -202,11 +202,11 @@ def test_a_provider_of_an_earlier_run_is_deleted_before_its_subscription(scripte
 def test_the_address_that_the_sdk_makes_up_for_a_headless_subscription_is_no_endpoint(scripted: Scripted) -> None:
     body = subscription("Headless")
     body["deployment"]["url"] = "https://dummyScoringUrl"
-    name = added(scripted.client, "subscriptions", body)["metadata"]["id"]
+    name = added_id(scripted.client, "subscriptions", body)
 
     assert scripted.client.get(f"/v1/deployments/{name}").json()["endpoint"] is None
     body["deployment"] = {**body["deployment"], "name": "Real", "url": scripted.model_url}
-    real = added(scripted.client, "subscriptions", body)["metadata"]["id"]
+    real = added_id(scripted.client, "subscriptions", body)
     assert scripted.client.get(f"/v1/deployments/{real}").json()["endpoint"]["url"] == scripted.model_url
 
 
