@@ -15,7 +15,6 @@ _TYPES = {
     **dict.fromkeys(("integer", "int", "long", "short", "byte", "bigint", "int64"), "integer"),
     **dict.fromkeys(("double", "float", "number", "float64"), "number"),
 }
-_PROBLEM_TYPES = ("binary", "multiclass", "regression")
 
 _NO_COLUMN = ("prediction", "probability", "class_probability", "decoded-target", "target", "record-id", "record-timestamp")
 
@@ -97,14 +96,11 @@ def columns_json(properties: AssetPropertiesIn) -> Json:
     return columns
 
 
-def problem_type_of(asset: AssetIn) -> str:
-    """Returns the kind of the model's prediction."""
+def require_structured(asset: AssetIn) -> None:
+    """Raises Refused for a model of texts or images."""
     if asset.input_data_type not in (None, "structured"):
         message = f"{asset.input_data_type!r:.60} is not supported by Evenhand, which watches models of structured data"
         raise invalid(("asset.input_data_type", message))
-    if asset.problem_type not in _PROBLEM_TYPES:
-        raise invalid(("asset.problem_type", f"must be one of {', '.join(_PROBLEM_TYPES)}, found {asset.problem_type!r}"))
-    return str(asset.problem_type)
 
 
 def outputs_json(properties: AssetPropertiesIn) -> Json:

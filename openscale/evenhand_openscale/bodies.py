@@ -10,6 +10,7 @@ from jsonpointer import JsonPointerException
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .refused import invalid
+from .times import Time, moment
 from .v1 import Json
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -89,15 +90,17 @@ async def storable_only(request: Request) -> None:
         raise invalid(("body", "holds the NUL character"))
 
 
-def resource(identifier: str, url: str, entity: Json, *, created_at: str, created_by: str = "evenhand", modified_at: str = "") -> Json:
+def resource(
+    identifier: str, url: str, entity: Json, *, created_at: Time, created_by: str = "evenhand", modified_at: Time | None = None
+) -> Json:
     """Returns the envelope of one object."""
     metadata = {
         "id": identifier,
         "crn": f"crn:v1:evenhand:::{identifier}",
         "url": url,
-        "created_at": created_at,
+        "created_at": moment(created_at),
         "created_by": created_by,
-        "modified_at": modified_at or created_at,
+        "modified_at": moment(modified_at or created_at),
         "modified_by": created_by,
     }
     return {"metadata": metadata, "entity": entity}

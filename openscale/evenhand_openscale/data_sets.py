@@ -9,7 +9,6 @@ from .bodies import Operation, Sent, active, is_among, patched, read_as, resourc
 from .facts import Entity
 from .marts import THE_MART
 from .refused import conflict, invalid, not_found
-from .times import moment
 from .v1 import MANAGE, V1, Json, Subscription, V1In, joined_id, split_id
 
 router = APIRouter(prefix="/openscale/v2", tags=["data sets"])
@@ -148,4 +147,4 @@ def _answer(subscription: Subscription, kind: str) -> Json:
         "location": {"table_name": "payload_records" if kind == PAYLOAD else "feedback_records"},
         "managed_by": "Evenhand",
     }
-    return resource(identifier, f"/v2/data_sets/{identifier}", active(entity), created_at=moment(deployment["created_at"]))
+    return resource(identifier, f"/v2/data_sets/{identifier}", active(entity), created_at=deployment["created_at"])

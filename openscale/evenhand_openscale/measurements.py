@@ -191,7 +191,7 @@ async def _answer(v1: V1, instance: Instance, check: Json) -> Json:
         "asset_revision": check["model_revision"],
     }
     url = f"/v2/monitor_instances/{instance.id}/measurements/{check['id']}"
-    at = moment(check["finished_at"] or check["created_at"])
+    at = check["finished_at"] or check["created_at"]
     return resource(check["id"], url, entity, created_at=at, created_by=check["requested_by"])
 
 

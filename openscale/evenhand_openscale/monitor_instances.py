@@ -26,7 +26,6 @@ from .monitor_definitions import FAIRNESS, MEASURED, PERFORMANCE, QUALITY, requi
 from .providers import find_provider_or_none
 from .quality import catalogue_keys
 from .refused import conflict, invalid, not_found
-from .times import moment
 from .v1 import MANAGE, V1, Json, Subscription, V1In, joined_id, split_id
 
 router = APIRouter(prefix="/openscale/v2/monitor_instances", tags=["monitor instances"])
@@ -109,7 +108,7 @@ class Instance:
             "managed_by": self.kept.get("managed_by") or "user",
             **({} if schedule is None else {"schedule": schedule, "schedule_id": f"schedule.{self.subscription.id}"}),
         }
-        created_at = moment(self.kept.get("created_at") or self.subscription.deployment["created_at"])
+        created_at = self.kept.get("created_at") or self.subscription.deployment["created_at"]
         url, created_by = f"/v2/monitor_instances/{self.id}", self.kept.get("created_by") or "evenhand"
         return resource(self.id, url, active(entity), created_at=created_at, created_by=created_by)
 

@@ -15,7 +15,6 @@ from .credentials import credentials_json
 from .facts import PROVIDER, Fact, delete_provider, list_facts, put_fact
 from .marts import SINCE, THE_MART
 from .refused import conflict, invalid, not_found
-from .times import moment
 from .v1 import MANAGE, V1, Json, V1In
 
 router = APIRouter(tags=["service providers"])
@@ -173,5 +172,5 @@ def _answer(v1: V1, provider: Fact) -> Json:
         # Their values are as secret as credentials.
         entity["request_headers"] = dict.fromkeys(secrets["request_headers"], "***")
     url = f"/v2/service_providers/{provider.id}"
-    times = {"created_at": moment(provider.created_at), "modified_at": moment(provider.modified_at)}
+    times = {"created_at": provider.created_at, "modified_at": provider.modified_at}
     return resource(provider.id, url, entity, created_by=provider.created_by, **times)

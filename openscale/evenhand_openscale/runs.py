@@ -152,8 +152,7 @@ async def _answer(v1: V1, instance: Instance, check: Json) -> Json:
         parameters |= {"measurement_id": check["id"], "is_group_bias_completed": True, "total_records_processed": records}
     entity = {"triggered_by": "scheduler" if check["trigger"] == "schedule" else "user", "parameters": parameters, "status": status}
     url = f"/v2/monitor_instances/{instance.id}/runs/{check['id']}"
-    made_at = moment(check["created_at"])
-    return resource(check["id"], url, entity, created_at=made_at, created_by=check["requested_by"], modified_at=moment(ended))
+    return resource(check["id"], url, entity, created_at=check["created_at"], created_by=check["requested_by"], modified_at=ended)
 
 
 def _why_no_quality(measured: Sequence[Mapping[str, Any]]) -> str | None:

@@ -13,8 +13,8 @@ from .assets import (
     deployment_field_as_sent,
     inferred_fields,
     outputs_json,
-    problem_type_of,
     properties_of,
+    require_structured,
 )
 from .batch_tables import DataSourceIn, data_sources_of, require_engine, tables_json
 from .bodies import Operation, Sent, active, is_among, patched, read_as, resource, without_none
@@ -23,7 +23,6 @@ from .facts import Entity
 from .marts import THE_MART, require_mart
 from .providers import find_provider, secrets_of
 from .refused import invalid
-from .times import moment
 from .v1 import MANAGE, V1, Json, Subscription, V1In, answered
 
 router = APIRouter(prefix="/openscale/v2/subscriptions", tags=["subscriptions"])
@@ -125,9 +124,10 @@ async def add_subscription(body: SubscriptionIn, v1: V1In, response: Response) -
     """Adds a subscription: registers the deployment."""
     await v1.require(MANAGE, of_all=True)
     require_mart(body.data_mart_id)
+    require_structured(body.asset)
     definition = {
         **_definition_json(body, body.asset_properties),
-        "problem_type": problem_type_of(body.asset),
+        "problem_type": body.asset.problem_type,
         "endpoint": await _endpoint_json(body, v1),
     }
     deployment = await v1.ask("POST", "/v1/deployments", body=definition, as_sent=deployment_field_as_sent)
@@ -149,7 +149,8 @@ async def change_subscription(subscription_id: str, body: list[Operation], v1: V
     before = answer_of(subscription)["entity"]
     changed = read_as(SubscriptionIn, patched(before, body))
     require_mart(changed.data_mart_id)
-    if problem_type_of(changed.asset) != subscription.deployment["problem_type"]:
+    require_structured(changed.asset)
+    if changed.asset.problem_type != subscription.deployment["problem_type"]:
         raise invalid(("asset.problem_type", "cannot be changed: stored records would change their meaning. Add a subscription"))
     patch = _patch_json(changed, before)
     deployment = await v1.ask("PATCH", f"/v1/deployments/{subscription.id}", body=patch, as_sent=deployment_field_as_sent)
@@ -218,9 +219,9 @@ def answer_of(subscription: Subscription) -> Json:
         subscription.id,
         f"/v2/subscriptions/{subscription.id}",
         active(entity),
-        created_at=moment(deployment["created_at"]),
+        created_at=deployment["created_at"],
         created_by="evenhand" if subscription.fact is None else subscription.fact.created_by,
-        modified_at=moment(deployment["updated_at"]),
+        modified_at=deployment["updated_at"],
     )
 
 

@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 
 from .refused import invalid
 
+Time = datetime | str
+
 
 def read_time(field: str, sent: str | None) -> datetime | None:
     """Returns the moment; one without an offset is taken for UTC. Raises Refused at the edge of the calendar, too."""
@@ -18,6 +20,7 @@ def read_time(field: str, sent: str | None) -> datetime | None:
         raise invalid((field, f"must be a time such as 2026-03-01T09:00:00Z, found {sent!r:.60}")) from error
 
 
-def moment(time: datetime | str) -> str:
+def moment(time: Time) -> str:
+    """Returns the moment as the SDK reads it."""
     read = datetime.fromisoformat(time) if isinstance(time, str) else time
     return read.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
