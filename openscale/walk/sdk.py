@@ -6,8 +6,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -34,9 +32,8 @@ LAST = "and writes what follows.\n\n"
 PASSWORD = "correct horse battery staple"  # noqa: S105 - of a user in a database that is thrown away
 
 
-@contextmanager
-def prepared(folder: Path) -> Iterator[Path]:
-    """Serves from an empty database of its own, with a worker and a model, until the block ends; yields the file that describes them."""
+def walk(version: str, folder: Path, more: list[str]) -> int:
+    """Walks one version through a service with an empty database, prints what each method did, and returns 0 unless one is broken."""
     server, scorer = EmbeddedPostgres(folder / "postgres"), RuleScorer()
     server.start()
     try:
@@ -52,22 +49,15 @@ def prepared(folder: Path) -> Iterator[Path]:
             with database.transaction() as session:
                 create_user(session, "ada", password=PASSWORD, role=Role.MANAGE)
             plan = {"url": service.base_url, "model_url": model.url, "key": service.admin_key, "user": "ada", "password": PASSWORD}
-            plan |= {"tls_url": tls_url, "provider_url": provider.url}
             path = folder / "walk.json"
-            path.write_text(json.dumps(plan))
-            yield path
+            path.write_text(json.dumps({**plan, "tls_url": tls_url, "provider_url": provider.url}))
+            command = [str(SDKS / version / "bin" / "python"), str(Path(__file__).with_name("walk.py")), str(path), *more]
+            # Where the SDK verifies certificates, it knows that of the proxy.
+            environment = {**os.environ, "REQUESTS_CA_BUNDLE": str(folder / CERTIFICATE), "PYTHONWARNINGS": "ignore"}
+            ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)  # noqa: S603 - our own program
         database.close()
     finally:
         server.stop()
-
-
-def walk(version: str, folder: Path, more: list[str]) -> int:
-    """Walks one version against a service of its own, prints what each method did, and returns 0 unless one is broken."""
-    # Where the SDK verifies certificates, it knows that of the proxy.
-    environment = {**os.environ, "REQUESTS_CA_BUNDLE": str(folder / CERTIFICATE), "PYTHONWARNINGS": "ignore"}
-    with prepared(folder) as plan:
-        command = [str(SDKS / version / "bin" / "python"), str(REPOSITORY / "openscale" / "walk" / "walk.py"), str(plan), *more]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)  # noqa: S603 - our own program
     print(f"\nibm-watson-openscale {version}")
     if ended.returncode:
         print(ended.stderr[-4000:])

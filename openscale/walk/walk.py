@@ -175,8 +175,8 @@ def walk_discovery(way: Walk, plan: Plan) -> None:
     """Asks a custom provider for its deployments, which the SDK does over TLS whatever the address says."""
     way.client = plan.client("bearer", plan.tls_url)
     provider = _provider(way, "discovery", plan.provider_url)
-    found = way.does("service_providers.list_assets", ZERO, provider, deployment_id="credit").result["resources"]
-    assert [deployment["metadata"]["guid"] for deployment in found] == ["credit"], found
+    resources = way.does("service_providers.list_assets", ZERO, provider, deployment_id="credit").result["resources"]
+    assert [deployment["metadata"]["guid"] for deployment in resources] == ["credit"], resources
     # Without a space the SDK lists them all here, too; with one it asks Watson Machine Learning.
     way.does("service_providers.get_deployment_asset", ZERO, provider, "credit")
     way.refuses("service_providers.list_assets (space)", ZERO, provider, deployment_space_id="space")
