@@ -32,7 +32,6 @@ def find_channel(session: Session, channel_id: str, *, for_change: bool = False)
 
 
 def channel_by_no(session: Session, no: int) -> Channel:
-    """Returns an existing channel."""
     return _channel(session.scalars(select(AlertChannelRow).where(AlertChannelRow.no == no)).one())
 
 
@@ -46,13 +45,11 @@ def lock_channels(session: Session, channel_ids: Sequence[str]) -> Sequence[int]
 
 
 def channel_page(session: Session, *, after_no: int, limit: int) -> list[Channel]:
-    """Returns at most `limit` channels after `after_no`, oldest first."""
     statement = select(AlertChannelRow).where(AlertChannelRow.no > after_no).order_by(AlertChannelRow.no).limit(limit)
     return [_channel(row) for row in session.scalars(statement)]
 
 
 def create_channel(session: Session, channel_id: str, content: ChannelContent, sealer: Sealer) -> Channel:
-    """Stores a new channel."""
     values = {"id": channel_id, **_open_values(content), "secret": _seal_secret(session, content, sealer)}
     insertion = insert_if_absent(AlertChannelRow).values(values).on_conflict_do_nothing(index_elements=[AlertChannelRow.id])
     if session.scalar(insertion.returning(AlertChannelRow.no)) is None:

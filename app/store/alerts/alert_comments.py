@@ -37,14 +37,12 @@ def put_comment(session: Session, alert: Alert, comment_id: str, *, by: str, tex
 
 
 def comments_page(session: Session, alert: Alert, *, limit: int, after_no: int = 0) -> list[AlertComment]:
-    """Returns at most `limit` comments after that number, oldest first."""
     wanted = (AlertCommentRow.alert_no == alert.no, AlertCommentRow.no > after_no)
     rows = session.scalars(select(AlertCommentRow).where(*wanted).order_by(AlertCommentRow.no).limit(limit))
     return [_read(row) for row in rows]
 
 
 def count_comments(session: Session, alert: Alert) -> int:
-    """Returns the number of comments."""
     return session.scalars(select(func.count()).select_from(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no)).one()
 
 

@@ -25,7 +25,6 @@ def lock_alerts(session: Session, deployment_no: int) -> None:
 
 
 def try_lock_alerts(session: Session, deployment_no: int) -> bool:
-    """Returns whether the lock was free."""
     return bool(session.scalar(text("SELECT pg_try_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no}))
 
 
@@ -39,29 +38,24 @@ def hold_deployment(session: Session, deployment_no: int) -> bool:
 
 
 def add_default_rule(session: Session, deployment_no: int) -> None:
-    """Stores the rule that every deployment starts with."""
     session.execute(insert(AlertRuleRow).values(deployment_no=deployment_no, id=DEFAULT_RULE_ID, version=1, **_values(DEFAULT_RULE)))
 
 
 def rule_nos(session: Session, deployment_no: int, kinds: Sequence[RuleKind]) -> list[int]:
-    """Returns the numbers of the deployment's enabled rules of those kinds."""
     wanted = (AlertRuleRow.deployment_no == deployment_no, AlertRuleRow.kind.in_(kinds), AlertRuleRow.enabled)
     return list(session.scalars(select(AlertRuleRow.no).where(*wanted).order_by(AlertRuleRow.no)))
 
 
 def rule_by_no(session: Session, no: int) -> Rule:
-    """Returns an existing rule."""
     return _rule(session.execute(_rules().where(AlertRuleRow.no == no)).one())
 
 
 def rules_page(session: Session, deployment_no: int, *, after_no: int, limit: int) -> list[Rule]:
-    """Returns at most `limit` rules after `after_no`, oldest first."""
     found = _rules().where(AlertRuleRow.deployment_no == deployment_no, AlertRuleRow.no > after_no).order_by(AlertRuleRow.no).limit(limit)
     return [_rule(row) for row in session.execute(found)]
 
 
 def find_rule(session: Session, deployment_no: int, rule_id: str) -> Rule | None:
-    """Returns the deployment's rule of that id."""
     found = session.execute(_rules().where(AlertRuleRow.deployment_no == deployment_no, AlertRuleRow.id == rule_id)).one_or_none()
     return None if found is None else _rule(found)
 
@@ -75,7 +69,6 @@ def get_rule(session: Session, deployment_no: int, rule_id: str) -> Rule:
 
 
 def unknown_channels(session: Session, channels: Sequence[str]) -> list[str]:
-    """Returns the ids that no channel has."""
     known = set(session.scalars(select(AlertChannelRow.id).where(AlertChannelRow.id.in_(channels))))
     return [channel for channel in channels if channel not in known]
 

@@ -23,8 +23,6 @@ _UNRESOLVED = AlertRow.resolved_at.is_(None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertFilter:
-    """Filter of alerts; an absent member lets all through."""
-
     deployment_no: int | None = None
     deployment_id: str | None = None
     state: AlertState | None = None
@@ -34,7 +32,6 @@ class AlertFilter:
 
 
 def alerts_page(session: Session, wanted: AlertFilter, *, limit: int, before_no: int | None = None) -> list[Alert]:
-    """Returns at most `limit` alerts before `before_no`, newest first."""
     columns = {
         AlertRow.deployment_no: wanted.deployment_no,
         DeploymentRow.id: wanted.deployment_id,
@@ -58,7 +55,6 @@ def get_alert(session: Session, alert_id: str) -> Alert:
 
 
 def alerts_by_no(session: Session, nos: Sequence[int]) -> list[Alert]:
-    """Returns these alerts, oldest first."""
     return _read(session, _alerts().where(AlertRow.no.in_(nos)).order_by(AlertRow.no))
 
 
@@ -81,12 +77,10 @@ def alerts_between(
 
 
 def unresolved_of_rule(session: Session, rule_no: int) -> list[Alert]:
-    """Returns the rule's alerts that are not over, oldest first."""
     return _read(session, _alerts().where(AlertRow.rule_no == rule_no, _UNRESOLVED).order_by(AlertRow.no))
 
 
 def alerts_to_remind(session: Session, deployment_no: int) -> list[Alert]:
-    """Returns the open alerts whose rule wants a reminder by now."""
     # On the database's clock: the machines' clocks differ.
     hours = AlertRuleRow.config["remind_after_hours"].as_float()
     due = func.coalesce(AlertRow.reminded_at, AlertRow.opened_at) + hours * text("interval '1 hour'") <= func.now()
@@ -123,7 +117,6 @@ def open_alert(session: Session, rule: Rule, subject: AlertSubject, facts: dict[
 
 
 def note_seen_again(session: Session, alert: Alert, facts: dict[str, object], check: CheckRun | None) -> None:
-    """Notes that the cause was seen again."""
     values: dict[str, Any] = {"facts": facts, "last_seen_at": func.now()}
     _change(session, alert, values if check is None else {**values, "last_check_no": check.no}, _UNRESOLVED)
 
@@ -209,8 +202,6 @@ def deployments_to_revisit(session: Session) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class OpenAlerts:
-    """A deployment's alerts of one kind and state that are not over."""
-
     deployment_id: str
     kind: RuleKind
     state: AlertState
@@ -218,7 +209,6 @@ class OpenAlerts:
 
 
 def open_alerts(session: Session) -> list[OpenAlerts]:
-    """Returns the numbers of alerts that are not over."""
     acknowledged = AlertRow.acknowledged_at.is_not(None)
     counted = (
         select(DeploymentRow.id, AlertRow.kind, acknowledged, func.count())

@@ -57,8 +57,6 @@ again on a row that changed before it could be locked.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedNotification:
-    """A notification in a sender's hands until its lease runs out."""
-
     notification: Notification
     channel: Channel
     token: str
@@ -99,7 +97,6 @@ def queue_message(session: Session, channel_nos: Sequence[int], message: Message
 
 
 def end_pauses(session: Session, channel: Channel) -> None:
-    """Ends the pauses of the channel's notifications."""
     # Not the one that is being sent: its `claimable_at` is the end of its lease.
     waiting = (NotificationRow.channel_no == channel.no, NotificationRow.claimable_at > func.now(), NotificationRow.lease_token.is_(None))
     # A common table expression, as in `forget_old`.
@@ -155,7 +152,6 @@ def get_notification(session: Session, channel: Channel, notification_id: str) -
 
 
 def notification_page(session: Session, channel: Channel, *, limit: int, before_no: int | None = None) -> list[Notification]:
-    """Returns at most `limit` notifications before `before_no`, newest first."""
     statement = _SELECT.where(NotificationRow.channel_no == channel.no).order_by(NotificationRow.no.desc()).limit(limit)
     if before_no is not None:
         statement = statement.where(NotificationRow.no < before_no)

@@ -26,8 +26,6 @@ _SENT = exists().where(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsent:
-    """Open alerts of a rule that were not sent to a channel that it names."""
-
     channel_id: str
     rule_no: int
     alerts: int
@@ -35,8 +33,6 @@ class Unsent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleWithAlerts:
-    """A rule, and the number of its open alerts."""
-
     deployment_id: str
     deployment_name: str
     rule_id: str
@@ -45,7 +41,6 @@ class RuleWithAlerts:
 
 
 def unsent(session: Session, *, deployment_no: int | None = None) -> list[Unsent]:
-    """Returns rules and channels to which open alerts were not sent."""
     statement = (
         select(AlertChannelRow.id, AlertRuleChannelRow.rule_no, func.count())
         .join(AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no)
@@ -60,13 +55,11 @@ def unsent(session: Session, *, deployment_no: int | None = None) -> list[Unsent
 
 
 def named_channels(session: Session) -> set[str]:
-    """Returns the channels that some rule names."""
     named = select(AlertChannelRow.id).join(AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no)
     return set(session.scalars(named.distinct()))
 
 
 def rules_with_open_alerts(session: Session) -> list[RuleWithAlerts]:
-    """Returns the rules that have open alerts, by deployment and rule."""
     statement = (
         select(DeploymentRow.id, DeploymentRow.name, AlertRuleRow.id, AlertRuleRow.config["name"].as_string(), func.count())
         .join(AlertRuleRow, AlertRuleRow.deployment_no == DeploymentRow.no)
@@ -88,7 +81,6 @@ def concerned_deployments(session: Session, channel: Channel, rule_no: int | Non
 
 
 def count_open(session: Session, channel: Channel, rule_no: int | None) -> int:
-    """Returns the number of open alerts of rules that name the channel."""
     statement = select(func.count()).select_from(AlertRow).join(AlertRuleChannelRow, _NAMES).where(*_open_for(channel, rule_no))
     return session.scalars(statement).one()
 

@@ -20,7 +20,6 @@ def read_answers(session: Session, attribution_no: int, part: int, *, question: 
 
 
 def keep_answers(session: Session, attribution_no: int, part: int, *, question: bytes, outcomes: bytes) -> None:
-    """Keeps the outcomes of that part."""
     session.execute(_KEEP, {"attribution_no": attribution_no, "part": part, "question": question, "outcomes": outcomes})
 
 

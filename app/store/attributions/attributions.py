@@ -47,7 +47,6 @@ def queue_nightly(session: Session, *, night: Span) -> int:
 def queue_manual(
     session: Session, deployment_no: int, span: Span, *, check_id: str | None, limits: AttributionLimits, requested_by: str
 ) -> AttributionRun:
-    """Queues a requested attribution."""
     wanted = {"check_id": check_id, "created_by": requested_by, **_name_limits(limits)}
     insertion = insert(AttributionRow).values(_values(deployment_no, span, AttributionTrigger.MANUAL) | wanted)
     return read_attribution(session, session.scalars(insertion.returning(AttributionRow.no)).one())
@@ -95,7 +94,6 @@ def get_attribution(session: Session, deployment_no: int, attribution_id: str) -
 def attributions_page(
     session: Session, deployment_no: int, *, limit: int, trigger: AttributionTrigger | None = None, before_no: int | None = None
 ) -> list[AttributionRun]:
-    """Returns at most `limit` attributions before `before_no`, newest first."""
     statement = _rows().where(AttributionRow.deployment_no == deployment_no).order_by(AttributionRow.no.desc()).limit(limit)
     if trigger is not None:
         statement = statement.where(AttributionRow.trigger == trigger)
@@ -155,13 +153,11 @@ def newest_of_gaps(
 
 
 def attribution_of_alert(session: Session, alert_no: int) -> AttributionRun | None:
-    """Returns the attribution of the change that the alert is about."""
     found = _read(session, _rows().where(AttributionRow.alert_no == alert_no))
     return found[0] if found else None
 
 
 def read_attribution(session: Session, no: int) -> AttributionRun:
-    """Returns an existing attribution."""
     return _read(session, _rows().where(AttributionRow.no == no))[0]
 
 
@@ -227,6 +223,5 @@ def _read(session: Session, statement: Select[AttributionRow, str]) -> list[Attr
 
 
 def encode_result(result: AttributionResult) -> dict[str, Any]:
-    """Returns the result as it is stored."""
     encoded: dict[str, Any] = msgspec.to_builtins(result)
     return encoded

@@ -30,8 +30,6 @@ class CheckStep(NamedTuple):
 
 
 class VersionChange(NamedTuple):
-    """First check of another model revision or version of the monitor."""
-
     at: datetime
     revision: str | None
     revision_before: str | None
@@ -49,8 +47,6 @@ class EndedChecks(NamedTuple):
 
 
 class ChangedDay(NamedTuple):
-    """A deployment's day that is to be added up."""
-
     deployment_no: int
     day: datetime
 
@@ -142,8 +138,6 @@ def ended_checks(session: Session, deployment_no: int, span: Span, step: timedel
 
 
 class WaitingDays(NamedTuple):
-    """Ended days that are not added up: days, deployments, oldest wait, first change."""
-
     days: int
     deployments: int
     since: datetime | None
@@ -151,7 +145,6 @@ class WaitingDays(NamedTuple):
 
 
 def waiting_days(session: Session, *, today: datetime) -> WaitingDays:
-    """Returns the ended days that are not added up."""
     (row,) = read_rows(session, _WAITING, {"today": today})
     return WaitingDays._make(row)
 
@@ -166,7 +159,6 @@ def take_changed_day(session: Session, *, before: datetime, today: datetime) -> 
 
 
 def postpone_day(session: Session, changed: ChangedDay) -> None:
-    """Puts a day that cannot be added up at the end of the queue."""
     values = {"deployment_no": changed.deployment_no, "day": changed.day}
     session.connection().exec_driver_sql(_POSTPONE, values)
 
@@ -201,7 +193,6 @@ def join_steps(checks: Iterable[EndedChecks], step: timedelta) -> list[CheckStep
 
 
 def version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
-    """Returns the changes of model revision and monitor between succeeded checks, oldest first."""
     changes = []
     before: tuple[str | None, int | None] | None = None
     for one in checks:

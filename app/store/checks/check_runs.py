@@ -14,12 +14,10 @@ def run_rows() -> Select[CheckRow, str]:
 
 
 def read_run(session: Session, no: int) -> CheckRun:
-    """Returns an existing check."""
     return to_run(*session.execute(run_rows().where(CheckRow.no == no)).one())
 
 
 def to_run(row: CheckRow, deployment_id: str) -> CheckRun:
-    """Returns the row as a check."""
     waits_for_retry = row.state == CheckState.FAILED
     return CheckRun(
         no=row.no,

@@ -105,7 +105,6 @@ def get(session: Session, deployment_no: int, check_id: str) -> CheckRun:
 
 
 def count(session: Session, deployment_no: int) -> int:
-    """Returns the number of checks."""
     return session.scalar(select(func.count()).select_from(CheckRow).where(CheckRow.deployment_no == deployment_no)) or 0
 
 

@@ -42,6 +42,5 @@ def digest_checks(session: Session, deployment_no: int, span: Span) -> Sequence[
 
 
 def digest_configuration(session: Session, deployment_no: int) -> dict[str, str]:
-    """Returns the digests of the monitor, the mitigation, the columns and outputs, by name."""
     row = session.execute(text(_CONFIGURATION), {"no": deployment_no}).mappings().one()
     return {name: str(row[name]) for name in ("monitor", "mitigation", "model")}

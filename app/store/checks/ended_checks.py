@@ -34,7 +34,6 @@ _NEWEST_RECORD = text("""
 
 
 def deployments_with_ended_checks(session: Session) -> list[int]:
-    """Returns the deployments with ended checks whose alerts are to be decided."""
     return list(session.scalars(select(CheckRow.deployment_no).where(CheckRow.alerts_due).distinct()))
 
 
@@ -62,7 +61,6 @@ def is_overtaken(session: Session, check: CheckRun) -> bool:
 
 
 def figures_of(session: Session, check: CheckRun, condition: VerdictCondition) -> list[Measurement]:
-    """Returns the check's measurements that the condition is about."""
     wanted: list[ColumnElement[bool]] = [
         MeasurementRow.check_no == check.no,
         MeasurementRow.data.in_(condition.data),

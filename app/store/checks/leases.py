@@ -63,8 +63,6 @@ _END_ABANDONED = text("""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionsUsed:
-    """Versions of monitor and model that a check used."""
-
     monitor_version: int
     model_revision: str
 

@@ -40,8 +40,6 @@ class SeriesFilter:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One measurement with its number in the series and its check."""
-
     no: int
     check_id: str
     measurement: Measurement
@@ -59,13 +57,11 @@ class HourTable:
 
     @classmethod
     def read(cls, row: Sequence[Any]) -> Self:
-        """Returns the table of a row."""
         hour, data, attribute, cells, hours = row
         return cls(hour, DataSet(data), read_comparison(attribute, cells), omit_columns(cells), hours)
 
     @property
     def attribute(self) -> str:
-        """The comparison's label."""
         return self.comparison.label
 
 
@@ -77,8 +73,6 @@ class CountedOutcomes(NamedTuple):
 
 
 class DayTable(NamedTuple):
-    """A table of a day, and its outcomes."""
-
     outcomes: CountedOutcomes
     table: HourTable
 
@@ -124,7 +118,6 @@ _KEPT = f"""
 
 
 def series(session: Session, deployment_no: int, wanted: SeriesFilter, *, after_no: int, limit: int) -> list[Point]:
-    """Returns at most `limit` measurements after `after_no` (0: all), oldest first."""
     columns = {
         MeasurementRow.data: wanted.data,
         MeasurementRow.attribute: wanted.attribute,
@@ -172,7 +165,6 @@ def summed_tables(session: Session, deployment_no: int, wanted: SeriesFilter, *,
 
 
 def day_tables(session: Session, deployment_no: int, day: datetime) -> list[DayTable]:
-    """Returns the tables of a day's hours, under every rule of outcomes."""
     values = {"deployment_no": deployment_no, "firsts": [day], "lasts": [day + DAY]}
     return [DayTable(CountedOutcomes(*row[5:]), HourTable.read(row[:5])) for row in read_rows(session, _OF_DAY, values)]
 

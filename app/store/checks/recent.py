@@ -30,8 +30,6 @@ class RecentCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentFigure:
-    """One metric of one group in one check."""
-
     check_no: int
     data: DataSet
     attribute: str
@@ -77,7 +75,6 @@ def recent_checks(session: Session, deployment_no: int, *, most: int, until: dat
 
 
 def recent_figures(session: Session, deployment_no: int, metric: str, checks: Sequence[RecentCheck]) -> list[RecentFigure]:
-    """Returns the metric of every group in these checks, oldest first."""
     if not checks:
         return []
     wanted = {

@@ -34,14 +34,11 @@ class StoredTable:
 
     @property
     def attribute(self) -> str:
-        """The comparison's label, for answers."""
         return self.comparison.label
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierCheck:
-    """Data of an earlier success for carrying forward."""
-
     no: int
     id: str
     span: Span
@@ -51,7 +48,6 @@ class EarlierCheck:
 
 
 def store_tables(session: Session, check_no: int, tables: Sequence[StoredTable]) -> None:
-    """Writes a check's count tables."""
     rows = [
         {
             "check_no": check_no,
@@ -85,7 +81,6 @@ def store_measurements(session: Session, check_no: int, deployment_no: int, meas
 
 
 def store_label_predictions(session: Session, deployment_no: int, predictions: dict[str, Prediction], model_revision: str) -> None:
-    """Writes the model's answers for labelled records without a prediction."""
     connection = cast("psycopg.Connection", session.connection().connection.driver_connection)
     with connection.cursor() as cursor:
         # Sent in one pipeline; there may be thousands.
@@ -103,7 +98,6 @@ def store_label_predictions(session: Session, deployment_no: int, predictions: d
 
 
 def tables_of(session: Session, check_no: int, *, data: Collection[DataSet] = tuple(DataSet)) -> list[StoredTable]:
-    """Returns the count tables of those data sets, by data, attribute and part."""
     rows = session.scalars(
         select(CheckTableRow)
         .where(CheckTableRow.check_no == check_no, CheckTableRow.data.in_(data))
@@ -113,13 +107,11 @@ def tables_of(session: Session, check_no: int, *, data: Collection[DataSet] = tu
 
 
 def data_sets_of(session: Session, check_no: int) -> set[DataSet]:
-    """Returns the data sets of the check's count tables."""
     found = session.scalars(select(CheckTableRow.data).where(CheckTableRow.check_no == check_no).distinct())
     return {DataSet(data) for data in found}
 
 
 def measurements_of(session: Session, check_no: int, *, metrics: Collection[str] | None = None) -> list[Measurement]:
-    """Returns a check's measurements in order; with `metrics` those only."""
     wanted = select(MeasurementRow).where(MeasurementRow.check_no == check_no)
     if metrics is not None:
         wanted = wanted.where(MeasurementRow.metric.in_(metrics))
@@ -134,19 +126,16 @@ def headline_measurements_of(session: Session, check_no: int) -> list[Measuremen
 
 
 def is_of_scope(scope: Scope) -> ColumnElement[bool]:
-    """Returns the condition for measurements of the scope."""
     return MeasurementRow.worst_of.is_not(None) if scope is Scope.WORST else MeasurementRow.scope == scope
 
 
 def measurement_from(row: MeasurementRow) -> Measurement:
-    """Returns the stored measurement."""
     fields = {name: getattr(row, name) for name in _STORED_AS_THEY_ARE}
     typed = {"data": DataSet(row.data), "scope": Scope(row.scope), "details": Details.from_json(omit_columns(row.details))}
     return Measurement(**{**fields, **typed}, comparison=read_comparison(row.attribute, row.details))
 
 
 def read_comparison(label: str | None, members: Mapping[str, Any]) -> Comparison:
-    """Returns the comparison of a stored row with its JSON `members`."""
     columns = members.get(_COLUMNS)
     return Comparison.from_label(label or "") if columns is None else Comparison(tuple(columns))
 

@@ -90,7 +90,6 @@ _COUNTS = f"""
 
 
 def stored_points(session: Session, deployment_no: int, key: SeriesKey) -> list[StoredPoint]:
-    """Returns the measurements, oldest first."""
     values = {
         "deployment_no": deployment_no,
         "metric": key.metric,

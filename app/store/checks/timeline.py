@@ -28,7 +28,6 @@ class FiguresWanted:
     of_all: bool = False
 
     def values(self, deployment_no: int) -> dict[str, object]:
-        """Returns the parameters of the statements."""
         scopes = [scope.value for scope in DRAWN_SCOPES]
         return {"deployment_no": deployment_no, "metric": self.metric, "data": self.data.value, "scopes": scopes}
 
@@ -136,7 +135,6 @@ def figure_days(session: Session, deployment_no: int, span: Span, wanted: Figure
 
 
 def oldest_check_start(session: Session, deployment_no: int) -> datetime | None:
-    """Returns the earliest start of a check's span."""
     return cast("datetime | None", read_rows(session, _OLDEST, {"deployment_no": deployment_no})[0][0])
 
 

@@ -20,7 +20,6 @@ def record_beat(session: Session, worker_id: str, *, forgotten_after: timedelta)
 
 
 def workers_seen(session: Session, *, silent_after: timedelta = SILENT_AFTER) -> WorkersSeen:
-    """Returns how many workers gave a heartbeat within `silent_after`, and the newest of any."""
     answers = WorkerRow.beat_at > func.now() - silent_after
     answering, last_seen_at = session.execute(select(func.count().filter(answers), func.max(WorkerRow.beat_at))).one()
     return WorkersSeen(answering=answering, last_seen_at=last_seen_at)

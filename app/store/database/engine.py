@@ -24,7 +24,6 @@ _REFUSED = frozenset({"42501", "25006"})
 
 
 def parse_url(url: str) -> URL:
-    """Returns the address for SQLAlchemy's psycopg dialect."""
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError) as error:  # a port that is not a number
@@ -35,7 +34,6 @@ def parse_url(url: str) -> URL:
 
 
 def libpq_url(url: str) -> str:
-    """Returns the address for libpq (psycopg, ADBC)."""
     # By default the password would become `***`.
     return parse_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
 

@@ -150,12 +150,10 @@ def revision_of(connection: Connection) -> str | None:
 
 
 def newest_revision() -> str:
-    """Returns the revision that this version expects."""
     return _revisions()[-1]
 
 
 def is_newer(revision: str) -> bool:
-    """Returns whether the schema is of a newer version."""
     return revision > newest_revision()
 
 
@@ -178,7 +176,6 @@ def _migrations() -> Path:
 
 
 def alembic_config() -> "Config":
-    """Returns Alembic's configuration."""
     from alembic.config import Config  # noqa: PLC0415 - as above
 
     config = Config()

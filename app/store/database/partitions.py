@@ -16,12 +16,10 @@ def month_of(moment: datetime) -> tuple[int, int]:
 
 
 def partition_name(year: int, month: int) -> str:
-    """Returns the name of the month's partition."""
     return f"payload_records_{year:04}_{month:02}"
 
 
 def ensure_coming_months(session: Session, now: datetime) -> None:
-    """Creates the partitions of this month and the next ones."""
     first = now.year * 12 + now.month - 1
     ensure_months(session, ((no // 12, no % 12 + 1) for no in range(first, first + MONTHS_AHEAD + 1)))
 

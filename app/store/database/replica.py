@@ -44,7 +44,6 @@ class Replica:
             yield session
 
     def close(self) -> None:
-        """Closes every connection to the replica."""
         self._database.close()
 
     def _choose(self) -> Database:

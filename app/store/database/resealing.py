@@ -22,10 +22,7 @@ _SealedRow: TypeAlias = type[DeploymentRow] | type[AlertChannelRow] | type[OpenS
 
 
 class Resealer(Sealer, Protocol):
-    """Encrypts with one key and opens those of several."""
-
-    def is_current(self, sealed: bytes) -> bool:
-        """Returns whether the present key sealed it."""
+    def is_current(self, sealed: bytes) -> bool: ...
 
 
 class SealedColumn(Enum):
@@ -38,7 +35,6 @@ class SealedColumn(Enum):
 
     @property
     def row(self) -> _SealedRow:
-        """Returns the row class."""
         rows: dict[SealedColumn, _SealedRow] = {
             SealedColumn.ENDPOINTS: DeploymentRow,
             SealedColumn.COLUMNS: DeploymentRow,
@@ -49,7 +45,6 @@ class SealedColumn(Enum):
 
     @property
     def column(self) -> InstrumentedAttribute[Any]:
-        """Returns the column of the sealed bytes."""
         columns: dict[SealedColumn, InstrumentedAttribute[Any]] = {
             SealedColumn.ENDPOINTS: DeploymentRow.credentials,
             SealedColumn.COLUMNS: DeploymentRow.column_key,
@@ -83,7 +78,6 @@ def wait_for_sealing(session: Session) -> None:
 
 
 def count_sealed(session: Session) -> int:
-    """Returns the number of stored secrets."""
     return sum(session.scalar(select(func.count()).where(kind.column.is_not(None))) or 0 for kind in SealedColumn)
 
 
@@ -98,7 +92,6 @@ def find_unreadable(session: Session, sealer: Sealer | None) -> list[str]:
 
 
 def name_first(secrets: Sequence[str]) -> str:
-    """Returns the first names, and the number of the others."""
     more = f" and {len(secrets) - MAX_NAMED:,} more" if len(secrets) > MAX_NAMED else ""
     return ", ".join(secrets[:MAX_NAMED]) + more
 

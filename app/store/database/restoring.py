@@ -37,12 +37,10 @@ END $$;
 
 
 def is_empty(connection: Connection) -> bool:
-    """Returns whether the database has no relations."""
     return connection.exec_driver_sql(_RELATIONS).scalar() == 0
 
 
 def other_connections(connection: Connection) -> int:
-    """Returns the number of other connections."""
     return int(connection.exec_driver_sql(_OTHERS).scalar_one())
 
 

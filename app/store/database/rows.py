@@ -16,7 +16,6 @@ def read_rows(session: Session, statement: str, values: Mapping[str, Any]) -> li
 
 
 def read_named_rows(session: Session, statement: str, values: Mapping[str, Any]) -> list[Any]:
-    """Returns the rows, with a member for each column."""
     with _connection(session).cursor(binary=True, row_factory=namedtuple_row) as cursor:
         return cast("list[Any]", cursor.execute(statement, values).fetchall())
 

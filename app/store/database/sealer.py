@@ -4,10 +4,7 @@ from typing import Protocol
 
 
 class Sealer(Protocol):
-    """Encrypts secrets that must be stored but never shown."""
-
-    def seal(self, plain: bytes) -> bytes:
-        """Returns the encrypted form."""
+    def seal(self, plain: bytes) -> bytes: ...
 
     def unseal(self, sealed: bytes) -> bytes:
         """Returns what was sealed; raises SetupError for another key."""

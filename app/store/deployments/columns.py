@@ -8,7 +8,6 @@ from ...domain.values import Range
 
 
 def write_columns(columns: Iterable[Column]) -> list[dict[str, Any]]:
-    """Returns the columns as stored."""
     return [
         {
             "name": column.name,
@@ -22,7 +21,6 @@ def write_columns(columns: Iterable[Column]) -> list[dict[str, Any]]:
 
 
 def columns_of(stored: Iterable[Mapping[str, Any]]) -> tuple[Column, ...]:
-    """Returns the stored columns."""
     return tuple(
         Column(
             name=one["name"],

@@ -83,8 +83,6 @@ class _Secrets:
 
 
 class Deployments:
-    """The stored deployments, seen from one transaction."""
-
     def __init__(self, session: Session, sealer: Sealer) -> None:
         self._session = session
         self._sealer = sealer
@@ -133,7 +131,6 @@ class Deployments:
         return self._one(_SELECT.where(DeploymentRow.no == no), f"number {no}")
 
     def page(self, *, after_no: int, limit: int, only_no: int | None = None) -> list[Deployment]:
-        """Returns at most `limit` deployments after `after_no`, oldest first; `only_no` leaves that one."""
         statement = _SELECT.where(DeploymentRow.no > after_no).order_by(DeploymentRow.no).limit(limit)
         if only_no is not None:
             statement = statement.where(DeploymentRow.no == only_no)
@@ -185,7 +182,6 @@ class Deployments:
                 self._sealer.unseal(sealed)
 
     def column_keys(self, numbers: Collection[int]) -> dict[int, bytes]:
-        """Returns the keys of protected columns of those that have one."""
         found = select(DeploymentRow.no, DeploymentRow.column_key).where(DeploymentRow.no.in_(numbers))
         rows = self._session.execute(found.where(DeploymentRow.column_key.is_not(None)))
         return {no: self._sealer.unseal(sealed) for no, sealed in rows if sealed is not None}

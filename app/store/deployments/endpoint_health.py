@@ -14,7 +14,6 @@ IS_OPEN = (EndpointFailureRow.open_until > func.now()).label("is_open")
 
 
 def health_from(row: EndpointFailureRow | None, *, is_open: bool | None) -> EndpointHealth:
-    """Returns the health by a stored row, or none, and `IS_OPEN`."""
     if row is None:
         return HEALTHY
     states = {None: BreakerState.CLOSED, True: BreakerState.OPEN, False: BreakerState.HALF_OPEN}

@@ -29,8 +29,6 @@ class FileSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListingTotals:
-    """Totals of one table's files."""
-
     files: int
     bytes: int
     oldest: datetime | None
@@ -92,15 +90,12 @@ _QUEUE_BATCHES = text("""
 
 @dataclass(frozen=True, slots=True)
 class FiledDeployment:
-    """A deployment in files, and its tables by side."""
-
     no: int
     id: str
     tables: Mapping[str, PayloadTable | FeedbackTable]
 
 
 def deployments_with_tables(session: Session) -> list[FiledDeployment]:
-    """Returns the deployments whose records lie in files."""
     columns = (DeploymentRow.no, DeploymentRow.id, DeploymentRow.record_tables)
     found = []
     for row in session.execute(select(*columns).where(DeploymentRow.record_tables.is_not(None)).order_by(DeploymentRow.no)):
@@ -116,7 +111,6 @@ def find_foreign_deployments(session: Session) -> list[str]:
 
 
 def stored_files(session: Session, deployment_no: int, side: str) -> dict[str, FileSpan]:
-    """Returns the files as they were last listed, by path."""
     wanted = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == side)
     row = ListedFileRow
     members = (row.path, row.bytes, row.modified_ns, row.batch, row.oldest, row.newest)
@@ -124,7 +118,6 @@ def stored_files(session: Session, deployment_no: int, side: str) -> dict[str, F
 
 
 def add_up_files(session: Session, deployment_no: int, side: str) -> ListingTotals:
-    """Returns the totals of the listed files."""
     row = ListedFileRow
     totals = (func.count(), func.coalesce(func.sum(row.bytes), 0), func.min(row.oldest), func.max(row.newest), func.max(row.modified_ns))
     files, size, oldest, newest, modified = session.execute(
@@ -135,7 +128,6 @@ def add_up_files(session: Session, deployment_no: int, side: str) -> ListingTota
 
 
 def newest_listed_row(session: Session, deployment_no: int, side: str) -> datetime | None:
-    """Returns the time of the newest row of the listed files."""
     wanted = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == side)
     return session.scalar(select(func.max(ListedFileRow.newest)).where(*wanted))
 
@@ -154,7 +146,6 @@ def hold_listing(session: Session, deployment_no: int) -> bool:
 
 
 def store_listing(session: Session, deployment_no: int, side: str, *, new: Iterable[FileSpan], gone: Iterable[str]) -> None:
-    """Replaces the files of the paths `gone` by the new ones."""
     of_table = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == side)
     session.execute(delete(ListedFileRow).where(*of_table, ListedFileRow.path.in_(list(gone))))
     rows = [{"deployment_no": deployment_no, "side": side} | asdict(file) for file in new]
@@ -176,7 +167,6 @@ def queue_changed_batches(session: Session, deployment_no: int, batches: Sequenc
 
 
 def span_of_batch(session: Session, deployment_no: int, batch: str) -> Span | None:
-    """Returns the span of a batch's listed records."""
     wanted = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == PAYLOAD, ListedFileRow.batch == batch)
     oldest, newest = session.execute(select(func.min(ListedFileRow.oldest), func.max(ListedFileRow.newest)).where(*wanted)).one()
     return None if oldest is None or newest is None else Span(start=oldest, end=newest + timedelta(microseconds=1))

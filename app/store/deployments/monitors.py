@@ -19,21 +19,17 @@ from ..tables import CheckRow, DeploymentRow, EvidenceEraRow, EvidenceFigureRow,
 
 
 def monitor_of(session: Session, deployment_no: int) -> Monitor | None:
-    """Returns the deployment's monitor."""
     row = session.get(MonitorRow, deployment_no)
     return None if row is None else _monitor(row)
 
 
 class PlacedMonitor(NamedTuple):
-    """A monitor with its deployment's number and id."""
-
     deployment_no: int
     deployment_id: str
     monitor: Monitor
 
 
 def page_of_monitors(session: Session, *, after_no: int, limit: int, only_no: int | None = None) -> list[PlacedMonitor]:
-    """Returns at most `limit` monitors by deployments after `after_no`; `only_no` leaves that one."""
     statement = (
         select(DeploymentRow.no, DeploymentRow.id, MonitorRow)
         .join(MonitorRow, MonitorRow.deployment_no == DeploymentRow.no)
@@ -135,7 +131,6 @@ def _config(monitor: Monitor) -> dict[str, Any]:
 
 
 def encode_rule(rule: GroupRule) -> dict[str, Any]:
-    """Returns the rule as JSON."""
     encoded: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(rule))
     return encoded
 
@@ -182,7 +177,6 @@ def _monitor(row: MonitorRow) -> Monitor:
 
 
 def read_names(stored: Mapping[str, Any] | None) -> DisplayNames:
-    """Returns the stored display names."""
     named = stored or {}
     return DisplayNames(favourable=named.get("favourable"), groups=tuple(GroupName(**one) for one in named.get("groups", ())))
 

@@ -17,7 +17,6 @@ def write_tables(definition: Definition) -> dict[str, Any] | None:
 
 
 def read_payload_table(stored: Mapping[str, Any] | None) -> PayloadTable | None:
-    """Returns the stored payload table."""
     if stored is None:
         return None
     table = stored["payload"]
@@ -25,7 +24,6 @@ def read_payload_table(stored: Mapping[str, Any] | None) -> PayloadTable | None:
 
 
 def read_feedback_table(stored: Mapping[str, Any] | None) -> FeedbackTable | None:
-    """Returns the stored feedback table."""
     if stored is None or stored["feedback"] is None:
         return None
     table = stored["feedback"]

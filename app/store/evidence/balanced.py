@@ -18,8 +18,6 @@ _WHOLE_HOUR = text("span_end = span_start + interval '1 hour' AND span_start = d
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BalancedTable:
-    """Balanced counts of an hour's records by one attribute, and their check."""
-
     hour: datetime
     attribute: str
     check_no: int
@@ -51,7 +49,6 @@ def balanced_tables(session: Session, deployment_no: int, era: Era, span: Span) 
 
 
 def checked_hours(session: Session, deployment_no: int, era: Era) -> Sequence[datetime]:
-    """Returns the hours that were checked with the era's monitor."""
     checked = (*_of_era(deployment_no, era), CheckRow.monitor_version == era.monitor_version)
     return session.scalars(select(CheckRow.span_start).where(*checked).distinct()).all()
 

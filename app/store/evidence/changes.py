@@ -24,7 +24,6 @@ class ChangedHours:
 
     @property
     def hours(self) -> Sequence[datetime]:
-        """Returns the hours."""
         return sorted(set(self.of))
 
 

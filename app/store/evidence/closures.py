@@ -23,7 +23,6 @@ class Closure:
 
 
 def closures_of(session: Session, era_no: int) -> list[Closure]:
-    """Returns the era's closings, in order."""
     rows = session.scalars(select(EvidenceClosureRow).where(EvidenceClosureRow.era_no == era_no).order_by(EvidenceClosureRow.no))
     return [
         Closure(
@@ -36,7 +35,6 @@ def closures_of(session: Session, era_no: int) -> list[Closure]:
 
 
 def add_closure(session: Session, era_no: int, closure: Closure, *, alert_no: int) -> None:
-    """Stores that a person closed the alarm of this alert."""
     values = {
         "era_no": era_no,
         "data": closure.key.place.data.value,

@@ -52,7 +52,6 @@ class FollowedDeployment:
 
     @property
     def schema(self) -> RecordSchema:
-        """The present columns."""
         return self.schemas[-1]
 
 
@@ -99,7 +98,6 @@ def forget_unfollowed_changes(session: Session) -> None:
 
 
 def followed_deployment(session: Session, deployment_no: int) -> FollowedDeployment:
-    """Returns an existing deployment."""
     deployment = (DeploymentRow.no, DeploymentRow.id, DeploymentRow.problem_type, DeploymentRow.model_revision)
     schema = (DeploymentSchemaRow.version, DeploymentSchemaRow.features, DeploymentSchemaRow.meta)
     rows = session.execute(
@@ -131,7 +129,6 @@ def find_era(session: Session, deployment_no: int, model_revision: str) -> Era |
 
 
 def begin_era(session: Session, deployment_no: int, monitor_version: int, model_revision: str, *, starts_at: datetime | None) -> None:
-    """Stores a new era."""
     values: dict[str, Any] = {
         "deployment_no": deployment_no,
         "monitor_version": monitor_version,
@@ -143,7 +140,6 @@ def begin_era(session: Session, deployment_no: int, monitor_version: int, model_
 
 
 def note_progress(session: Session, era_no: int, **values: Any) -> None:  # noqa: ANN401 - columns of the row
-    """Changes members of the era."""
     session.execute(update(EvidenceEraRow).where(EvidenceEraRow.no == era_no).values(values).execution_options(synchronize_session=False))
 
 
@@ -153,7 +149,6 @@ def eras_with_alerts_due(session: Session) -> list[int]:
 
 
 def take_alerts_due(session: Session, deployment_no: int) -> None:
-    """Notes that the alerts of the evidence are decided."""
     due = (EvidenceEraRow.deployment_no == deployment_no, EvidenceEraRow.alerts_due)
     session.execute(update(EvidenceEraRow).where(*due).values(alerts_due=False).execution_options(synchronize_session=False))
 

@@ -20,8 +20,6 @@ from .summaries import LimitSummary, encode_summary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureKey:
-    """One metric of one monitored group of a comparison, on one data set."""
-
     place: CountedPlace
     group: str
     metric: str
@@ -53,8 +51,6 @@ class StoredFigure(KnownFigure):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReachedState:
-    """The state of a figure after the hours before `until`."""
-
     no: int
     state: bytes
     summary: Sequence[LimitSummary]
@@ -63,8 +59,6 @@ class ReachedState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedFigure:
-    """A figure that was followed until `ended_at`, against as many limits."""
-
     data: DataSet
     first_hour: datetime
     ended_at: datetime
@@ -83,7 +77,6 @@ def known_figures(session: Session, era_no: int) -> list[KnownFigure]:
 
 
 def states_of(session: Session, nos: Collection[int]) -> Mapping[int, bytes]:
-    """Returns the states of these figures."""
     rows = session.execute(select(EvidenceFigureRow.no, EvidenceFigureRow.state).where(EvidenceFigureRow.no.in_(nos)))
     return {no: state for no, state in rows}  # noqa: C416 - rows are no pairs to mypy
 
@@ -97,12 +90,10 @@ def ended_figures(session: Session, era_no: int) -> list[EndedFigure]:
 
 
 def find_ended(session: Session, ids: Collection[str]) -> set[str]:
-    """Returns those of these figures that are not followed any more."""
     return set(session.scalars(select(EvidenceFigureRow.id).where(EvidenceFigureRow.id.in_(ids), EvidenceFigureRow.ended_at.is_not(None))))
 
 
 def figures_of(session: Session, era_no: int) -> list[StoredFigure]:
-    """Returns the era's present figures in order."""
     present = select(EvidenceFigureRow).where(EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.ended_at.is_(None))
     rows = session.scalars(present.order_by(EvidenceFigureRow.no).execution_options(populate_existing=True))
     return [_stored(row) for row in rows]
@@ -119,8 +110,6 @@ def get_figure(session: Session, deployment_no: int, figure_id: str) -> tuple[in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewFigure:
-    """A figure that appears: what it compares, and its first hour with records."""
-
     key: FigureKey
     definition: Mapping[str, Any]
     first_hour: datetime
@@ -156,7 +145,6 @@ def move_first_hour(session: Session, figure: KnownFigure, hour: datetime) -> No
 
 
 def remove_figure(session: Session, figure: KnownFigure) -> None:
-    """Deletes a figure without records."""
     session.execute(delete(EvidenceFigureRow).where(EvidenceFigureRow.no == figure.no).execution_options(synchronize_session=False))
 
 
@@ -166,7 +154,6 @@ def define_figure(session: Session, figure: KnownFigure, definition: Mapping[str
 
 
 def end_figures(session: Session, figures: Sequence[KnownFigure], at: datetime) -> None:
-    """Notes that these figures are not followed from that hour on."""
     if figures:
         _change(session, [figure.no for figure in figures], ended_at=at)
 
@@ -178,7 +165,6 @@ def mark_stale(session: Session, nos: Collection[int]) -> None:
 
 
 def store_states(session: Session, reached: Sequence[ReachedState]) -> None:
-    """Stores states of figures, which are then not stale."""
     # One value for all states is three times as fast as rows; an array takes two characters a byte.
     if reached:
         sizes = [len(one.state) for one in reached]

@@ -18,8 +18,6 @@ Cells = list[list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class CountedPlace:
-    """One comparison, by its label, on one data set."""
-
     data: DataSet
     attribute: str
 
@@ -77,14 +75,12 @@ def replace_hours(
 
 
 def hours_between(session: Session, era_no: int, place: CountedPlace, span: Span) -> Mapping[datetime, Cells]:
-    """Returns the counts of the span's hours with records."""
     return hours_of_places(session, era_no, [place], span)[place]
 
 
 def hours_of_places(
     session: Session, era_no: int, places: Collection[CountedPlace], span: Span
 ) -> Mapping[CountedPlace, Mapping[datetime, Cells]]:
-    """Returns the counts of the span's hours with records, by place."""
     rows = session.execute(
         text(
             # Decoding one array a place takes a fifth of decoding each hour.
@@ -108,7 +104,6 @@ def hours_of_places(
 
 
 def last_hour(session: Session, era_no: int, place: CountedPlace) -> datetime | None:
-    """Returns the newest hour with counts."""
     found: datetime | None = session.scalar(
         select(func.max(EvidenceHourRow.hour)).where(
             EvidenceHourRow.era_no == era_no, EvidenceHourRow.data == place.data.value, EvidenceHourRow.attribute == place.attribute
@@ -140,7 +135,6 @@ def counted_hours(session: Session, deployment_no: int, spans: Sequence[Span]) -
 
 
 def first_hour_of(session: Session, era_no: int, place: CountedPlace, group: str, *, since: datetime | None) -> datetime | None:
-    """Returns the first hour since `since` with records of the group."""
     found: datetime | None = session.scalar(
         text(
             """SELECT min(hour) FROM evidence_hours h WHERE era_no = :era AND data = :data AND attribute = :attribute
@@ -153,7 +147,6 @@ def first_hour_of(session: Session, era_no: int, place: CountedPlace, group: str
 
 
 def next_record_hour(session: Session, deployment_no: int, span: Span) -> datetime | None:
-    """Returns the first hour in the span in which something was logged."""
     found: datetime | None = session.scalar(
         text(
             """SELECT date_trunc('hour', min(logged_at), 'UTC') FROM payload_records
@@ -165,7 +158,6 @@ def next_record_hour(session: Session, deployment_no: int, span: Span) -> dateti
 
 
 def count_records(session: Session, deployment_no: int, span: Span) -> int:
-    """Returns how many records were logged in the span."""
     found: int = session.execute(
         text("SELECT count(*) FROM payload_records WHERE deployment_no = :no AND logged_at >= :start AND logged_at < :end"),
         {"no": deployment_no, "start": span.start, "end": span.end},

@@ -46,7 +46,6 @@ def late_labels_of_hours(session: Session, deployment_no: int, era: Era, hours: 
 
 
 def add_late_labels(session: Session, era_no: int, found: LateLabels) -> None:
-    """Adds to the late labels of these hours."""
     if not found:
         return
     insertion = insert(EvidenceLateLabelRow)
@@ -56,7 +55,6 @@ def add_late_labels(session: Session, era_no: int, found: LateLabels) -> None:
 
 
 def replace_late_labels(session: Session, era_no: int, hours: Span, found: LateLabels) -> None:
-    """Replaces the late labels of these hours."""
     of_hours = (EvidenceLateLabelRow.era_no == era_no, EvidenceLateLabelRow.hour >= hours.start, EvidenceLateLabelRow.hour < hours.end)
     session.execute(delete(EvidenceLateLabelRow).where(*of_hours).execution_options(synchronize_session=False))
     add_late_labels(session, era_no, found)

@@ -20,13 +20,11 @@ class Placed:
 
 
 def first_records(session: Session, era_no: int, people: Sequence[bytes]) -> Mapping[bytes, Placed]:
-    """Returns the first record of each of these people."""
     rows = session.scalars(select(EvidencePersonRow).where(EvidencePersonRow.era_no == era_no, EvidencePersonRow.person.in_(people)))
     return {row.person: Placed(row.logged_at, row.record_no) for row in rows.all()}
 
 
 def store_first_records(session: Session, era_no: int, found: Mapping[bytes, Placed]) -> None:
-    """Stores or replaces the first records of people."""
     rows = [
         {"era_no": era_no, "person": person, "logged_at": placed.logged_at, "record_no": placed.record_no}
         for person, placed in sorted(found.items())

@@ -63,7 +63,6 @@ class EvidenceCounts:
 
 
 def encode_summary(limits: Sequence[LimitSummary]) -> list[dict[str, Any]]:
-    """Returns the summary as it is stored: times in ISO 8601."""
     found: list[dict[str, Any]] = msgspec.to_builtins(limits)
     return found
 

@@ -65,7 +65,6 @@ def newest_detectors(session: Session, deployment_no: int, basis: str) -> dict[s
 
 
 def usable_versions(session: Session, deployment_no: int, basis: str) -> dict[str, int]:
-    """Returns the newest versions with a model for that basis, by attribute."""
     statement = (
         select(BiasDetectorRow.attribute, BiasDetectorRow.version)
         .where(BiasDetectorRow.deployment_no == deployment_no, BiasDetectorRow.basis == basis, BiasDetectorRow.model.is_not(None))
@@ -76,7 +75,6 @@ def usable_versions(session: Session, deployment_no: int, basis: str) -> dict[st
 
 
 def model_of(session: Session, deployment_no: int, *, attribute: str, version: int) -> bytes | None:
-    """Returns the stored model."""
     return session.scalar(
         select(BiasDetectorRow.model).where(
             BiasDetectorRow.deployment_no == deployment_no, BiasDetectorRow.attribute == attribute, BiasDetectorRow.version == version

@@ -17,7 +17,6 @@ _LOCK = 0x6D697467
 
 
 def settings_of(session: Session, deployment_no: int) -> MitigationSettings:
-    """Returns the settings, or the defaults."""
     row = session.get(MitigationSettingsRow, deployment_no)
     if row is None:
         return MitigationSettings()

@@ -46,8 +46,6 @@ class RankedFigure(NamedTuple):
 
 
 class GroupFigure(msgspec.Struct, frozen=True, kw_only=True):
-    """One metric of one group with its sides. `no` is the measurement's number."""
-
     no: int
     data: DataSet
     attribute: str
@@ -73,8 +71,6 @@ class ListedDetails:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupKey:
-    """One series of a group."""
-
     deployment_no: int
     metric: str
     data: DataSet
@@ -142,13 +138,11 @@ _TRENDS = f"""
 
 
 def ranked_figures(session: Session, keys: Sequence[RankedKey]) -> list[RankedFigure]:
-    """Returns each check's metric of every group and data set, in order."""
     wanted = {f"{name}s": array_text(getattr(key, name) for key in keys) for name in RankedKey._fields}
     return [RankedFigure._make(row) for row in read_rows(session, _RANKED, wanted)]
 
 
 def group_figures(session: Session, nos: Sequence[int]) -> list[GroupFigure]:
-    """Returns these figures, in no order."""
     return [
         GroupFigure(
             no=row.no,
@@ -175,7 +169,6 @@ def group_figures(session: Session, nos: Sequence[int]) -> list[GroupFigure]:
 
 
 def listed_details(session: Session, figures: Mapping[int, int | None], *, now: datetime) -> dict[int, ListedDetails]:
-    """Returns the details by deployment; `figures` has the number of each one's figure."""
     values = {"deployment_nos": array_text(figures), "figure_nos": array_text(figures.values()), "now": now, "since": now - LAST_HOUR}
     return {
         no: ListedDetails(records=records, figure=None if details is None else Details.from_json(omit_columns(details)))

@@ -146,7 +146,6 @@ _ENTRIES = f"""
 
 
 def overview_entries(session: Session, *, only_no: int | None) -> list[OverviewEntry]:
-    """Returns every deployment, or that one, oldest first."""
     rows = read_named_rows(session, _ENTRIES, {"only_no": only_no})
     return [
         OverviewEntry(

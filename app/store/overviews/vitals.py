@@ -39,7 +39,6 @@ class Vitals:
 
 
 def vitals(session: Session, now: datetime) -> Vitals:
-    """Returns the numbers."""
     counted = session.execute(select(CheckRow.state, func.count()).group_by(CheckRow.state))
     oldest = session.scalar(select(func.min(CheckRow.claimable_at)))
     unsent = select(func.count(), func.min(NotificationRow.created_at)).where(NotificationRow.claimable_at.is_not(None))

@@ -49,7 +49,6 @@ def record_activity(
     subject: str | None = None,
     details: Mapping[str, Any] | None = None,
 ) -> None:
-    """Notes that `actor` did `action` (such as `monitor.changed`) to `subject`."""
     facts = dict(details or {})
     deployment_id = None if deployment is None else deployment.id
     values = {
@@ -75,7 +74,6 @@ def record_activity(
 
 
 def page(session: Session, wanted: ActivityFilter, *, limit: int, before_no: int | None = None) -> list[Activity]:
-    """Returns at most `limit` changes before `before_no`, newest first."""
     statement = select(ActivityRow).order_by(ActivityRow.no.desc()).limit(limit)
     columns = {
         ActivityRow.deployment_no: wanted.deployment_no,

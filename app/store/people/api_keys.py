@@ -43,13 +43,10 @@ class NewApiKey:
 
 
 class ApiKeys:
-    """The stored keys, seen from one transaction."""
-
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def add(self, key: NewApiKey) -> ApiKey:
-        """Stores a new key and returns it as stored."""
         self._session.execute(insert(ApiKeyRow).values(asdict(key)))
         return self.get(key.id)
 
@@ -61,7 +58,6 @@ class ApiKeys:
         return key
 
     def find(self, key_id: str) -> ApiKey | None:
-        """Returns the key, revoked or not."""
         row = self._session.execute(_SELECT.where(ApiKeyRow.id == key_id).execution_options(populate_existing=True)).one_or_none()
         return None if row is None else _key(row.ApiKeyRow, row.deployment_id)
 
@@ -76,7 +72,6 @@ class ApiKeys:
         return None if row is None else _key(row.ApiKeyRow, row.deployment_id)
 
     def end_at(self, key: ApiKey, at: datetime) -> None:
-        """Makes the key expire at that moment."""
         self._session.execute(update(ApiKeyRow).where(ApiKeyRow.no == key.no).values(expires_at=at))
 
     def note_use(self, key: ApiKey, *, now: datetime, at_most_every: timedelta) -> None:
@@ -86,12 +81,10 @@ class ApiKeys:
         self._session.execute(update(ApiKeyRow).where(ApiKeyRow.no == key.no, is_old).values(last_used_at=now))
 
     def page(self, *, after_no: int, limit: int) -> list[ApiKey]:
-        """Returns at most `limit` keys after `after_no`, oldest first."""
         rows = self._session.execute(_SELECT.where(ApiKeyRow.no > after_no).order_by(ApiKeyRow.no).limit(limit))
         return [_key(row.ApiKeyRow, row.deployment_id) for row in rows]
 
     def names(self, key_ids: Iterable[str]) -> dict[str, str]:
-        """Returns the names of those keys that exist, revoked or not."""
         rows = self._session.execute(select(ApiKeyRow.id, ApiKeyRow.name).where(ApiKeyRow.id.in_(list(key_ids))))
         return {row.id: row.name for row in rows}
 

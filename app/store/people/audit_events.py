@@ -23,22 +23,17 @@ _SEALER_LOCK = text("SELECT pg_try_advisory_xact_lock(4540261145)")
 
 
 class ChangeOrigin(Protocol):
-    """Source of the changes of one request."""
+    @property
+    def address(self) -> str: ...
 
     @property
-    def address(self) -> str:
-        """The client's address."""
-
-    @property
-    def request_id(self) -> str:
-        """The id that the answer has."""
+    def request_id(self) -> str: ...
 
     @property
     def route(self) -> str:
         """Method and template of the address."""
 
-    def count_event(self, action: str) -> None:
-        """Notes that an event was inserted."""
+    def count_event(self, action: str) -> None: ...
 
 
 _origin: ContextVar[ChangeOrigin | None] = ContextVar("origin", default=None)
@@ -111,7 +106,6 @@ def insert_event(
 
 
 def page(session: Session, wanted: AuditFilter, *, limit: int, before_no: int | None = None) -> list[AuditEvent]:
-    """Returns at most `limit` events before `before_no`, newest first."""
     statement = _select(wanted).order_by(AuditEventRow.no.desc()).limit(limit)
     if before_no is not None:
         statement = statement.where(AuditEventRow.no < before_no)
@@ -119,7 +113,6 @@ def page(session: Session, wanted: AuditFilter, *, limit: int, before_no: int | 
 
 
 def sealed_events(session: Session, wanted: AuditFilter | None = None, *, first: int = 1) -> Iterator[AuditEvent]:
-    """Yields the sealed events from position `first` on, a batch at a time."""
     after = first - 1
     while True:
         statement = _select(wanted or AuditFilter()).where(AuditEventRow.position > after).order_by(AuditEventRow.position)

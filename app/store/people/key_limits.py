@@ -14,17 +14,14 @@ _COUNTS = ("requests", "records", "bytes", "refused")
 
 
 def limits_of(session: Session, key_id: str) -> KeyLimits:
-    """Returns the limits of a key, or none."""
     return all_limits(session).get(key_id, KeyLimits())
 
 
 def all_limits(session: Session) -> dict[str, KeyLimits]:
-    """Returns the limits of all keys that have any."""
     return {row.key_id: KeyLimits(**{name: getattr(row, name) for name in _LIMITS}) for row in session.scalars(select(KeyLimitsRow))}
 
 
 def put_limits(session: Session, key_id: str, limits: KeyLimits) -> None:
-    """Stores the limits of a key."""
     if limits == KeyLimits():
         session.execute(delete(KeyLimitsRow).where(KeyLimitsRow.key_id == key_id))
         return
@@ -34,13 +31,11 @@ def put_limits(session: Session, key_id: str, limits: KeyLimits) -> None:
 
 
 def use_of(session: Session) -> dict[str, KeyUse]:
-    """Returns every key's use, by id."""
     names = (*_COUNTS, "first_at", "last_at")
     return {row.key_id: KeyUse(**{name: getattr(row, name) for name in names}) for row in session.scalars(select(KeyUseRow))}
 
 
 def add_use(session: Session, used: Mapping[str, KeyUse]) -> None:
-    """Adds to the use of keys."""
     # By ids, so that two processes never wait for each other.
     rows = [{"key_id": key_id, **{name: getattr(used[key_id], name) for name in _COUNTS}} for key_id in sorted(used)]
     if rows:
@@ -50,5 +45,4 @@ def add_use(session: Session, used: Mapping[str, KeyUse]) -> None:
 
 
 def stored_bytes(session: Session) -> dict[str, int]:
-    """Returns the bytes of records of each key."""
     return {row.key_id: row.bytes for row in session.scalars(select(KeyUseRow))}

@@ -14,8 +14,6 @@ _LIVES = or_(ApiKeyRow.expires_at.is_(None), ApiKeyRow.expires_at > func.now())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """A user, or an API key."""
-
     is_user: bool
     name: str
     id: str
@@ -55,7 +53,6 @@ def holder_of(session: Session, token_hash: bytes) -> Holder | None:
 
 
 def end(session: Session, token_hash: bytes) -> None:
-    """Ends a session."""
     session.execute(delete(SessionRow).where(SessionRow.token_hash == token_hash))
 
 

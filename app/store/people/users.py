@@ -27,7 +27,6 @@ class User:
 
 
 def add(session: Session, name: str, *, password_hash: str, role: str, deployment_no: int | None) -> User:
-    """Stores a new user."""
     values = {"name": name, "password_hash": password_hash, "role": role, "deployment_no": deployment_no}
     added = insert(UserRow).values(values).on_conflict_do_nothing(index_elements=[UserRow.name]).returning(UserRow.no)
     if session.scalar(added) is None:
@@ -44,19 +43,16 @@ def get(session: Session, name: str) -> User:
 
 
 def find(session: Session, name: str) -> User | None:
-    """Returns the user, disabled or not."""
     row = session.execute(_SELECT.where(UserRow.name == name).execution_options(populate_existing=True)).one_or_none()
     return None if row is None else _user(row.UserRow, row.deployment_id)
 
 
 def page(session: Session, *, after_no: int, limit: int) -> list[User]:
-    """Returns at most `limit` users after `after_no`, oldest first."""
     rows = session.execute(_SELECT.where(UserRow.no > after_no).order_by(UserRow.no).limit(limit))
     return [_user(row.UserRow, row.deployment_id) for row in rows]
 
 
 def find_of_issuer(session: Session, issuer: str, subject: str) -> User | None:
-    """Returns the issuer's user, disabled or not."""
     row = session.execute(
         _SELECT.where(UserRow.issuer == issuer, UserRow.subject == subject).execution_options(populate_existing=True)
     ).one_or_none()
@@ -71,12 +67,10 @@ def add_of_issuer(session: Session, name: str, *, issuer: str, subject: str, rol
 
 
 def number_of_deployment(session: Session, deployment_id: str) -> int | None:
-    """Returns the number of the deployment."""
     return session.scalar(select(DeploymentRow.no).where(DeploymentRow.id == deployment_id))
 
 
 def set_grant(session: Session, user: User, *, role: str, deployment_no: int | None) -> None:
-    """Gives the user what the issuer's claims say."""
     session.execute(update(UserRow).where(UserRow.no == user.no).values(role=role, deployment_no=deployment_no))
 
 
@@ -87,7 +81,6 @@ def set_password(session: Session, user: User, password_hash: str) -> None:
 
 
 def set_role(session: Session, user: User, role: str) -> None:
-    """Gives the user another role, from the next request on."""
     session.execute(update(UserRow).where(UserRow.no == user.no).values(role=role))
 
 
@@ -101,7 +94,6 @@ def set_disabled(session: Session, user: User, *, disabled: bool) -> None:
 
 
 def end_sessions(session: Session, user: User) -> None:
-    """Ends every log-in of the user."""
     session.query(SessionRow).filter(SessionRow.user_no == user.no).delete(synchronize_session=False)
 
 

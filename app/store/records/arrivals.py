@@ -58,7 +58,6 @@ def fold_arrivals(session: Session) -> None:
 
 
 def arrivals_in(session: Session, deployment_no: int, hours: Span) -> Sequence[Arrivals]:
-    """Returns arrived records of the hours that begin in the span, oldest first."""
     row = ArrivalRow
     statement = (
         select(row.hour, row.source, row.kind, func.sum(row.records).label("records"))
@@ -73,7 +72,6 @@ def arrivals_in(session: Session, deployment_no: int, hours: Span) -> Sequence[A
 
 
 def rejections_in(session: Session, deployment_no: int, hours: Span) -> Sequence[RejectionCount]:
-    """Returns rejected records of the hours that begin in the span, newest hour first."""
     row = RejectionCountRow
     statement = (
         select(row)

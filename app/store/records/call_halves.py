@@ -29,8 +29,6 @@ class StoredHalf:
 
 @dataclass(frozen=True, slots=True)
 class CallKey:
-    """Id of a call within its deployment."""
-
     deployment_no: int
     call_id: str
 
@@ -79,13 +77,11 @@ def add_halves(session: Session, halves: Sequence[StoredHalf]) -> None:
 
 
 def find_halves(session: Session, keys: Sequence[CallKey]) -> list[StoredHalf]:
-    """Returns the stored halves of these calls."""
     rows = session.scalars(select(Row).where(_of_calls(keys)))
     return [StoredHalf(**{name: getattr(row, name) for name in StoredHalf.__slots__}) for row in rows]
 
 
 def remove_halves(session: Session, keys: Sequence[CallKey]) -> None:
-    """Deletes the halves of these calls."""
     session.execute(delete(Row).where(_of_calls(keys)).execution_options(synchronize_session=False))
 
 

@@ -29,7 +29,6 @@ class TargetKey:
 
 
 def stored_targets(reader: ArrowReader, deployment_no: int) -> dict[TargetKey, int]:
-    """Returns the numbers of the deployment's copy targets."""
     table = reader.table(
         "SELECT no, model_revision, schema_version::int AS schema_version, feature, target, draws::int AS draws, seed"
         " FROM copy_targets WHERE deployment_no = $1",
@@ -63,7 +62,6 @@ def reserve_target_numbers(session: Session, count: int) -> list[int]:
 
 
 def store_targets(session: Session, deployment_no: int, targets: dict[TargetKey, int]) -> None:
-    """Writes new copy targets under their reserved numbers."""
     rows = [
         {"no": no, "deployment_no": deployment_no, **{name: getattr(key, name) for name in TargetKey.__slots__}}
         for key, no in targets.items()
@@ -89,7 +87,6 @@ class CounterfactualLines:
         self.count += len(copies)
 
     def store(self, session: Session) -> None:
-        """Writes everything taken so far."""
         if not self.count:
             return
         connection = cast("psycopg.Connection", session.connection().connection.driver_connection)

@@ -47,5 +47,4 @@ def fold_counts(session: Session) -> None:
 
 
 def is_counted(minute: datetime, now: datetime) -> bool:
-    """Returns whether the records of that minute are counted."""
     return minute > now - KEPT

@@ -27,7 +27,6 @@ class StoredFeedback:
 
     @property
     def place(self) -> RecordPlace:
-        """Position among the labels."""
         return RecordPlace(self.logged_at, self.feedback_no)
 
 
@@ -56,13 +55,11 @@ def list_feedback(
 
 
 def find_feedback(session: Session, deployment_no: int, feedback_id: str) -> StoredFeedback | None:
-    """Returns the label of that id."""
     query = f"SELECT {_COLUMNS} FROM {_WITH_RECORDS} WHERE f.deployment_no = :no AND f.feedback_id = :id"  # noqa: S608 - constants
     row = session.execute(text(query), {"no": deployment_no, "id": feedback_id}).mappings().one_or_none()
     return None if row is None else StoredFeedback(**row)
 
 
 def count_feedback(session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None) -> int:
-    """Returns how many labels were logged in [since, until)."""
     query = f"SELECT count(*) FROM feedback_records f WHERE {_WINDOW}"  # noqa: S608 - constants
     return int(session.execute(text(query), {"no": deployment_no, "since": since, "until": until}).scalar_one())

@@ -49,8 +49,6 @@ class FlaggedFilter:
 
 @dataclass(frozen=True, slots=True)
 class FlagPlace:
-    """Position of a flag in the list."""
-
     gap: float
     record_no: int
     attribute: str
@@ -77,7 +75,6 @@ class FlaggedPayload:
 
     @property
     def place(self) -> FlagPlace:
-        """Its position in the list."""
         return FlagPlace(self.flag.gap, self.flag.record_no, self.flag.attribute)
 
 
@@ -96,7 +93,6 @@ def store_flagged(session: Session, deployment_no: int, check_no: int, records: 
 
 
 def clear_flags(session: Session, deployment_no: int, attribute: str, record_nos: Sequence[int], kinds: Sequence[str]) -> None:
-    """Removes the attribute's flags of these kinds from these records."""
     session.execute(
         text(
             "DELETE FROM flagged_records WHERE deployment_no = :deployment_no AND attribute = :attribute"
@@ -128,7 +124,6 @@ def flagged_page(
 
 
 def count_flags(session: Session, deployment_no: int, wanted: FlaggedFilter, *, most: int) -> int:
-    """Returns the number of flags, counted up to `most`."""
     rows = _select_flags(deployment_no).with_only_columns(FlaggedRecordRow.record_no).order_by(None)
     counted = select(func.count()).select_from(rows.where(*_conditions_of(wanted)).limit(most).subquery())
     return session.execute(counted).scalar_one()

@@ -48,7 +48,6 @@ def put_missing(session: Session, deployment_no: int, sender: str, sample_rate: 
 
 
 def missing_in(session: Session, deployment_no: int, hours: Span) -> MissingRecords:
-    """Returns the missing records of the hours that begin in the span."""
     row = session.execute(select(*_SUMS).where(*_of(deployment_no, since=hours.start, until=hours.end))).one()
     return MissingRecords(**_members(row))
 

@@ -23,7 +23,6 @@ class NewestRecord:
     answer: Prediction
 
     def has_columns_of(self, deployment: Deployment) -> bool:
-        """Returns whether its columns are the present ones."""
         return self.schema_version == deployment.schema.version
 
 

@@ -71,7 +71,6 @@ def sample_period(reader: ArrowReader, query: WindowQuery, span: Span, *, one_in
 
 
 def count_revisions(reader: ArrowReader, deployment_no: int, span: Span) -> list[RevisionCount]:
-    """Returns the period's records by model revision and schema version."""
     table = reader.table(
         f"""SELECT model_revision, schema_version::int AS schema_version, count(*) AS records,
                    min(coalesce(sample_rate, 1)) AS lowest_rate, max(coalesce(sample_rate, 1)) AS highest_rate
@@ -82,7 +81,6 @@ def count_revisions(reader: ArrowReader, deployment_no: int, span: Span) -> list
 
 
 def count_without_label(reader: ArrowReader, deployment_no: int, span: Span) -> int:
-    """Returns how many records of the period have no label."""
     table = reader.table(
         """SELECT count(*) AS records FROM payload_records p
            WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at < $3
@@ -93,7 +91,6 @@ def count_without_label(reader: ArrowReader, deployment_no: int, span: Span) -> 
 
 
 def count_not_stored(session: Session, deployment_no: int, span: Span) -> NotStored:
-    """Returns how many records of hours that begin in the span were not stored."""
     found = (
         session.execute(
             text(

@@ -9,8 +9,6 @@ from ...domain.value_tests import ValueTest
 
 @dataclass(frozen=True, slots=True)
 class RecordPlace:
-    """Position of a record in the log."""
-
     logged_at: datetime
     record_no: int
 
@@ -36,8 +34,6 @@ class ColumnPlace:
 
 @dataclass(frozen=True, slots=True)
 class GroupTest:
-    """Records whose value in the column passes."""
-
     test: ValueTest
     columns: tuple[ColumnPlace, ...]
 
@@ -78,13 +74,11 @@ class Statement:
     values: dict[str, Any] = field(default_factory=dict)
 
     def add(self, condition: str, **values: object) -> None:
-        """Adds a condition and its parameters."""
         self.conditions.append(condition)
         self.values |= values
 
     @property
     def where(self) -> str:
-        """Returns all conditions."""
         return " AND ".join(self.conditions)
 
 
@@ -92,7 +86,6 @@ _OUTCOME = "coalesce({alias}.label, {alias}.prediction)"
 
 
 def bound_statement(deployment_no: int, wanted: RecordFilter, after: RecordPlace | None) -> Statement:
-    """Returns the conditions of records within the filter's bounds after the position."""
     statement = Statement(["r.deployment_no = :deployment_no"], {"deployment_no": deployment_no})
     # The time alone as well: by that, partitions are left out.
     if wanted.since is not None:

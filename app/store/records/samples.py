@@ -45,8 +45,6 @@ class SampledColumn:
 
 @dataclass(frozen=True, slots=True)
 class ValueCount:
-    """A value as sent, and how many records hold it."""
-
     value: Scalar
     records: int
 

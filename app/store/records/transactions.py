@@ -46,14 +46,11 @@ class StoredRecord:
 
     @property
     def place(self) -> RecordPlace:
-        """Position in the log."""
         return RecordPlace(self.logged_at, self.record_no)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCopy:
-    """The model's answer to one copy."""
-
     record_no: int
     target_no: int
     draw: int
@@ -131,13 +128,11 @@ def count_records(session: Session, deployment_no: int, wanted: RecordFilter, *,
 
 
 def count_window(session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None) -> int:
-    """Returns how many records were logged in [since, until)."""
     statement = bound_statement(deployment_no, RecordFilter(since=since, until=until), None)
     return int(session.execute(text(f"SELECT count(*) FROM payload_records r WHERE {statement.where}"), statement.values).scalar_one())  # noqa: S608
 
 
 def record_of(session: Session, deployment_no: int, record_id: str) -> StoredRecord | None:
-    """Returns the record of that id."""
     found = session.execute(
         text(
             f"""SELECT {RECORD_COLUMNS} FROM payload_keys k JOIN payload_records r
@@ -165,7 +160,6 @@ def nth_newest(
 
 
 def schemas_of(session: Session, deployment_no: int) -> dict[int, RecordSchema]:
-    """Returns every schema version of the deployment."""
     rows = session.execute(
         text("SELECT version, features, meta FROM deployment_schemas WHERE deployment_no = :no ORDER BY version"), {"no": deployment_no}
     )
@@ -173,14 +167,12 @@ def schemas_of(session: Session, deployment_no: int) -> dict[int, RecordSchema]:
 
 
 def targets_of(session: Session, deployment_no: int) -> dict[int, TargetKey]:
-    """Returns the kinds of copies, by number."""
     names = ", ".join(TargetKey.__slots__)
     rows = session.execute(text(f"SELECT no, {names} FROM copy_targets WHERE deployment_no = :no"), {"no": deployment_no})  # noqa: S608
     return {row.no: TargetKey(**{name: getattr(row, name) for name in TargetKey.__slots__}) for row in rows}
 
 
 def copies_of(session: Session, record_nos: Sequence[int], target_nos: Iterable[int]) -> list[StoredCopy]:
-    """Returns the answers to copies by record, target and draw."""
     rows = session.execute(
         text(
             "SELECT record_no, target_no, draw, prediction, probability, label FROM counterfactuals"
@@ -192,7 +184,6 @@ def copies_of(session: Session, record_nos: Sequence[int], target_nos: Iterable[
 
 
 def flags_of(session: Session, deployment_no: int, record_nos: Sequence[int]) -> list[FlaggedRecord]:
-    """Returns the flags, by record and attribute."""
     names = ", ".join(f'"{name}"' for name in FlaggedRecord.__dataclass_fields__)
     rows = session.execute(
         text(
@@ -205,14 +196,12 @@ def flags_of(session: Session, deployment_no: int, record_nos: Sequence[int]) ->
 
 
 def feedback_of(session: Session, deployment_no: int, record_id: str) -> tuple[Any, datetime] | None:
-    """Returns the record's label, and when it was logged."""
     statement = text("SELECT label, logged_at FROM feedback_records WHERE deployment_no = :no AND feedback_id = :record_id")
     row = session.execute(statement, {"no": deployment_no, "record_id": record_id}).one_or_none()
     return None if row is None else (row.label, row.logged_at)
 
 
 def labels_of(session: Session, deployment_no: int, record_ids: Sequence[str]) -> dict[str, Any]:
-    """Returns the labels of these records that have one, by id."""
     statement = text(
         "SELECT feedback_id, label FROM feedback_records WHERE deployment_no = :no AND feedback_id = ANY(CAST(:ids AS text[]))"
     )

@@ -41,8 +41,6 @@ _DECODER = msgspec.json.Decoder(list[str | float | int | bool | None])
 
 @dataclass(frozen=True, slots=True)
 class WindowQuery:
-    """Records to read, the columns of them in order, and whether probabilities are wanted."""
-
     deployment_no: int
     schema: RecordSchema
     columns: tuple[str, ...]
@@ -121,7 +119,6 @@ def newest_feedback_numbers(reader: ArrowReader, query: WindowQuery, span: Span,
 
 
 def is_logged_between(reader: ArrowReader, deployment_no: int, span: Span) -> bool:
-    """Returns whether a record was logged, or a label became usable, in the span."""
     table = reader.table(
         "SELECT EXISTS (SELECT FROM payload_records WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at < $3)"
         " OR EXISTS (SELECT FROM feedback_records WHERE deployment_no = $1 AND usable_at >= $2 AND usable_at < $3) AS is_logged",

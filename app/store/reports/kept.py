@@ -65,7 +65,6 @@ def fail_report(session: Session, report: KeptReport, *, reason: str) -> KeptRep
 
 
 def kept_page(session: Session, deployment_no: int, *, before_no: int | None, limit: int) -> list[KeptReport]:
-    """Returns at most `limit` reports before `before_no`, newest first."""
     wanted = select(KeptReportRow).where(KeptReportRow.deployment_no == deployment_no)
     if before_no is not None:
         wanted = wanted.where(KeptReportRow.no < before_no)

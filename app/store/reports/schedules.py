@@ -15,13 +15,11 @@ from ..tables import AlertChannelRow, KeptReportRow, ReportScheduleChannelRow, R
 
 
 def schedules_page(session: Session, deployment_no: int, *, after_no: int, limit: int) -> list[ReportSchedule]:
-    """Returns at most `limit` schedules after `after_no`, oldest first."""
     wanted = (ReportScheduleRow.deployment_no == deployment_no, ReportScheduleRow.no > after_no)
     return [_schedule(found) for found in session.execute(_SELECT.where(*wanted).order_by(ReportScheduleRow.no).limit(limit))]
 
 
 def find_schedule(session: Session, deployment_no: int, schedule_id: str) -> ReportSchedule | None:
-    """Returns the deployment's schedule."""
     wanted = (ReportScheduleRow.deployment_no == deployment_no, ReportScheduleRow.id == schedule_id)
     found = session.execute(_SELECT.where(*wanted)).one_or_none()
     return None if found is None else _schedule(found)

@@ -71,7 +71,6 @@ def open_erasures(session: Session, kind: ErasureKind) -> list[tuple[int, int]]:
 
 
 def selector_of(session: Session, no: int) -> RecordSelector:
-    """Returns whose records an open erasure is about."""
     stored = session.scalars(select(ErasureRow.selector).where(ErasureRow.no == no)).one() or {}
     return RecordSelector(
         record_ids=tuple(stored.get("record_ids", ())),
@@ -82,7 +81,6 @@ def selector_of(session: Session, no: int) -> RecordSelector:
 
 
 def begin_erasure(session: Session, no: int) -> None:
-    """Notes that an erasure runs from now."""
     session.execute(update(ErasureRow).where(ErasureRow.no == no).values(state=ErasureState.RUNNING.value, started_at=func.now()))
 
 
@@ -120,7 +118,6 @@ def get_erasure(session: Session, deployment_id: str, erasure_id: str) -> Erasur
 
 
 def erasures_of(session: Session, deployment_no: int, *, before_no: int | None, limit: int) -> list[Erasure]:
-    """Returns the deployment's erasures, newest first."""
     statement: Select[ErasureRow] = select(ErasureRow).where(ErasureRow.deployment_no == deployment_no)
     if before_no is not None:
         statement = statement.where(ErasureRow.no < before_no)

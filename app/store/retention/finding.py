@@ -18,8 +18,6 @@ from .record_traces import StoredPlace
 
 @dataclass(frozen=True, slots=True)
 class MetaPlace:
-    """Position of a meta field in one schema version, and its column."""
-
     schema_version: int
     position: int
     column: Column
@@ -43,12 +41,10 @@ class PersonFound:
 
     @property
     def is_empty(self) -> bool:
-        """Returns whether nothing was found in this part."""
         return not self.places and not self.label_ids
 
 
 def meta_places(session: Session, deployment_no: int, field: str) -> list[MetaPlace]:
-    """Returns the positions of the meta field by schema version."""
     rows = session.query(DeploymentSchemaRow).filter(DeploymentSchemaRow.deployment_no == deployment_no)
     return [
         MetaPlace(row.version, position, column)

@@ -21,5 +21,4 @@ def aged_flag_files(session: Session, deployment_no: int, *, after: str, before:
 
 
 def forget_flag_files(session: Session, deployment_no: int, paths: Sequence[str]) -> None:
-    """Takes the paths from the checks."""
     session.execute(_FORGET, {"no": deployment_no, "paths": list(paths)})

@@ -8,7 +8,6 @@ from ..tables import LegalHoldRow
 
 
 def hold_of(session: Session, deployment_no: int) -> LegalHold | None:
-    """Returns the hold in force."""
     row = session.scalar(_in_force(deployment_no))
     return None if row is None else _hold(row)
 
@@ -22,7 +21,6 @@ def place_hold(session: Session, deployment_no: int, *, reason: str, by: str) ->
 
 
 def release_hold(session: Session, deployment_no: int, *, by: str) -> bool:
-    """Releases the hold; returns whether there was one."""
     changed = update(LegalHoldRow).where(LegalHoldRow.deployment_no == deployment_no, LegalHoldRow.released_at.is_(None))
     return session.scalar(changed.values(released_by=by, released_at=func.now()).returning(LegalHoldRow.no)) is not None
 

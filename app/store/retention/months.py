@@ -40,14 +40,12 @@ def log_months(session: Session) -> list[LogMonth]:
 
 
 def deployments_in(session: Session, month: LogMonth) -> list[int]:
-    """Returns the deployments that have records in the month."""
     # One look into the index for each deployment.
     statement = f"SELECT no FROM deployments d WHERE EXISTS (SELECT FROM {month.table} r WHERE r.deployment_no = d.no) ORDER BY no"  # noqa: S608 - a table of ours
     return list(session.scalars(text(statement)))
 
 
 def count_records_in(session: Session, month: LogMonth, deployment_no: int) -> int:
-    """Returns the number of the deployment's records in the month."""
     statement = f"SELECT count(*) FROM {month.table} WHERE deployment_no = :no"  # noqa: S608 - a table of ours
     return int(session.execute(text(statement), {"no": deployment_no}).scalar_one())
 
@@ -65,14 +63,12 @@ def detach_month(database: Database, month: LogMonth) -> None:
 
 
 def attach_month(session: Session, month: LogMonth) -> None:
-    """Puts a month back into the log."""
     session.execute(_ENSURING)
     bounds = f"FROM ('{month.start.isoformat()}') TO ('{month.end.isoformat()}')"
     session.execute(text(f"ALTER TABLE payload_records ATTACH PARTITION {month.table} FOR VALUES {bounds}"))
 
 
 def drop_month(session: Session, month: LogMonth) -> None:
-    """Drops a month that is not part of the log."""
     session.execute(_ENSURING)
     session.execute(text(f"DROP TABLE {month.table}"))
 

@@ -23,5 +23,4 @@ def payload_tables(session: Session) -> dict[int, tuple[str, PayloadTable]]:
 
 
 def deleted_tables(session: Session) -> list[tuple[str, PayloadTable]]:
-    """Returns ids and payload tables of deleted deployments."""
     return [(row.deployment_id, PayloadTable(location=row.location, format=TableFormat(row.format))) for row in session.execute(_DELETED)]

@@ -51,7 +51,6 @@ def policies_to_apply(session: Session) -> list[AppliedPolicy]:
 
 
 def note_answers_erased(session: Session, deployment_no: int, until: datetime) -> None:
-    """Notes that answers to copies of records before that time are gone."""
     session.execute(update(RetentionPolicyRow).where(RetentionPolicyRow.deployment_no == deployment_no).values(answers_until=until))
 
 

@@ -100,8 +100,6 @@ HOLDS_NO_RECORD: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class StoredPlace:
-    """Number, id and time of a stored record."""
-
     record_no: int
     record_id: str
     logged_at: datetime
@@ -151,7 +149,6 @@ def erase_labels(session: Session, deployment_no: int, *, before: datetime, limi
 
 
 def erase_answers(session: Session, deployment_no: int, places: Sequence[StoredPlace]) -> dict[str, int]:
-    """Deletes answers to copies of these records; returns counts by table."""
     return _delete(session, {"counterfactuals": _DERIVED["counterfactuals"]}, _parameters(deployment_no, places))
 
 

@@ -19,8 +19,6 @@ _IF_LOST = "The scan's lease ran out: another worker may own it."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubgroupScan:
-    """One scan; see `SubgroupScanRow`."""
-
     no: int
     id: str
     deployment_no: int
@@ -82,7 +80,6 @@ def end_scan(session: Session, scan: SubgroupScan, **values: Any) -> None:  # no
 
 
 def scans_of(session: Session, deployment_no: int, *, before_no: int | None, limit: int) -> Sequence[SubgroupScan]:
-    """Returns at most `limit` scans before `before_no`, newest first."""
     wanted = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no)
     if before_no is not None:
         wanted = wanted.where(SubgroupScanRow.no < before_no)
@@ -100,7 +97,6 @@ def get_scan(session: Session, deployment_no: int, scan_id: str) -> SubgroupScan
 
 
 def last_bins(session: Session, deployment_no: int) -> list[Any]:
-    """Returns the bins of the newest scan that has some."""
     wanted = select(SubgroupScanRow.bins).where(SubgroupScanRow.deployment_no == deployment_no, SubgroupScanRow.bins.is_not(None))
     return session.scalar(wanted.order_by(SubgroupScanRow.no.desc()).limit(1)) or []
 

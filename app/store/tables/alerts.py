@@ -25,8 +25,6 @@ class AlertChannelRow(Row):
 
 
 class AlertRuleRow(Row):
-    """One rule of a deployment."""
-
     __tablename__ = "alert_rules"
     __table_args__ = (UniqueConstraint("deployment_no", "id", name="alert_rules_deployment_no_id_key"),)
 
@@ -42,8 +40,6 @@ class AlertRuleRow(Row):
 
 
 class AlertRuleChannelRow(Row):
-    """A channel that a rule notifies."""
-
     __tablename__ = "alert_rule_channels"
 
     rule_no: Mapped[int] = mapped_column(ForeignKey("alert_rules.no", ondelete="CASCADE"), primary_key=True)

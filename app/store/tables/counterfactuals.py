@@ -30,8 +30,6 @@ class CopyTargetRow(Row):
 
 
 class CounterfactualRow(Row):
-    """The model's answer to one copy."""
-
     __tablename__ = "counterfactuals"
 
     target_no: Mapped[int] = mapped_column(primary_key=True)

@@ -8,8 +8,6 @@ from .base import DeploymentKey, Int64, Row, TextKey, TimeKey
 
 
 class CallHalfRow(Row):
-    """A request or an answer that waits for the other half."""
-
     __tablename__ = "call_halves"
 
     deployment_no: Mapped[DeploymentKey]

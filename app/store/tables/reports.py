@@ -29,8 +29,6 @@ class ReportScheduleRow(Row):
 
 
 class ReportScheduleChannelRow(Row):
-    """A channel of a schedule."""
-
     __tablename__ = "report_schedule_channels"
 
     schedule_no: Mapped[int] = mapped_column(ForeignKey("report_schedules.no", ondelete="CASCADE"), primary_key=True)

@@ -25,8 +25,6 @@ class RetentionPolicyRow(Row):
 
 
 class LegalHoldRow(Row):
-    """An order to keep everything of a deployment until it is released."""
-
     __tablename__ = "legal_holds"
     __table_args__ = (
         Index("legal_holds_one_in_force_idx", "deployment_no", unique=True, postgresql_where=text("released_at IS NULL")),

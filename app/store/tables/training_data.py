@@ -29,8 +29,6 @@ class TrainingDataRow(Row):
 
 
 class TrainingDistributionRow(Row):
-    """Counts of a column's values, or several together, with labels."""
-
     __tablename__ = "training_distributions"
 
     deployment_no: Mapped[UploadKey]

@@ -31,7 +31,6 @@ def store_correlations(session: Session, deployment_no: int, correlated: Iterabl
 
 
 def associations_of(session: Session, deployment_no: int, attributes: Collection[str]) -> dict[str, tuple[Association, ...]]:
-    """Returns the stored associations of these meta fields with each feature, in the schema's order."""
     table = TrainingCorrelationRow
     rows = select(table.attribute, table.associations).where(table.deployment_no == deployment_no, table.attribute.in_(attributes))
     return {attribute: tuple(map(_association, stored)) for attribute, stored in session.execute(rows)}
@@ -45,14 +44,12 @@ def donor_features_of(session: Session, deployment_no: int) -> dict[str, dict[st
 
 
 def donor_digests_of(session: Session, deployment_no: int, attributes: Collection[str]) -> dict[str, str]:
-    """Returns digests of the stored donors of these meta fields."""
     table = TrainingCorrelationRow
     rows = select(table.attribute, table.digest).where(table.deployment_no == deployment_no, table.attribute.in_(attributes))
     return {row.attribute: row.digest for row in session.execute(rows)}
 
 
 def donors_of(session: Session, deployment_no: int, attributes: Collection[str]) -> dict[str, Donors]:
-    """Returns the stored donors of these meta fields."""
     table = TrainingCorrelationRow
     rows = session.execute(
         select(table.attribute, table.donor_features, table.donors, table.digest).where(

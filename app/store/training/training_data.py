@@ -57,7 +57,6 @@ def store_training_data(session: Session, deployment_no: int, data: TrainingData
 
 
 def training_summary_of(session: Session, deployment_no: int) -> TrainingSummary | None:
-    """Returns the upload that counts."""
     row = session.get(TrainingDataRow, deployment_no)
     if row is None:
         return None
@@ -75,7 +74,6 @@ def training_summary_of(session: Session, deployment_no: int) -> TrainingSummary
 
 
 def distributions_of(session: Session, deployment_no: int, column: str | None = None) -> tuple[Distribution, ...]:
-    """Returns the distributions in order; with `column`, those that hold it."""
     statement = select(TrainingDistributionRow.distribution).where(TrainingDistributionRow.deployment_no == deployment_no)
     if column is not None:
         statement = statement.where(TrainingDistributionRow.distribution["columns"].contains([column]))
@@ -83,7 +81,6 @@ def distributions_of(session: Session, deployment_no: int, column: str | None = 
 
 
 def label_tables_of(session: Session, deployment_no: int) -> tuple[LabelTable, ...]:
-    """Returns the stored count tables."""
     rows = session.scalars(
         select(TrainingTableRow).where(TrainingTableRow.deployment_no == deployment_no).order_by(TrainingTableRow.attribute)
     )
@@ -104,7 +101,6 @@ def label_tables_of(session: Session, deployment_no: int) -> tuple[LabelTable, .
 
 
 def delete_training_data(session: Session, deployment_no: int) -> bool:
-    """Deletes the upload; returns whether there was one."""
     gone = delete(TrainingDataRow).where(TrainingDataRow.deployment_no == deployment_no).returning(TrainingDataRow.deployment_no)
     return session.scalar(gone) is not None
 

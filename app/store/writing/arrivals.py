@@ -20,7 +20,6 @@ COUNT_ADDED = (
 
 
 def count_all(batches: Sequence[Batch], kind: LogKind) -> bytes:
-    """Returns the statement for batches without duplicates."""
     counts = Counter[tuple[int, str]]()
     for batch in batches:
         counts[batch.deployment_no, batch.source.value] += len(batch.numbers)
@@ -29,7 +28,6 @@ def count_all(batches: Sequence[Batch], kind: LogKind) -> bytes:
 
 
 def with_sources(script: bytes, batches: Sequence[Batch]) -> bytes:
-    """Returns a script with `COUNT_ADDED`, with each record's source."""
     values = ",".join(f"('{batch.source.value}','{{{','.join(map(str, batch.numbers))}}}'::bigint[])" for batch in batches)
     relation = f"(SELECT b.source, unnest(b.numbers) FROM (VALUES {values}) AS b (source, numbers))"  # noqa: S608 - words and numbers of ours
     return script.replace(_SOURCES.encode(), relation.encode())

@@ -51,7 +51,6 @@ class GroupCommit:
         self._is_closing = False
 
     def start(self) -> None:
-        """Begins to write, on the running event loop."""
         self._loop = asyncio.get_running_loop()  # a call to the system each time
         for writer in self._writers:
             self._employ(writer)

@@ -47,7 +47,6 @@ class RecordNumbers:
         return taken
 
     async def stop(self) -> None:
-        """Waits for a reservation that is under way."""
         if self._refill is not None:
             await asyncio.gather(self._refill, return_exceptions=True)
 

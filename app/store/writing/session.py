@@ -89,7 +89,6 @@ class WriteSession:
             raise StaleTarget(stale)
 
     async def copy(self, table: str, columns: Sequence[str], lines: bytes) -> None:
-        """Stores lines in COPY's text form."""
         async with self._connection.cursor().copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN".encode()) as copy:
             await copy.write(lines)
 
@@ -110,5 +109,4 @@ class WriteSession:
         return rows
 
     async def close(self) -> None:
-        """Ends the connection; the server rolls back what is open."""
         await self._connection.close()

@@ -73,7 +73,6 @@ class Writer:
         raise Unavailable("The database could not finish the write. Send the records again in a moment.")
 
     async def close(self) -> None:
-        """Ends the connection."""
         if self._session is not None:
             await self._session.close()
 
