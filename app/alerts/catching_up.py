@@ -18,8 +18,6 @@ MOST_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaughtUp:
-    """Numbers of open alerts: queued now, sent before, left for the next request."""
-
     queued: int
     sent_before: int
     left: int

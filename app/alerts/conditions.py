@@ -33,7 +33,6 @@ _JUDGED = (*_INSIDE, Verdict.SUSPECTED, Verdict.UNFAIR)
 
 
 def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
-    """Updates the alerts of one rule after one check."""
     condition = rule.content.condition
     if isinstance(condition, VerdictCondition):
         if check.state is not CheckState.SUCCEEDED or check.carried_from or is_overtaken(session, check):

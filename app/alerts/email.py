@@ -81,7 +81,7 @@ class _Bounded(smtplib.SMTP):
 
 
 class _BoundedTls(_Bounded, smtplib.SMTP_SSL):
-    """Bounded SMTP conversation under TLS from the first byte."""
+    pass
 
 
 @contextmanager
@@ -135,6 +135,5 @@ def _said(words: bytes | str) -> str:
 
 @lru_cache(maxsize=1)
 def tls_context() -> ssl.SSLContext:
-    """Returns the TLS context that verifies mail servers."""
     # The same authorities as for model endpoints, SSL_CERT_FILE included.
     return httpx.create_ssl_context(trust_env=True)

@@ -17,7 +17,6 @@ Facts = dict[str, object]
 
 
 def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int, since: datetime, words: GroupWords | None = None) -> Facts:
-    """Returns the facts of a judged figure, for the last `in_a_row` checks since the one at `since`."""
     judged, is_worst = judged_figure(measurement), measurement.worst_of is not None
     named = measurement if words is None else words.rename(measurement)
     display: Facts = {}
@@ -45,7 +44,6 @@ def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int,
 
 
 def facts_of_evidence(found: ComparisonState, evidence: DeploymentEvidence) -> Facts:
-    """Returns the facts of an alarm: onset, interval, evidence, versions."""
     words = GroupWords.of(evidence.monitor)
     parts = [note] if (note := note_first_hour(found)) is not None else []
     if found.earliest is not None and found.latest is not None and found.earliest < found.latest:
@@ -97,14 +95,12 @@ def _describe_end(sides: Sequence[ComparisonState]) -> Facts:
 
 
 def join_recovery(facts: Facts, recovery: Facts) -> Facts:
-    """Returns the facts of an alert that is over, with the sentences on its end."""
     joined = {**facts, "sentence": recovery["sentence"], "recovery": recovery}
     joined.pop("display_sentence", None)
     return joined | {name: recovery[name] for name in ("display_sentence",) if name in recovery}
 
 
 def facts_of_closing(alert: Alert) -> Facts:
-    """Returns the facts of an alert that a person closes."""
     recovery: Facts = {"sentence": "Closed by hand. Evidence on this figure begins again with the next hour that is counted."}
     return join_recovery(alert.facts, recovery)
 
@@ -123,7 +119,6 @@ def facts_of_failures(failed: Sequence[CheckRun], *, in_a_row: int, since: datet
 
 
 def facts_of_success(check: CheckRun) -> Facts:
-    """Returns the facts of a check that succeeded."""
     return {"sentence": "Checks go through again.", "at": check.span.end.isoformat(), "check_id": check.id}
 
 
@@ -141,7 +136,6 @@ def facts_of_silence(newest: datetime | None, *, since: datetime, now: datetime)
 
 
 def facts_of_news(newest: datetime, *, now: datetime) -> Facts:
-    """Returns the fact that records are logged again."""
     return {"sentence": "Records are logged again.", "at": now.isoformat(), "newest_record_at": newest.isoformat()}
 
 

@@ -54,7 +54,6 @@ def confirm(
 
 
 def end(session: Session, alert: Alert, resolution: Resolution, recovery: Facts | None = None) -> None:
-    """Resolves the alert; the `recovery` facts are added to its own."""
     facts = alert.facts if recovery is None else join_recovery(alert.facts, recovery)
     resolved = resolve(session, alert, resolution, facts)
     if resolved is not None:
@@ -63,7 +62,6 @@ def end(session: Session, alert: Alert, resolution: Resolution, recovery: Facts 
 
 
 def remind(session: Session, deployment_no: int) -> None:
-    """Queues reminders of the deployment's open alerts that are due and not acknowledged."""
     for alert in alerts_to_remind(session, deployment_no):
         reminded = note_reminder(session, alert)
         if reminded is not None:

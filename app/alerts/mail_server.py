@@ -23,7 +23,6 @@ class MailServer:
 
 
 def mail_server_of(settings: Settings) -> MailServer | None:
-    """Returns the mail server, or None where none is set."""
     if settings.smtp_url is None or not settings.smtp_url.get_secret_value():
         return None
     try:

@@ -28,8 +28,6 @@ _NO_MAIL_SERVER = Undelivered(reason="This worker has no mail server: set EVENHA
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Sender for each kind of channel."""
-
     egress: Callable[[], EgressPolicy]
     sealer: Sealer
     mail_server: MailServer | None
@@ -40,7 +38,6 @@ class Sender:
         return cls(egress, sealer, mail_server_of(settings))
 
     def send(self, claimed: ClaimedNotification, *, now: datetime) -> Delivered | Undelivered:
-        """Makes one attempt."""
         channel, body = claimed.channel, claimed.notification.body
         if channel.kind is ChannelKind.EMAIL:
             if self.mail_server is None:

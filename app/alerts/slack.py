@@ -20,7 +20,6 @@ _ZERO_WIDTH_SPACE = "\u200b"
 
 
 def slack_body(body: Mapping[str, Any]) -> bytes:
-    """Returns the bytes to send."""
     said = [f"*{_escaped(headline(body))}*", _escaped(sentence(body))]
     lines = [(name, _escaped(value)) for name, value in facts(body)]
     fields = [_markdown(f"*{name}*\n{value}") for name, value in lines]

@@ -17,7 +17,6 @@ def webhook_body(body: Mapping[str, Any]) -> bytes:
 
 
 def webhook_headers(message_id: str, body: bytes, *, secret: str, now: datetime) -> list[tuple[str, str]]:
-    """Returns the headers of the message: id, time, signature."""
     timestamp = int(now.timestamp())
     return [
         ("Idempotency-Key", message_id),
@@ -28,6 +27,5 @@ def webhook_headers(message_id: str, body: bytes, *, secret: str, now: datetime)
 
 
 def signature(message_id: str, timestamp: int, body: bytes, *, secret: str) -> str:
-    """Returns the signature, version 1: HMAC-SHA256 over id, time and body."""
     digest = hmac.digest(secret_bytes(secret), f"{message_id}.{timestamp}.".encode() + body, "sha256")
     return f"v1,{base64.b64encode(digest).decode()}"

@@ -23,7 +23,6 @@ _UNPRINTABLE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066
 
 
 def headline(body: Mapping[str, Any]) -> str:
-    """Returns what happened, and to what, in one line."""
     about = body["alert"]
     if about is None:
         report = body.get("report")
@@ -38,12 +37,10 @@ def headline(body: Mapping[str, Any]) -> str:
 
 
 def sentence(body: Mapping[str, Any]) -> str:
-    """Returns the problem in one sentence."""
     return _line(body.get("display_sentence") or body["sentence"], _MOST_SENTENCE)
 
 
 def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Returns the facts that help to trace the alert, as names and values."""
     about = body["alert"]
     if about is None:
         return _report_facts(body.get("report"))

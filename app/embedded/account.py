@@ -23,25 +23,20 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A user and its main group, without other groups."""
-
     uid: int
     gid: int
 
     @property
     def name(self) -> str:
-        """The account's name, or its number where it has none."""
         try:
             return pwd.getpwuid(self.uid).pw_name
         except KeyError:
             return str(self.uid)
 
     def can_reach(self, path: Path) -> bool:
-        """Returns whether every folder above `path` lets the account pass."""
         return all(self._allowed(parent, stat.S_IXUSR) for parent in path.parents)
 
     def can_use(self, path: Path) -> bool:
-        """Returns whether the account can reach `path`, read it and enter or run it."""
         wanted = stat.S_IRUSR | (stat.S_IXUSR if path.is_dir() or path.parent.name == "bin" else 0)
         return self.can_reach(path) and self._allowed(path, wanted)
 
@@ -57,7 +52,6 @@ class Account:
 
 
 def current_account() -> Account:
-    """Returns the account of this process."""
     return Account(os.geteuid(), os.getegid())
 
 
@@ -94,7 +88,6 @@ def unprivileged_account() -> Account:
 
 
 def is_nobody(account: Account) -> bool:
-    """Returns whether it is the account that belongs to no program."""
     shared = _find_account(NOBODY)
     return shared is not None and account.uid == shared.uid
 

@@ -34,7 +34,6 @@ TUNING = {
 
 
 def server_arguments(data: Path, socket_dir: Path, port: int) -> list[str]:
-    """Returns the arguments of `postgres` for this data and socket folder."""
     quoted = str(socket_dir).replace('"', '""')  # a comma or blank in a path would split the list
     settings = TUNING | {"unix_socket_directories": f'"{quoted}"', "port": str(port)}
     return ["-D", str(data), *(part for name, value in settings.items() for part in ("-c", f"{name}={value}"))]

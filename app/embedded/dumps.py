@@ -37,7 +37,6 @@ def dump(url: str, file: Path) -> None:
 
 
 def tables_in(file: Path) -> frozenset[str]:
-    """Returns the tables whose rows the dump holds."""
     listed = subprocess.run(  # noqa: S603
         [client_program("pg_restore"), "--list", str(file)], capture_output=True, text=True, check=False, env=_plain_environment()
     )
@@ -49,7 +48,6 @@ def tables_in(file: Path) -> frozenset[str]:
 
 
 def rows_in(file: Path, table: str) -> list[str]:
-    """Returns the rows of a small table, one line each as COPY writes them."""
     command = [client_program("pg_restore"), "--data-only", f"--table={table}", "--file=-", str(file)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, env=_plain_environment())  # noqa: S603
     if ended.returncode != 0:

@@ -30,17 +30,14 @@ class Place:
 
     @property
     def other_account(self) -> Account | None:
-        """The account to change to, or None where it is the present one."""
         return None if self.account.uid == current_account().uid else self.account
 
     @property
     def is_initialised(self) -> bool:
-        """Whether a database cluster exists."""
         return (self.data / "PG_VERSION").exists()
 
 
 def make_folder(data_dir: Path) -> None:
-    """Creates the data folder."""
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -48,7 +45,6 @@ def make_folder(data_dir: Path) -> None:
 
 
 def has_data(data_dir: Path) -> bool:
-    """Returns whether a server's data was created. Changes nothing."""
     try:
         return data_dir.exists() and _read_location(data_dir.resolve()).exists()
     except OSError as error:

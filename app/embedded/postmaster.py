@@ -10,8 +10,6 @@ PID_LINES = 8  # written in steps; the last one is the state
 
 @dataclass(frozen=True, slots=True)
 class Postmaster:
-    """The content of `postmaster.pid`."""
-
     pid: int
     socket_dir: Path
     is_ready: bool

@@ -42,7 +42,6 @@ def programs_for(account: Account, system_dir: Path) -> Path:
 
 
 def client_program(name: str) -> str:
-    """Returns the path of a client program, which runs as the present account."""
     path = _package_folder() / INSTALL / "bin" / name
     if not path.exists():
         raise SetupError(f"{WHEEL} has no {name} for this machine. Back up and restore with that of a Postgres of the same version.")

@@ -46,8 +46,7 @@ class AssociationCounts(Protocol):
     def records(self) -> int:
         """Number of records with a value in both."""
 
-    def strength(self) -> Strength | Undefined:
-        """Returns the strength, or why it is undefined."""
+    def strength(self) -> Strength | Undefined: ...
 
 
 class CramersV:
@@ -57,18 +56,15 @@ class CramersV:
         self._counts = np.zeros((first, second), dtype=np.int64)
 
     def add(self, first: Codes, second: Codes) -> None:
-        """Counts a piece by the places of the values."""
         known = (first != MISSING) & (second != MISSING)
         key = first[known] * self._counts.shape[1] + second[known]
         self._counts += np.bincount(key, minlength=self._counts.size).reshape(self._counts.shape)
 
     @property
     def records(self) -> int:
-        """Number of records with a value in both."""
         return int(self._counts.sum())
 
     def strength(self) -> Strength | Undefined:
-        """Returns the strength, or why it is undefined."""
         records = self.records
         if not records:
             return Undefined(NO_RECORDS, 0)
@@ -93,7 +89,6 @@ class CorrelationRatio:
         self._numbers = _Quantity()
 
     def add(self, codes: Codes, numbers: FloatArray) -> None:
-        """Counts a piece: the places of its categories, and its numbers."""
         known = (codes != MISSING) & np.isfinite(numbers)
         if not known.any():
             return
@@ -111,11 +106,9 @@ class CorrelationRatio:
 
     @property
     def records(self) -> int:
-        """Number of records with a value in both."""
         return int(self._records.sum())
 
     def strength(self) -> Strength | Undefined:
-        """Returns the strength, or why it is undefined."""
         records = self.records
         if not records:
             return Undefined(NO_RECORDS, 0)
@@ -133,14 +126,11 @@ class CorrelationRatio:
 
 
 class AbsolutePearson:
-    """Association of two quantities."""
-
     def __init__(self) -> None:
         self._product = 0.0
         self._numbers = (_Quantity(), _Quantity())
 
     def add(self, first: FloatArray, second: FloatArray) -> None:
-        """Counts a piece."""
         known = np.isfinite(first) & np.isfinite(second)
         added = int(known.sum())
         if not added:
@@ -155,11 +145,9 @@ class AbsolutePearson:
 
     @property
     def records(self) -> int:
-        """Number of records with a value in both."""
         return self._numbers[0].moments.records
 
     def strength(self) -> Strength | Undefined:
-        """Returns the strength, or why it is undefined."""
         records = self.records
         if not records:
             return Undefined(NO_RECORDS, 0)

@@ -28,7 +28,6 @@ class Coded:
     codes: Codes
 
     def coded(self) -> "Coded":
-        """Returns itself."""
         return self
 
     def floats(self) -> None:
@@ -42,8 +41,6 @@ class Coded:
 
 
 class Cells(Protocol):
-    """One column of records."""
-
     def coded(self) -> Coded:
         """Returns its distinct values, and the value of each record."""
 
@@ -60,13 +57,11 @@ class NumberCells:
         self._coded: Coded | None = None
 
     def coded(self) -> Coded:
-        """Returns its distinct numbers."""
         if self._coded is None:
             self._coded = _encode(self._numbers, self._column)
         return self._coded
 
     def floats(self) -> FloatArray:
-        """Returns the numbers as float64."""
         numbers = self._numbers.cast(pa.float64(), safe=False).fill_null(math.nan)
         return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
 
@@ -78,12 +73,10 @@ class JsonCells:
         self._texts = texts
 
     def coded(self) -> Coded:
-        """Returns its distinct values with their types."""
         encoded = self._texts.combine_chunks().dictionary_encode()
         return Coded([parse_value(text) for text in encoded.dictionary.to_pylist()], _read_codes(encoded))
 
     def floats(self) -> FloatArray | None:
-        """Returns its numbers; None where a text is not a number."""
         try:
             return np.asarray(self._texts.cast(pa.float64()).to_numpy(), dtype=np.float64)
         except pa.ArrowInvalid:
@@ -97,7 +90,6 @@ def stored_cells(values: pa.ChunkedArray, column: Column | None = None) -> Cells
 
 
 def listed_cells(values: Sequence[Scalar | None]) -> Coded:
-    """Returns a few values, one per record."""
     # By type and text: 1 equals True, and 0.0 equals -0.0.
     places: dict[tuple[type, str], int] = {}
     distinct: list[Scalar] = []
@@ -112,13 +104,11 @@ def listed_cells(values: Sequence[Scalar | None]) -> Coded:
 
 
 def parse_value(json_text: str) -> Scalar:
-    """Returns the prediction or label in a JSON text."""
     value: Scalar = json.loads(json_text)
     return value
 
 
 def format_value(value: Scalar) -> str:
-    """Returns the JSON text of a prediction or label."""
     return json.dumps(normalised(value))
 
 

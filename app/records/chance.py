@@ -52,7 +52,6 @@ class Shuffled:
 
     @property
     def mean(self) -> float:
-        """The mean of the square."""
         return self.first.rank * self.second.rank / (self.records - 1)
 
     @property

@@ -29,11 +29,9 @@ class Grouping:
 
     @property
     def named(self) -> list[NamedGroup]:
-        """Label and role of each group."""
         return [(group.label, group.role) for group in self.groups]
 
     def is_monitored(self) -> npt.NDArray[np.bool_]:
-        """Returns per group whether it is monitored."""
         return np.array([group.role == "monitored" for group in self.groups], dtype=np.bool_)
 
 
@@ -47,7 +45,6 @@ class ListedGroups:
 
     @classmethod
     def of(cls, attribute: MonitoredAttribute, column: Column) -> "ListedGroups":
-        """Returns the groups as the monitor lists them."""
         listed = replace(attribute, reference=attribute.reference or ())
         return cls(column, groups_of(listed, column, (), seen_in="the monitor"), attribute.reference is None)
 
@@ -114,7 +111,6 @@ def cross(
 
 
 def typed_value(text_or_value: Scalar, kind: FieldType) -> Scalar:
-    """Returns a group's value in the JSON type of its column."""
     text = canonical(text_or_value)
     match kind:
         case FieldType.STRING:

@@ -15,7 +15,6 @@ from .cells import Cells, Codes, JsonCells
 
 
 def outcome_codes(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> Codes:
-    """Returns the outcome of each prediction or label [records]."""
     return classify_cells(JsonCells(json_texts), rule)
 
 
@@ -52,5 +51,4 @@ class OutcomeClassifier:
         self.classify = lru_cache(maxsize=1024, typed=True)(rule.tests.classify)
 
     def __call__(self, value: Scalar) -> Outcome:
-        """Returns the outcome of a prediction."""
         return self.classify(value)

@@ -55,11 +55,9 @@ class RecordTable:
         return favourable_scores(columns.probabilities, columns.answers, self.outcomes, self.monitor.outcomes)
 
     def values(self, feature: str) -> pa.ChunkedArray:
-        """Returns the stored values of a column."""
         return self.columns.values[feature]
 
     def grouping(self, feature: str) -> Grouping:
-        """Returns the grouping by one attribute."""
         return next(one for one in self.groupings if one.column.name == feature)
 
     def compare(self, comparison: Comparison) -> tuple[list[NamedGroup], Codes]:

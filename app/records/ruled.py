@@ -11,7 +11,6 @@ from .cells import stored_cells
 
 
 def read_attribute(attribute: MonitoredAttribute, values: pa.Table) -> pa.ChunkedArray:
-    """Returns the attribute's value of each record."""
     if attribute.rule is None:
         return values[attribute.feature]
     groups = pa.array([label_of(value) for value in (*(attribute.reference or ()), *attribute.monitored)], pa.string())
@@ -19,7 +18,6 @@ def read_attribute(attribute: MonitoredAttribute, values: pa.Table) -> pa.Chunke
 
 
 def is_in_group(rule: GroupRule, values: pa.Table) -> npt.NDArray[np.bool_]:
-    """Returns which of the records are in the rule's group."""
     conjunctions = [np.logical_and.reduce([_meets(one, values[one.feature]) for one in conditions]) for conditions in rule.any_of]
     return np.asarray(np.logical_or.reduce(conjunctions))
 

@@ -25,7 +25,6 @@ def measure_strengths(columns: Sequence[Codes | FloatArray]) -> FloatArray:
 
 
 def associate(first: Codes | FloatArray, second: Codes | FloatArray) -> AssociationCounts:
-    """Returns the association of two columns, each as `measure_strengths` takes it."""
     if _is_categories(first) and _is_categories(second):
         categories = CramersV(_count_values(first), _count_values(second))
         categories.add(first, second)

@@ -20,7 +20,6 @@ MAX_REASON = 1000
 
 
 def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
-    """Returns the policy with the months of its preset where it states none."""
     months = None if sent.preset is None else sent.preset.months
     policy = replace(
         sent,
@@ -51,7 +50,6 @@ def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
 
 
 def check_reason(reason: str) -> str:
-    """Returns the stripped reason."""
     text = reason.strip()
     problem = "must not be blank" if not text else character_problem(text)
     if len(text) > MAX_REASON:
@@ -98,7 +96,6 @@ def _in_stored_form(selector: RecordSelector, value: Scalar, columns: Sequence[C
 
 
 def require_no_hold(session: Session, deployment_no: int, deployment_id: str, action: str) -> None:
-    """Raises Conflict if the deployment is on hold."""
     if hold_of(session, deployment_no) is not None:
         raise Conflict(f"{deployment_id} is on legal hold, so {action}. An admin can release the hold.")
 

@@ -38,10 +38,7 @@ log = structlog.get_logger(__name__)
 
 
 class Attribute(Protocol):
-    """Performs one attribution and stores its end, or raises."""
-
-    def __call__(self, run: AttributionRun, *, report: Report) -> None:
-        """Performs the attribution."""
+    def __call__(self, run: AttributionRun, *, report: Report) -> None: ...
 
 
 class Attributor:
@@ -56,7 +53,6 @@ class Attributor:
         self._threads: list[threading.Thread] = []
 
     def start(self, stop: threading.Event) -> None:
-        """Starts the threads, which run until `stop` is set."""
         self._threads = [
             threading.Thread(target=self._work, args=(triggers, stop), name=f"attributor-{no}", daemon=True)
             for no, triggers in enumerate(QUEUES)

@@ -30,8 +30,7 @@ log = structlog.get_logger(__name__)
 class Renew(Protocol):
     """Keeps the lease and stores the progress; returns whether to cancel."""
 
-    def __call__(self, session: Session, *, lease: timedelta, progress: Progress | None) -> bool:
-        """Renews it."""
+    def __call__(self, session: Session, *, lease: timedelta, progress: Progress | None) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,6 @@ class LeasedWork:
 
 
 def leased_check(check: CheckRun) -> LeasedWork:
-    """Returns a check as leased work."""
     advice = (
         "Let the model's endpoint answer faster (a larger page size or concurrency, if it can take them), lower the monitor's"
         " max_records, or give checks more time with EVENHAND_CHECK_MINUTES."
@@ -54,7 +52,6 @@ def leased_check(check: CheckRun) -> LeasedWork:
 
 
 def leased_attribution(run: AttributionRun) -> LeasedWork:
-    """Returns an attribution as leased work."""
     advice = (
         "Ask for fewer rows (max_rows) or pairs, let the model's endpoint answer faster (a larger page size or concurrency, if it can take"
         " them), or give it more time with EVENHAND_CHECK_MINUTES."

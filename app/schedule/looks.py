@@ -51,13 +51,11 @@ def _ending_as(work: str) -> Iterator[None]:
 
 
 def beat(database: Database, worker_id: str) -> None:
-    """Records that the worker is alive."""
     with delayed_as("heartbeat_delayed"), database.transaction() as session:
         record_beat(session, worker_id, forgotten_after=FORGOTTEN_AFTER)
 
 
 def look_for_ended_checks(database: Database) -> None:
-    """Evaluates the alerts of ended checks, and of changed evidence."""
     with delayed_as("alerts_delayed"):
         done = evaluate_ended_checks(database)
         evaluate_evidence(database)
@@ -72,7 +70,6 @@ def look_at_the_clock(database: Database) -> None:
 
 
 def look_for_ended_days(database: Database) -> None:
-    """Adds up days that are over, each in its own transaction."""
     done = 0
     with delayed_as("days_delayed"):
         while done < MOST_AT_ONCE:
@@ -93,7 +90,6 @@ def look_for_evidence(database: Database, places: TablePlaces | None = None) -> 
 
 
 def look_for_scans(database: Database) -> None:
-    """Runs all queued scans."""
     with _ending_as("subgroup_scan"):
         while run_next_scan(database, token=str(uuid.uuid4())):
             log.info("subgroups_scanned")

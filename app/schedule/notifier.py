@@ -27,10 +27,7 @@ log = structlog.get_logger(__name__)
 
 
 class Send(Protocol):
-    """Makes one attempt at a claimed notification."""
-
-    def __call__(self, claimed: ClaimedNotification, *, now: datetime) -> Delivered | Undelivered:
-        """Makes the attempt."""
+    def __call__(self, claimed: ClaimedNotification, *, now: datetime) -> Delivered | Undelivered: ...
 
 
 class Notifier:
@@ -43,7 +40,6 @@ class Notifier:
         self._threads: list[threading.Thread] = []
 
     def start(self, stop: threading.Event) -> None:
-        """Starts the threads, which run until `stop` is set."""
         self._threads = [threading.Thread(target=self._work, args=(stop,), name=f"notifier-{no}", daemon=True) for no in range(SENDERS)]
         for thread in self._threads:
             thread.start()

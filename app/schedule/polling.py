@@ -9,18 +9,14 @@ LONGEST_PAUSE_SECONDS = 10.0
 
 
 class Pauses:
-    """Pauses that end early once `stop` is set."""
-
     def __init__(self, stop: threading.Event) -> None:
         self._stop = stop
         self.next_try_seconds = POLL_SECONDS
 
     def end_outage(self) -> None:
-        """Notes that the database answered."""
         self.next_try_seconds = POLL_SECONDS
 
     def wait_for_work(self) -> None:
-        """Waits because there was no work."""
         self._stop.wait(random.uniform(POLL_SECONDS / 2, POLL_SECONDS))  # noqa: S311 - spreads the threads, no secret
 
     def wait_for_database(self) -> None:

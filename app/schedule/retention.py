@@ -15,14 +15,12 @@ POLICIES, _PEOPLE = 4540261150, 4540261151
 
 
 def look_for_aged_records(database: Database, places: OwnPlaces = NO_PLACES) -> None:
-    """Erases what is past its retention."""
     with delayed_as("retention_delayed"), alone(database, POLICIES) as is_alone:
         if is_alone:
             apply_policies(database, places)
 
 
 def look_for_erasures(database: Database) -> None:
-    """Performs the requested erasures."""
     with delayed_as("erasure_delayed"), alone(database, _PEOPLE) as is_alone:
         if is_alone:
             perform_erasures(database)

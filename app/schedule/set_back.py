@@ -42,7 +42,6 @@ class ClockWatch:
 
 
 def watch_clock(scheduler: BaseScheduler) -> None:
-    """Looks at the clock in a thread until the scheduler is shut down."""
     ended = threading.Event()
     watch = ClockWatch(scheduler)
 

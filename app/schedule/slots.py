@@ -11,8 +11,6 @@ _LOOK_SECONDS = 1.0
 
 
 class Slots:
-    """The slots of one worker."""
-
     def __init__(self, count: int) -> None:
         self._free = count
         self._room = count * (1 + ASKING_PER_SLOT)
@@ -64,6 +62,5 @@ class Slot:
         self._is_held = True
 
     def end(self) -> None:
-        """Returns the slot for good."""
         self._slots._give_back(is_over=True, had_slot=self._is_held)  # noqa: SLF001 - as above
         self._is_held = False

@@ -69,8 +69,7 @@ log = structlog.get_logger(__name__)
 class Perform(Protocol):
     """Performs one check and stores its end, or raises. `waiting` is entered while the model is called."""
 
-    def __call__(self, check: CheckRun, *, report: Report, waiting: Waiting) -> None:
-        """Performs the check."""
+    def __call__(self, check: CheckRun, *, report: Report, waiting: Waiting) -> None: ...
 
 
 def run_worker(settings: Settings, stop: threading.Event) -> None:
