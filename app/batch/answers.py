@@ -37,8 +37,6 @@ _READ = ["record_id", "draw", "outcome", "probability"]
 
 
 class KeptAnswers:
-    """The answers of one deployment below a folder."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
@@ -47,7 +45,6 @@ class KeptAnswers:
         return self.read_draws(key, ids).drop_columns(["draw"])
 
     def read_draws(self, key: TargetKey, ids: pa.Array) -> pa.Table:
-        """Returns the same with the draw of each answer."""
         while True:
             try:
                 rows = self._read_rows(key, pc.field("record_id").isin(ids))
@@ -61,7 +58,6 @@ class KeptAnswers:
         return once.select(names).rename_columns([name.removesuffix("_first") for name in names])
 
     def keep(self, key: TargetKey, ids: Sequence[str], draws: Sequence[int], answers: Sequence[Prediction]) -> Path:
-        """Writes answers to copies, of one record and draw each; returns the file."""
         size = len(ids)
         rows = {
             "record_id": list(ids),

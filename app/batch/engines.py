@@ -44,7 +44,6 @@ class LocalEngine:
         self.slots = slots or allowed
 
     def run(self, task: Task, pieces: Sequence[bytes], done: Done) -> Iterator[bytes]:
-        """Yields the answers as they come."""
         waiting, running, ended = iter(pieces), set[Future[bytes]](), 0
         with ThreadPoolExecutor(self.slots, thread_name_prefix="pieces") as pool:
             try:

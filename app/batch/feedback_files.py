@@ -23,8 +23,6 @@ ALL_TIMES = Span(start=datetime(1970, 1, 1, tzinfo=UTC), end=datetime(2200, 1, 1
 
 
 class FeedbackFiles:
-    """The feedback table of a deployment, or a part of its files."""
-
     def __init__(self, table: FeedbackTable, roots: Sequence[Root], part: TablePart = WHOLE) -> None:
         self._columns = table.columns
         self.files = TableFiles(table, roots, "feedback", part)

@@ -37,8 +37,6 @@ _MOST_CHARACTERS = 200
 
 @dataclass(frozen=True, slots=True)
 class FlagFile:
-    """The file with the flags of a check."""
-
     path: Path
 
     @classmethod

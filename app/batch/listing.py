@@ -18,14 +18,11 @@ HOURS = pa.timestamp("s", "UTC")
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Files of one table that came or changed since the last listing, and those that are gone."""
-
     new: tuple[FileSpan, ...]
     replaced: tuple[FileSpan, ...]
 
     @property
     def files(self) -> tuple[FileSpan, ...]:
-        """Returns both."""
         return (*self.new, *self.replaced)
 
 

@@ -70,7 +70,6 @@ def list_files(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side:
 
 
 def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> tuple[list[ListedFile], "Dataset | None"]:
-    """Returns the files, and of a table with a log the dataset of its library."""
     location, field = table.location, f"{side}.location"
     problems = location_problems(table, roots, side)
     if problems:

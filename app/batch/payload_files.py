@@ -25,8 +25,7 @@ class FiledSchema(Protocol):
     """Facts of a deployment that reading its files needs."""
 
     @property
-    def schema(self) -> RecordSchema:
-        """The columns of its records."""
+    def schema(self) -> RecordSchema: ...
 
     @property
     def model_revision(self) -> str:
@@ -84,8 +83,6 @@ class PayloadForm:
 
 
 class PayloadFiles:
-    """The payload table of a deployment, or a part of its files."""
-
     def __init__(
         self,
         deployment: FiledSchema,
@@ -125,7 +122,6 @@ class PayloadFiles:
         return cut_to_newest(kept, limit) if kept else self.form.as_window(self._no_rows(query), query)
 
     def newest_before(self, query: WindowQuery, moment: Span, limit: int) -> pa.Table:
-        """Returns the newest records before the end of the span, reading back no further than needed."""
         reach, end = HOUR, moment.end
         while True:
             start = max(end - reach, moment.start)
@@ -135,19 +131,15 @@ class PayloadFiles:
             reach = min(reach * 24, end - moment.start + timedelta(microseconds=1))
 
     def pieces(self, span: Span) -> list[FilePiece]:
-        """Returns the pieces that may have records in the span."""
         return self.files.pieces(self._columns.scored_at, span)
 
     def count(self, span: Span) -> int:
-        """Returns the number of records in the span."""
         return self.files.count(self._columns.scored_at, span)
 
     def earliest(self, span: Span) -> datetime | None:
-        """Returns the time of the first record in the span."""
         return self.files.earliest(self._columns.scored_at, span)
 
     def ids(self, span: Span) -> pa.Array:
-        """Returns the ids of the records in the span."""
         columns = self._columns
         found = [rows[columns.id].cast(pa.string()) for rows in self.files.read([columns.id], columns.scored_at, span)]
         return pa.chunked_array([chunk for one in found for chunk in one.chunks], pa.string()).combine_chunks()

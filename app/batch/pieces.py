@@ -39,12 +39,10 @@ class FilePiece(msgspec.Struct, frozen=True):
     is_within: bool = False
 
     def to_bytes(self) -> bytes:
-        """Returns the piece as JSON."""
         return msgspec.json.encode(self)
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> "FilePiece":
-        """Returns the piece of `to_bytes`."""
         return msgspec.json.decode(stored, type=cls)
 
 
@@ -69,7 +67,6 @@ def find_pieces(dataset: "ds.Dataset", time: str, span: Span) -> Iterator[FilePi
 
 
 def in_span(schema: pa.Schema, time: str, span: Span) -> pc.Expression:
-    """Returns the condition that `time` lies in the span."""
     start, end = (pa.scalar(moment, schema.field(time).type) for moment in (span.start, span.end))
     return (pc.field(time) >= start) & (pc.field(time) < end)
 
@@ -90,7 +87,6 @@ class PieceReader:
     field: str
 
     def read(self, piece: FilePiece, columns: Sequence[str], time: str, span: Span) -> Iterator[pa.Table]:
-        """Yields the piece's rows in the span."""
         import pyarrow.dataset as ds  # noqa: PLC0415 - it loads pandas, a quarter of a second, and few deployments have files
 
         within = None if piece.is_within else in_span(self.schema, time, span)

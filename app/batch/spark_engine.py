@@ -175,12 +175,10 @@ _KINDS: Mapping[str, type[EvenhandError]] = {"down": EndpointDown, "refused": En
 
 
 def count_slots(session: SparkSession) -> int:
-    """Returns the pieces that are worked on at the same time."""
     # The only way that a Connect server has: a range has as many partitions.
     return max(1, int(session.range(0, 1000).select(spark_partition_id().alias("no")).distinct().count()))
 
 
 def as_rows(session: SparkSession, pieces: Sequence[bytes], slots: int) -> DataFrame:
-    """Returns the pieces as rows in several parts for each executor."""
     table = pa.table({"piece": pa.array(pieces, pa.binary())})
     return session.createDataFrame(table).repartition(min(len(pieces), slots * PARTS_A_SLOT))

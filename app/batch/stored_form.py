@@ -72,7 +72,6 @@ def json_texts(values: pa.ChunkedArray) -> pa.Array:
 
 
 def json_codes(values: pa.ChunkedArray) -> pa.DictionaryArray:
-    """Returns `json_texts` as codes."""
     array = _one_array(values)
     codes = array if pa.types.is_dictionary(array.type) else _drop_nan(array).dictionary_encode()
     texts = _json_of_each(codes.dictionary)
@@ -100,7 +99,6 @@ def _json_of_each(array: pa.Array) -> pa.Array:
 
 
 def probability_texts(values: pa.ChunkedArray) -> pa.Array:
-    """Returns probabilities, numbers or lists, as JSON texts."""
     kind = values.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return pa.array([None if one is None else f"[{', '.join(map(repr, one))}]" for one in values.to_pylist()], pa.string())

@@ -16,7 +16,6 @@ PATIENCE_SECONDS = 30
 
 
 def is_in_store(location: str) -> bool:
-    """Returns whether this is an address in an object store."""
     return "://" in location
 
 

@@ -25,8 +25,6 @@ READAHEAD = 2
 
 @dataclass(frozen=True, slots=True)
 class TablePart:
-    """A part of a table's files: of the partition `batch`, of the paths `only`."""
-
     batch: str | None = None
     only: Collection[str] | None = None
 
@@ -35,8 +33,6 @@ WHOLE = TablePart()
 
 
 class TableFiles:
-    """The files of a table, or of a part of it, as listed now."""
-
     def __init__(self, table: PayloadTable | FeedbackTable, roots: Sequence[Root], field: str, part: TablePart) -> None:
         self._field = field
         self._location = table.location
@@ -74,7 +70,6 @@ class TableFiles:
             raise InvalidInput.of(f"{self._field}.columns.{time}", f"must hold timestamps with a time zone, found {kind}")
 
     def read(self, columns: Sequence[str], time: str, span: Span, only: pc.Expression | None = None) -> Iterator[pa.Table]:
-        """Yields the rows whose time lies in the span, of those only what fits `only`."""
         if self._dataset is None:
             return
         within = in_span(self._dataset.schema, time, span)
@@ -94,24 +89,20 @@ class TableFiles:
             raise InvalidInput.of(f"{self._field}.location", f"a file of {self._location} cannot be read: {text_of(error)}") from error
 
     def pieces(self, time: str, span: Span) -> list[FilePiece]:
-        """Returns the pieces that may have rows in the span."""
         try:
             return [] if self._dataset is None else list(find_pieces(self._dataset, time, span))
         except (pa.ArrowInvalid, OSError) as error:
             raise InvalidInput.of(f"{self._field}.location", f"a file of {self._location} cannot be read: {text_of(error)}") from error
 
     def reader(self) -> PieceReader:
-        """Returns the reader of the pieces."""
         return PieceReader(pa.schema([]) if self._dataset is None else self._dataset.schema, self._location, self._field)
 
     def count(self, time: str, span: Span) -> int:
-        """Returns the number of rows in the span, by footers where these say it."""
         reader, found = self.reader(), self.pieces(time, span)
         read: Iterator[int] = (rows.num_rows for piece in found if not piece.is_within for rows in reader.read(piece, [time], time, span))
         return sum(piece.rows for piece in found if piece.is_within) + sum(read)
 
     def earliest(self, time: str, span: Span) -> datetime | None:
-        """Returns the earliest time within the span."""
         found: datetime | None = None
         reader, unknown = self.reader(), span.start
         for piece in sorted(self.pieces(time, span), key=lambda one: one.oldest or unknown):
@@ -123,7 +114,6 @@ class TableFiles:
 
 
 def has_id(column: str, ids: pa.Array) -> pc.Expression:
-    """Returns the condition that the column, as text, is one of the ids."""
     return pc.field(column).cast(pa.string()).isin(ids)
 
 

@@ -39,7 +39,6 @@ _HOUSING = {"own": (0.65, 0.6), "rent": (0.25, -0.6), "free": (0.10, 0.0)}
 
 
 def applicants(count: int, random: np.random.Generator) -> list[Applicant]:
-    """Returns `count` applicants."""
     age = (_YOUNGEST + (_OLDEST - _YOUNGEST) * random.beta(1.4, 3.2, count)).round().astype(int)
     columns = {
         "checking_status": _draw(_STATUS, count, random),

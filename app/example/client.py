@@ -15,7 +15,7 @@ PAUSES = (0.2, 0.5, 1, 2, 4, 8, 8, 8)
 
 
 class Stopped(Exception):
-    """The example was asked to stop."""
+    pass
 
 
 class Http:
@@ -62,7 +62,6 @@ class Http:
         return _read_content(self.request(method, path, content, **query))
 
     def find(self, path: str) -> Any | None:  # noqa: ANN401 - as above
-        """Returns the resource at an address, or None. Raises Unavailable."""
         response = self.request("GET", path)
         return None if response.status_code == httpx.codes.NOT_FOUND else _read_content(response)
 
@@ -74,18 +73,14 @@ def _read_content(response: httpx.Response) -> Any:  # noqa: ANN401 - any JSON
 
 
 class Evenhand:
-    """Evenhand's API for one deployment."""
-
     def __init__(self, http: Http, deployment_id: str) -> None:
         self.http = http
         self.address = f"/v1/deployments/{deployment_id}"
 
     def log_payload(self, records: Sequence[dict[str, Any]]) -> None:
-        """Logs scored records, now."""
         self._log("payload-records", records)
 
     def log_feedback(self, labels: Sequence[dict[str, Any]]) -> None:
-        """Logs labels by the ids of records, now."""
         self._log("feedback-records", labels)
 
     def import_payload(self, records: Sequence[dict[str, Any]]) -> None:
@@ -93,7 +88,6 @@ class Evenhand:
         self._log("payload-records", records, historical="true")
 
     def import_feedback(self, labels: Sequence[dict[str, Any]]) -> None:
-        """Logs labels of the past: each counts for the hour of its `labelled_at`."""
         self._log("feedback-records", labels, historical="true")
 
     def _log(self, kind: str, records: Sequence[dict[str, Any]], **query: str) -> None:
@@ -107,12 +101,9 @@ class Evenhand:
 
 
 class ModelClient:
-    """The model's own API."""
-
     def __init__(self, http: Http) -> None:
         self._http = http
 
     def score(self, people: Sequence[Applicant]) -> list[dict[str, Any]]:
-        """Returns prediction, probabilities and label of each applicant."""
         answer = self._http.ask("POST", "/score", {"fields": list(FEATURES), "values": [list(one.values()) for one in people]})
         return [dict(zip(answer["fields"], row, strict=True)) for row in answer["values"]]

@@ -9,7 +9,6 @@ from .serving import ModelServer
 
 
 def main() -> None:
-    """Trains, then serves on the socket of the given descriptor until killed."""
     model = train()
     ModelServer(
         socket.socket(fileno=int(sys.argv[1])),

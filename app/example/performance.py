@@ -21,8 +21,6 @@ TURN_SECONDS = 0.2
 
 
 class Performance:
-    """Shows the story on a console until `stop` is set."""
-
     def __init__(self, console: Console, stop: threading.Event, *, service_url: str, model_url: str, log: Path) -> None:
         self._console = console
         self._stop = stop

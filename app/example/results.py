@@ -26,17 +26,13 @@ COLOURS = {"fair": "green", "unwatched": "yellow", "suspected": "yellow", "unfai
 
 @dataclass(frozen=True, slots=True)
 class CheckFigures:
-    """Looks up the measurements of one check."""
-
     points: Sequence[Point]
 
     def of(self, metric: str, data: str, attribute: str | None, group: str | None = None, scope: str = "group") -> Point | None:
-        """Returns the measurement of that description."""
         wanted = {"metric": metric, "data": data, "attribute": attribute, "group": group, "scope": scope}
         return next((point for point in self.points if all(point[name] == value for name, value in wanted.items())), None)
 
     def groups(self) -> list[tuple[str, str]]:
-        """Returns attributes and groups, in the order of the check."""
         rates = [
             point for point in self.points if (point["metric"], point["data"], point["scope"]) == ("favourable_rate", "payload", "group")
         ]

@@ -44,8 +44,6 @@ POLL_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Everything that the story needs."""
-
     evenhand: Evenhand
     model: ModelClient
     model_url: str
@@ -115,7 +113,6 @@ def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
 
 
 def check_now(scene: Scene) -> dict[str, Any]:
-    """Checks the present hour up to now, and returns the check."""
     with scene.steps.bar("Checking the present hour"):
         check = _await_end(scene, scene.evenhand.http.ask("POST", f"{scene.evenhand.address}/checks"))
     if check["state"] != "succeeded":
@@ -126,7 +123,6 @@ def check_now(scene: Scene) -> dict[str, Any]:
 
 
 def measurements_of(scene: Scene, check: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns the figures of the check, fewer than a page."""
     page = scene.evenhand.http.ask("GET", f"{scene.evenhand.address}/checks/{check['id']}/measurements", limit="1000")
     measurements: list[dict[str, Any]] = page["measurements"]
     return measurements

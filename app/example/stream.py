@@ -20,8 +20,6 @@ LATEST_LABEL = timedelta(minutes=3)
 
 
 class Stream:
-    """Streams about `PER_SECOND` applicants at random moments."""
-
     def __init__(self, evenhand: Evenhand, model: ModelClient) -> None:
         self._evenhand = evenhand
         self._model = model

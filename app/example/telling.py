@@ -8,13 +8,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 
 class Steps:
-    """Writes to one console."""
-
     def __init__(self, console: Console) -> None:
         self.console = console
 
     def done(self, what: str) -> None:
-        """Shows a finished step."""
         self.console.print(f"[green]✓[/] {what}", highlight=False)
 
     @contextlib.contextmanager

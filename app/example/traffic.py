@@ -22,8 +22,6 @@ LATEST_LABEL = timedelta(hours=12)
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """An applicant, with the id of the record."""
-
     id: str
     at: datetime
     applicant: Applicant
@@ -38,12 +36,10 @@ class Label:
     outcome: str
 
     def record(self) -> dict[str, Any]:
-        """Returns the label for Evenhand, by the record's id."""
         return {"id": self.id, "label": self.outcome, "labelled_at": self.known_at.isoformat()}
 
 
 def payload_records(visits: Sequence[Visit], model: ModelClient) -> list[dict[str, Any]]:
-    """Returns records of the model's inputs and answers."""
     answers = model.score([visit.applicant for visit in visits])
     return [
         {

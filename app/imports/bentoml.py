@@ -18,8 +18,6 @@ _ABSENT: Final = (None, "", "None", "0")
 
 @dataclass(frozen=True, slots=True)
 class BentoSchema:
-    """Columns of a monitor by role."""
-
     bento: str
     version: str
     features: tuple[tuple[str, str], ...]
@@ -28,7 +26,6 @@ class BentoSchema:
     target: str | None
 
     def registration(self, deployment_id: str, problem_type: str) -> dict[str, Any]:
-        """Returns the body that registers the deployment."""
         return {
             "id": deployment_id,
             "name": self.bento or deployment_id,
@@ -40,7 +37,6 @@ class BentoSchema:
 
 
 def read_bento_schema(file: InputFile) -> BentoSchema:
-    """Returns the last schema of a file."""
     lines = [found for _, found in file.json_lines() if not isinstance(found, RowRefused)]
     columns = lines[-1].get("columns") if lines else None
     if not isinstance(columns, list) or not all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in columns):
@@ -99,7 +95,6 @@ def _record_of(row: dict[str, Any], call: str | None, file: InputFile, subject: 
 
 
 def is_bento_schema(file: InputFile) -> bool:
-    """Returns whether a file is a schema."""
     for _, line in file.lines():
         try:
             found = json.loads(line)

@@ -32,15 +32,11 @@ class ClarifyChoices:
 
 @dataclass(frozen=True, slots=True)
 class TranslatedMonitor:
-    """The body of a fairness monitor, and sentences on differences."""
-
     body: dict[str, Any]
     notes: list[str] = field(default_factory=list)
 
 
 class ClarifyConfig:
-    """An analysis configuration."""
-
     def __init__(self, config: object) -> None:
         if not isinstance(config, dict):
             raise InvalidInput.of("analysis_config", "must be a JSON object")
@@ -55,7 +51,6 @@ class ClarifyConfig:
     def monitor(
         self, schema: RecordSchema, outputs: OutputFields, problem_type: ProblemType, choices: ClarifyChoices, constraints: object = None
     ) -> TranslatedMonitor:
-        """Returns the monitor; values of the baseline `constraints` become limits."""
         notes: list[str] = []
         favourable, unfavourable = self._outcomes(outputs, problem_type, choices)
         limits = {} if constraints is None else limits_of_baseline(constraints)
@@ -145,7 +140,6 @@ def violations_of(config: object, measurements: Iterable[Mapping[str, Any]]) -> 
 
 
 def monitored_attribute(column: Column, values: object, choices: ClarifyChoices, where: str, notes: list[str]) -> dict[str, Any]:
-    """Returns the attribute of a facet's groups; adds a note about a threshold."""
     if values is None:
         raise InvalidInput.of(f"{where}.value_or_threshold", "is missing: name the values of the monitored groups")
     if not isinstance(values, list) or not values or not all(isinstance(one, str | int | float | bool) for one in values):

@@ -29,8 +29,6 @@ _DIGEST_CHARACTERS: Final = 32
 
 
 class ImportSink(Protocol):
-    """The service that an import sends records to."""
-
     def send(self, body: bytes) -> Receipt:
         """Stores a body of historical records; returns the receipt after the durable commit.
 
@@ -38,8 +36,7 @@ class ImportSink(Protocol):
             InvalidInput: the body as a whole is refused.
         """
 
-    def note_unread(self, row: RejectedRow) -> None:
-        """Notes a row that is no record."""
+    def note_unread(self, row: RejectedRow) -> None: ...
 
     def put_left_out(self, sender: str, rate: float, hours: Mapping[datetime, int]) -> None:
         """Notes the records that a sampled log does not hold, by hour."""

@@ -27,8 +27,6 @@ _INT64: Final = range(-(2**63), 2**63)
 
 
 class ExportHead(Struct, frozen=True, kw_only=True):
-    """Records of a file, and their deployment."""
-
     format: Literal[1] = 1
     kind: LogKind
     month: str
@@ -40,12 +38,10 @@ class ExportHead(Struct, frozen=True, kw_only=True):
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns of the schema."""
         # A feature may be called `id`.
         return [f"features.{column.name}" for column in self.schema.features] + [f"meta.{column.name}" for column in self.schema.meta]
 
     def registration(self, deployment_id: str) -> dict[str, Any]:
-        """Returns the body that registers a deployment for the records, with the types of the file."""
         kept: dict[str, Any] = {name: msgspec.to_builtins(getattr(self, name)) for name in _REGISTERED}
         parts = {"features": self.schema.features, "meta": self.schema.meta}
         return {"id": deployment_id, **kept} | {
@@ -77,7 +73,6 @@ def write_export(path: Path, head: ExportHead, rows: pa.RecordBatchReader) -> in
 
 
 def read_head(file: InputFile) -> ExportHead | None:
-    """Returns the head of an export; None for any other file."""
     encoded = file.parquet_metadata().get(_HEAD)
     try:
         return None if encoded is None else msgspec.json.decode(encoded, type=ExportHead)
@@ -87,7 +82,6 @@ def read_head(file: InputFile) -> ExportHead | None:
 
 
 def read_export(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields the records."""
     for file in files:
         head = read_head(file)
         if head is None:

@@ -50,7 +50,6 @@ class InputFile:
 
     @classmethod
     def at(cls, path: Path) -> "InputFile":
-        """Returns the file at a path."""
         try:
             return cls(str(path), lambda: path.open("rb"), path.stat().st_size)
         except OSError as error:
@@ -82,7 +81,6 @@ class InputFile:
                 yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
 
     def json_lines(self) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
-        """Yields the object of each line that is not empty, or the reason that it is none."""
         for number, line in self.lines():
             if not line.strip():
                 continue
@@ -99,7 +97,6 @@ class InputFile:
             yield number, found if isinstance(found, dict) else RowRefused("line", "must be a JSON object")
 
     def parquet_rows(self) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
-        """Yields row numbers, from 1, and rows of Parquet, or the reason for a damaged value."""
         self.bytes_read = 0
         with self._parquet() as table:
             number, total = 0, max(table.rows, 1)
@@ -113,7 +110,6 @@ class InputFile:
                     self.bytes_read = self.size * number // total
 
     def parquet_metadata(self) -> Mapping[bytes, bytes]:
-        """Returns the metadata of Parquet, nothing of another file."""
         if not self.is_parquet:
             return {}
         with self._parquet() as table:
@@ -145,7 +141,6 @@ class InputFile:
         return most
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
-        """Yields rows of Parquet, or objects of JSON lines."""
         return self.parquet_rows() if self.is_parquet else self.json_lines()
 
 
@@ -169,6 +164,5 @@ def _read_rows(batch: pa.RecordBatch) -> list[dict[str, Any] | RowRefused]:
 
 
 def shown(value: object) -> str:
-    """Returns a value short and printable."""
     text = printable(str(value))
     return f"'{text}'" if len(text) <= _SHOWN else f"'{text[:_SHOWN]}…'"

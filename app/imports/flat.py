@@ -30,8 +30,6 @@ Cell = Callable[[Any, Column], Any]
 
 
 class FlatTable:
-    """Columns of one table."""
-
     def __init__(self, names: Sequence[str], subject: ImportSubject, file: InputFile) -> None:
         self._subject, self._file = subject, file
         schema, outputs, given = subject.schema, subject.outputs, subject.columns
@@ -89,7 +87,6 @@ class FlatTable:
 
 
 def read_csv(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields the rows under the headers."""
     for file in files:
         reader = _Numbered(file)
         lines = csv.reader(reader, strict=True)
@@ -114,7 +111,6 @@ def read_csv(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[Imp
 
 
 def read_parquet(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Yields the rows."""
     for file in files:
         table: FlatTable | None = None
         for number, row in file.parquet_rows():

@@ -22,8 +22,6 @@ class Half:
 
 
 class Halves:
-    """Halves whose partner has not come yet."""
-
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
         database.execute("PRAGMA journal_mode = OFF")
@@ -48,7 +46,6 @@ class Halves:
         return None
 
     def orphans(self) -> Iterator[ImportRow]:
-        """Yields a refused row for each half alone, in order."""
         for is_request, file, line in self._database.execute("SELECT is_request, file, line FROM halves ORDER BY no"):
             found, other = ("request", "answer") if is_request else ("answer", "request")
             yield ImportRow(file=file, line=line, field="id", reason=f"is of a {found} whose {other} is in none of the files")
@@ -56,6 +53,5 @@ class Halves:
 
 @contextmanager
 def open_halves() -> Iterator[Halves]:
-    """Yields an empty store of halves."""
     with TemporaryDirectory(prefix="evenhand-import-") as folder, closing(sqlite3.connect(f"{folder}/halves", isolation_level=None)) as one:
         yield Halves(one)

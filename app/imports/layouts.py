@@ -38,7 +38,6 @@ class ImportLayout(StrEnum):
     words: str
 
     def __new__(cls, name: str, read: Reader, words: str) -> Self:
-        """Makes a row; `words` are for people."""
         row = str.__new__(cls, name)
         row._value_ = name
         row.read = read

@@ -123,7 +123,6 @@ def read_rows(
     rows: _Rows,
     read: Callable[[dict[str, Any], int], Iterable[dict[str, Any]]],
 ) -> Iterator[ImportRow]:
-    """Yields the records that `read` makes of each row and its number, or the refusal of the row."""
     for number, row in rows:
         try:
             if isinstance(row, RowRefused):

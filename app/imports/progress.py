@@ -19,8 +19,7 @@ class Checkpoint:
         """Returns the report of an earlier attempt, and the number of finished rows."""
         return ImportReport(), 0
 
-    def write_rejection(self, row: RejectedRow) -> None:
-        """Writes a rejected row for people."""
+    def write_rejection(self, row: RejectedRow) -> None: ...
 
     def note(self, report: ImportReport, done: int) -> None:
         """Notes that so many rows are stored durably, or rejected."""
@@ -54,7 +53,6 @@ class CheckpointFile(Checkpoint):
         return report, done
 
     def write_rejection(self, row: RejectedRow) -> None:
-        """Writes a line of JSON."""
         if self._file is not None:
             self._file.write(json.dumps(asdict(row)).encode() + b"\n")
 
@@ -70,10 +68,8 @@ class CheckpointFile(Checkpoint):
         new.replace(self._path)
 
     def finish(self) -> None:
-        """Removes the note."""
         self._path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Closes the file of rejected rows."""
         if self._file is not None:
             self._file.close()

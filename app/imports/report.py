@@ -40,7 +40,6 @@ class ImportReport:
     rejections: list[RejectedRow] = field(default_factory=list)
 
     def reject(self, row: RejectedRow) -> None:
-        """Adds a row that was not stored."""
         self.rejected += 1
         if len(self.rejections) < MAX_LISTED:
             self.rejections.append(row)
@@ -49,13 +48,11 @@ class ImportReport:
         self.reasons[reason if reason in self.reasons or len(self.reasons) < MAX_REASONS else "other"] += 1
 
     def note_time(self, time: datetime) -> None:
-        """Adds the time of a record."""
         text = time.astimezone(UTC).isoformat(timespec="microseconds")
         self.earliest = min(self.earliest or text, text)
         self.latest = max(self.latest or text, text)
 
     def members(self) -> dict[str, Any]:
-        """Returns the report as a JSON object."""
         return {
             "read": self.read,
             "accepted": self.accepted,
@@ -69,7 +66,6 @@ class ImportReport:
 
     @classmethod
     def of(cls, members: dict[str, Any]) -> "ImportReport":
-        """Returns the report that `members` wrote."""
         return cls(
             read=int(members["read"]),
             accepted=int(members["accepted"]),

@@ -38,7 +38,6 @@ class ImportSubject:
 
     @property
     def feature_names(self) -> list[str]:
-        """Features in the order of the schema."""
         return [column.name for column in self.schema.features]
 
 
@@ -57,13 +56,10 @@ class ImportRow(Struct, frozen=True, kw_only=True):
 
 
 class RowRefused(Exception):
-    """A row that is no record; `field` names its part."""
-
     def __init__(self, where: str, reason: str) -> None:
         super().__init__(reason)
         self.field = where
         self.reason = reason
 
     def row_at(self, file: str, line: int) -> ImportRow:
-        """Returns the refused row."""
         return ImportRow(file=file, line=line, field=self.field, reason=self.reason)

@@ -45,7 +45,6 @@ def locate(fields: Sequence[str], outputs: OutputFields) -> OutputPositions:
 
 
 def require_rows(found: int, expected: int) -> None:
-    """Raises ScoringFailed if an answer is not of the page's length."""
     if found != expected:
         raise ScoringFailed(f"The model's endpoint answered {found:,} rows for a page of {expected:,}.")
 

@@ -30,8 +30,6 @@ class CallColumns:
 
 @dataclass(frozen=True, slots=True)
 class ReadCall:
-    """The records of a call and the format that fitted."""
-
     codec: Codec
     table: LoggedTable
 
@@ -87,7 +85,6 @@ def _members_of(request: bytes) -> frozenset[str]:
 
 
 def join_call(table: Table, answer: Answer, columns: CallColumns) -> LoggedTable:
-    """Returns the rows of a request with the predictions of its answer."""
     types = {column.name: column for column in (*columns.features, *columns.meta)}
     return LoggedTable(
         fields=tuple(table.fields),

@@ -59,7 +59,6 @@ class Classes:
 
 
 def key_of(value: Scalar) -> _Key:
-    """Returns what values of one class have in common."""
     if isinstance(value, bool):
         return ("bool", str(value).lower())
     number = exact_number(value)

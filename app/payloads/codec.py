@@ -30,8 +30,6 @@ NOTHING_KNOWN = Asking()
 
 @dataclass(frozen=True, slots=True)
 class HttpMessage:
-    """A request, with the headers that say how its body is read."""
-
     body: bytes
     headers: list[tuple[bytes, bytes]]
 
@@ -52,15 +50,12 @@ class Codec(ABC):
     accept: ClassVar[str] = JSON
 
     def bound(self, endpoint: Endpoint) -> "Codec":  # noqa: ARG002 - for formats that an endpoint describes
-        """Returns the codec for one endpoint."""
         return self
 
     def mapping_problems(self, endpoint: Endpoint, columns: Sequence[str]) -> list[FieldProblem]:  # noqa: ARG002 - as above
-        """Returns the faults of the endpoint's mapping."""
         return [] if endpoint.mapping is None else [FieldProblem("endpoint.mapping", "is not used by this format; leave it out")]
 
     def request_headers(self, body: bytes) -> list[tuple[bytes, bytes]]:  # noqa: ARG002 - formats of several parts look at it
-        """Returns the headers that say how the body is read."""
         return [(b"Content-Type", self.content_type.encode()), (b"Accept", self.accept.encode())]
 
     def write_message(self, columns: Sequence[str], rows: Rows, *, asking: Asking) -> HttpMessage:
@@ -95,7 +90,6 @@ class Codec(ABC):
 
 
 def table_of(asked: AskedRows) -> Table:
-    """Returns the rows that a form read, without meta fields."""
     if not isinstance(asked, Objects):
         return asked.table
     return read_objects(asked.rows, asked.path)

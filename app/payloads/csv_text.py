@@ -95,7 +95,6 @@ def _read_numbers(text: str) -> list[list[Any]] | None:
 
 
 def read_csv_request(body: bytes) -> list[list[Any]]:
-    """Returns the rows of a request."""
     try:
         return list(read_csv(body.decode("utf-8-sig")))
     except UnicodeDecodeError as error:

@@ -100,7 +100,6 @@ class FieldsValuesCodec(LoggedCodec):
     snippet_title = "the model's request and answer"
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        """Reads the table and its predictions."""
         answer = decode_answer(body, _Answered, expected='{"fields": [...], "values": [[...]]}')
         table = _require_one_table(answer)
         require_rows(len(table.values), expected_rows)
@@ -112,12 +111,10 @@ class FieldsValuesCodec(LoggedCodec):
         return Answer(table.fields, table.values, predictions)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - the request names them
-        """Reads the table, bare or wrapped; it may have further members."""
         part, path = _unwrap(require_object(decode_request(body), "body"), "", _INPUT_DATA)
         return _read_tables(part, path).table
 
     def read_pair(self, pair: Mapping[str, Any], *, outputs: OutputFields) -> LoggedTable:
-        """Reads a request and an answer, each bare or wrapped."""
         asked = _read_tables(*_unwrap(pair.get("request"), "request", _INPUT_DATA))
         # Answers may name a column twice that is no output.
         response = read_repeating_table(*_unwrap(pair.get("response"), "response", _PREDICTIONS))
@@ -136,7 +133,6 @@ class FieldsValuesCodec(LoggedCodec):
         )
 
     def write_pair(self, table: LoggedTable, *, outputs: OutputFields) -> dict[str, Any]:
-        """Writes both bare; of the answer the columns that the deployment names."""
         request: dict[str, Any] = BARE.write_request(table.fields, table.rows)
         if table.meta_rows is not None:
             request["meta"] = BARE.write_request(table.meta_fields, table.meta_rows)
@@ -150,7 +146,6 @@ class FieldsValuesCodec(LoggedCodec):
         return {**write_stated(table), "request": request, "response": response}
 
     def pair_schemas(self) -> dict[str, Schema]:
-        """Returns the schemas of bare and wrapped tables."""
         wrapped = {"type": "array", "minItems": 1, "maxItems": 1, "items": TABLE}
         return {
             "request": {"anyOf": [TABLE, open_object([_INPUT_DATA], input_data=wrapped)]},
@@ -166,19 +161,15 @@ class InputDataCodec(Codec):
     _bare = FieldsValuesCodec()
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
-        """Writes the table."""
         return encode_rows(INPUT_DATA.write_request(columns, rows), rows)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
-        """Reads the table, bare or wrapped."""
         return self._bare.read_request(body, columns)
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
-        """Writes the table."""
         return encode_rows(INPUT_DATA.write_answer(columns, rows), rows)
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        """Reads the table, bare or wrapped."""
         return self._bare.read_answer(body, outputs=outputs, expected_rows=expected_rows)
 
 

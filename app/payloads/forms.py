@@ -52,20 +52,16 @@ class Form(ABC):
     """True if the rows lie in the body itself."""
 
     @abstractmethod
-    def write_request(self, columns: Sequence[str], rows: Rows) -> dict[str, Any]:
-        """Writes a request for the rows."""
+    def write_request(self, columns: Sequence[str], rows: Rows) -> dict[str, Any]: ...
 
     @abstractmethod
-    def read_request(self, sent: dict[str, Any]) -> AskedRows:
-        """Reads a request that has the form's member."""
+    def read_request(self, sent: dict[str, Any]) -> AskedRows: ...
 
     @abstractmethod
-    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
-        """Writes the answer to a request of this form."""
+    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]: ...
 
     @abstractmethod
-    def request_schema(self, max_rows: int) -> Schema:
-        """Returns the JSON schema of a request."""
+    def request_schema(self, max_rows: int) -> Schema: ...
 
     @abstractmethod
     def answer_schema(self) -> dict[str, Schema]:

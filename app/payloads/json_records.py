@@ -18,26 +18,21 @@ class RecordsCodec(ListedCodec):
     shown_request = "[{…}]"
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
-        """Writes an object for each row."""
         return encode_rows(objects_of(columns, rows), rows)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - the records name them
-        """Reads the objects."""
         records = decode_request(body)
         if not isinstance(records, list):
             raise InvalidInput.of("body", f"must be an array of records, found {kind_of(records)}")
         return read_objects(records, "body")
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
-        """Writes an object for each row."""
         return encode_rows(objects_of(columns, rows), rows)
 
     def read_named(self, body: bytes, named: NamedRows) -> list[Any] | None:
-        """Returns the outputs of an array of objects, bare or under `predictions`."""
         found = named.listed(body)
         return super().read_named(body, named) if found is None else found
 
     def read_elements(self, body: bytes) -> list[Any] | dict[str, list[Any]]:
-        """Returns the records, or `predictions`."""
         answer: list[Any] | dict[str, Any] = decode_answer(body, list[Any] | dict[str, Any], expected="[{...}]")  # type: ignore[arg-type]
         return answer if isinstance(answer, list) else super().read_elements(body)

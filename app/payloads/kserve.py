@@ -18,11 +18,9 @@ class KserveCodec(ListedCodec):
     shown_request = '{"instances": [[…]]}'
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
-        """Writes an array for each row."""
         return encode_rows({_INSTANCES: rows}, rows)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
-        """Reads arrays in the order of `columns`, or objects."""
         instances = require_object(decode_request(body), "body").get(_INSTANCES)
         if not isinstance(instances, list):
             raise InvalidInput.of(_INSTANCES, f"must be an array of records, found {kind_of(instances)}")
@@ -38,5 +36,4 @@ class InstancesCodec(KserveCodec):
     shown_request = '{"instances": [{…}]}'
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
-        """Writes the objects."""
         return encode_rows({_INSTANCES: objects_of(columns, rows)}, rows)

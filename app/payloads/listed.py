@@ -35,7 +35,6 @@ class ListedCodec(Codec):
         return decode_answer(body, _Answer, expected='{"predictions": [...]}').predictions
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
-        """Writes an object for each row."""
         return encode_rows({PREDICTIONS: objects_of(columns, rows)}, rows)
 
     def read_predictions(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> list[Prediction]:
@@ -52,7 +51,6 @@ class ListedCodec(Codec):
 
 
 def objects_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
-    """Returns an object for each row."""
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
@@ -83,7 +81,6 @@ def read_columns(elements: list[Any] | dict[str, list[Any]], expected_rows: int,
 
 
 def answer_of_elements(columns: dict[str, list[Any]] | list[Any], outputs: OutputFields, expected_rows: int) -> Answer:
-    """Returns the answer of what `read_columns` returned. Raises ScoringFailed."""
     predictions = predictions_of_elements(columns, outputs, expected_rows)
     if not isinstance(columns, dict):
         return Answer([outputs.prediction], [[cell] for cell in columns], predictions)
@@ -93,7 +90,6 @@ def answer_of_elements(columns: dict[str, list[Any]] | list[Any], outputs: Outpu
 
 
 def predictions_of_elements(columns: dict[str, list[Any]] | list[Any], outputs: OutputFields, expected_rows: int) -> list[Prediction]:
-    """Returns the predictions of what `read_columns` returned. Raises ScoringFailed."""
     if isinstance(columns, dict):
         names = list(columns)
 

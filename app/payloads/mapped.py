@@ -30,11 +30,9 @@ class MappedCodec(Codec):
         self._constants = [PlacedValue(parse_path(path), value) for path, value in mapping.constants.items()]
 
     def bound(self, endpoint: Endpoint) -> Codec:
-        """Returns the codec of the endpoint's mapping."""
         return self if endpoint.mapping is None else MappedCodec(endpoint.mapping)
 
     def mapping_problems(self, endpoint: Endpoint, columns: Sequence[str]) -> list[FieldProblem]:
-        """Returns the faults of the mapping."""
         mapping = endpoint.mapping
         if mapping is None:
             return [FieldProblem(_MAPPING, "is required for this format: it says where records and answers are")]
@@ -56,13 +54,11 @@ class MappedCodec(Codec):
         return problems
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
-        """Writes each record at its place."""
         if not self._records.is_of_many and len(rows) != 1:
             raise ScoringFailed("The mapping's records have no [*], so a request holds one record; set the endpoint's page_size to 1.")
         return encode_rows(self._build(columns, rows), rows)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
-        """Reads the records by the mapping."""
         rows = []
         try:
             found = self._records.find(decode_request(body))
@@ -76,7 +72,6 @@ class MappedCodec(Codec):
         return Table("body", "body", list(columns), rows)
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
-        """Writes each answer at its place. Raises ScoringFailed."""
         if not self._answers.is_of_many and len(rows) != 1:
             raise ScoringFailed("The mapping's answers have no [*], so an answer holds one record; ask about one record at once.")
         paths = [self._outputs.get(name) or member_path(name) for name in columns]

@@ -80,7 +80,6 @@ class MlflowCodec(ListedCodec):
     forms: ClassVar[tuple[Form, ...]] = (SPLIT, RECORDS)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - the request names them
-        """Reads either form of a data frame."""
         sent = require_object(decode_request(body), "body")
         form = RECORDS if _RECORDS in sent else SPLIT
         if form.member not in sent:
@@ -97,7 +96,6 @@ class MlflowRecordsCodec(MlflowCodec):
     forms = ()
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
-        """Writes the records."""
         return encode_rows(RECORDS.write_request(columns, rows), rows)
 
 
@@ -108,12 +106,10 @@ class MlflowInputsCodec(ListedCodec):
     shown_request = '{"inputs": {"age": […], "sex": […]}}'
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
-        """Writes an array for each column."""
         by_column = {name: [row[place] for row in rows] for place, name in enumerate(columns)}
         return encode_rows({_INPUTS: by_column}, rows)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
-        """Reads columns by name, or rows in the order of `columns`."""
         sent = require_object(decode_request(body), "body").get(_INPUTS)
         return read_matrix(sent, _INPUTS, columns) if isinstance(sent, list) else read_by_column(sent, _INPUTS)
 
@@ -126,11 +122,9 @@ class MlflowCsvCodec(ListedCodec):
     content_type = "text/csv"
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
-        """Writes a header, then a line for each row."""
         return write_csv([columns, *rows])
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - the header names them
-        """Reads lines under a header."""
         names, *rows = read_csv_request(body) or [[]]
         # A bare name may read as a number.
         return read_table(

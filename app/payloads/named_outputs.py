@@ -15,8 +15,6 @@ _PREDICTION, _PROBABILITY, _LABEL = "prediction", "probability", "label"
 
 
 class NamedRows:
-    """Reads objects that have a member for each output, under exactly its name."""
-
     def __init__(self, prediction: str, probability: str | None, label: str | None) -> None:
         roles = {_PREDICTION: prediction, _PROBABILITY: probability, _LABEL: label}
         named = {role: name for role, name in roles.items() if name is not None}
@@ -27,19 +25,16 @@ class NamedRows:
         self._wrapped: dict[str, msgspec.json.Decoder[Any]] = {}
 
     def listed(self, body: bytes) -> list[Any] | None:
-        """Returns the rows of an array."""
         rows: list[Any] | None = _read(self._listed.decode, body)
         return rows
 
     def lines(self, body: bytes) -> list[Any] | None:
-        """Returns the rows of JSON lines, one a line."""
         text = body.removesuffix(b"\n")
         rows = _read(msgspec.json.Decoder(self._row).decode_lines, text)
         # msgspec takes several values in one line, and one in several.
         return rows if rows is not None and len(rows) == text.count(b"\n") + 1 else None
 
     def under(self, member: str, body: bytes) -> list[Any] | None:
-        """Returns the rows of the array under that member."""
         decoder = self._wrapped.get(member)
         if decoder is None:
             shape = msgspec.defstruct("Answer", [("rows", list[self._row])], rename={"rows": member})  # type: ignore[name-defined]
@@ -48,7 +43,6 @@ class NamedRows:
         return None if answer is None else answer.rows
 
     def predictions(self, rows: list[Any], outputs: OutputFields) -> list[Prediction]:
-        """Returns the predictions of rows that were read here. Raises ScoringFailed."""
         return to_predictions(
             [row.prediction for row in rows],
             [row.probability for row in rows] if self._has_probability else None,

@@ -36,14 +36,12 @@ class OpenInferenceCodec(Codec):
     shown_request = '{"inputs": [{"name": "age", "shape": [n, 1], "datatype": "INT64", "data": […]}, …]}'
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:
-        """Writes the tensors, and the outputs to answer."""
         tensors = _tensors_of(columns, rows, asking.types)
         head = {"id": _new_id(), "parameters": {"content_type": "pd"}}
         document = {**head, _INPUTS: list(map(_write_tensor, tensors)), **_write_wanted(asking)}
         return encode_rows(document, rows, is_plain=all(tensor.is_plain for tensor in tensors))
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
-        """Reads a tensor a column, or one tensor of rows in the order of `columns`."""
         tensors = _read_tensors(body, _INPUTS, _refuse_request)
         if len(tensors) == 1 and prod(tensors[0].shape[1:]) == len(columns) and tensors[0].name not in columns:
             rows = table_rows(tensors, _refuse_request)
@@ -55,14 +53,12 @@ class OpenInferenceCodec(Codec):
         return encode_rows({"model_name": "model", _OUTPUTS: [_write_tensor(one) for one in _outputs_of(columns, rows)]}, rows)
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        """Reads all tensors; a single one of unknown name is the prediction."""
         names, columns = self._read_columns(body, expected_rows)
         rows = list(map(list, zip(*columns, strict=True)))
         is_alone = _is_prediction_alone(names, outputs)
         return Answer([outputs.prediction] if is_alone else names, rows, _predict(names, columns, outputs))
 
     def read_predictions(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> list[Prediction]:
-        """Reads the predictions without making rows."""
         return _predict(*self._read_columns(body, expected_rows), outputs)
 
     def _read_columns(self, body: bytes, expected_rows: int) -> tuple[list[str], list[list[Any]]]:
@@ -101,16 +97,13 @@ class OpenInferenceBinaryCodec(OpenInferenceCodec):
     accept = "application/octet-stream, application/json"
 
     def request_headers(self, body: bytes) -> list[tuple[bytes, bytes]]:
-        """Returns the headers, with the length of the JSON."""
         return [*super().request_headers(body), (_HEADER_LENGTH, str(_header_length(body)).encode())]
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:
-        """Writes the header and the bytes, and asks for a binary answer."""
         tensors = _tensors_of(columns, rows, asking.types)
         return _write_binary(_INPUTS, tensors, {"id": _new_id(), "parameters": {"binary_data_output": True}, **_write_wanted(asking)})
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
-        """Writes the header and the bytes."""
         return _write_binary(_OUTPUTS, _outputs_of(columns, rows), {"model_name": "model"})
 
 

@@ -20,8 +20,6 @@ class OutputsUnclear(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class OutputPositions:
-    """Positions of the outputs; None where one is not configured or not there."""
-
     prediction: int
     probability: int | None
     label: int | None

@@ -44,12 +44,10 @@ class LoggedCodec(Codec):
         """Reads a decoded pair; unknown members are ignored."""
 
     @abstractmethod
-    def write_pair(self, table: LoggedTable, *, outputs: OutputFields) -> dict[str, Any]:
-        """Writes the pair that `read_pair` reads."""
+    def write_pair(self, table: LoggedTable, *, outputs: OutputFields) -> dict[str, Any]: ...
 
     @abstractmethod
-    def pair_schemas(self) -> dict[str, Schema]:
-        """Returns the JSON schemas of `request` and `response`."""
+    def pair_schemas(self) -> dict[str, Schema]: ...
 
 
 def read_stated(pair: Mapping[str, Any], member: str) -> str | None:
@@ -61,6 +59,5 @@ def read_stated(pair: Mapping[str, Any], member: str) -> str | None:
 
 
 def write_stated(table: LoggedTable) -> dict[str, str]:
-    """Writes the texts that the pair states."""
     stated = {"scoring_id": table.scoring_id, "scoring_timestamp": table.scoring_timestamp}
     return {member: text for member, text in stated.items() if text is not None}

@@ -41,7 +41,6 @@ class PayloadFormat(StrEnum):
     codec: Codec
 
     def __new__(cls, name: str, codec: Codec) -> Self:
-        """Makes a row."""
         row = str.__new__(cls, name)
         row._value_ = name
         row.codec = codec
@@ -62,12 +61,10 @@ _BY_MEMBER = sorted(FORMS, key=lambda form: form.is_bare)
 
 
 def codec_for(payload_format: str) -> Codec:
-    """Returns the codec of the payload format."""
     return _CODECS[payload_format]
 
 
 def codec_of(endpoint: Endpoint) -> Codec:
-    """Returns the codec for an endpoint."""
     return codec_for(endpoint.payload_format).bound(endpoint)
 
 
@@ -83,12 +80,10 @@ def codec_named(name: str, endpoint: Endpoint | None) -> Codec:
 
 
 def form_of(sent: object) -> Form | None:
-    """Returns the form of a request, by its members."""
     return next((form for form in _BY_MEMBER if isinstance(sent, dict) and form.member in sent), None)
 
 
 def codec_of_form(form: Form | None) -> Codec | None:
-    """Returns the codec that has the form."""
     return next((row.codec for row in PayloadFormat if form in row.codec.forms), None)
 
 

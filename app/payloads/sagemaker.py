@@ -33,25 +33,20 @@ class SagemakerCsvCodec(Codec):
     accept = "text/csv"
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
-        """Writes a line for each row."""
         return write_csv(rows)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
-        """Reads lines in the order of `columns`."""
         return read_matrix(read_csv_request(body), "body", columns)
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:  # noqa: ARG002 - without a header
-        """Writes a line for each row."""
         return write_csv(rows)
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        """Reads the columns by their places."""
         if _is_json(body):
             return ListedJson().read_answer(body, outputs=outputs, expected_rows=expected_rows)
         return answer_of_elements(_read_columns(body, outputs, expected_rows), outputs, expected_rows)
 
     def read_predictions(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> list[Prediction]:
-        """Reads the predictions without making rows."""
         if _is_json(body):
             return ListedJson().read_predictions(body, outputs=outputs, expected_rows=expected_rows)
         return predictions_of_elements(_read_columns(body, outputs, expected_rows), outputs, expected_rows)
@@ -96,11 +91,9 @@ class SagemakerLinesCodec(ListedCodec):
     accept = "application/jsonlines"
 
     def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
-        """Writes a line for each row."""
         return encode_row_lines([{_FEATURES: row} for row in rows], rows)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
-        """Reads lines of `features`, arrays in the order of `columns`, or objects."""
         lines = [decode_request(line) for line in body.splitlines() if line.strip()]
         rows = [line[_FEATURES] if isinstance(line, dict) and line.keys() == {_FEATURES} else line for line in lines]
         if any(isinstance(row, dict) for row in rows):
@@ -108,15 +101,12 @@ class SagemakerLinesCodec(ListedCodec):
         return read_matrix(rows, "body", columns)
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
-        """Writes an object of columns for each row."""
         return encode_row_lines(objects_of(columns, rows), rows)
 
     def read_named(self, body: bytes, named: NamedRows) -> list[Any] | None:
-        """Returns the outputs of objects, one a line."""
         return named.lines(body)
 
     def read_elements(self, body: bytes) -> list[Any] | dict[str, list[Any]]:
-        """Returns the lines, or the elements of a single one."""
         lines = decode_lines(body)
         if len(lines) == 1 and isinstance(lines[0], dict) and lines[0].keys() == {"predictions"}:
             return super().read_elements(body)

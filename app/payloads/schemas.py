@@ -11,17 +11,14 @@ NAMES: Schema = {"type": "array", "items": {"type": "string"}}
 
 
 def open_object(required: list[str], **properties: Any) -> Schema:  # noqa: ANN401 - schemas are of any shape
-    """Returns an object that may have further members."""
     return {"type": "object", "required": required, "properties": properties}
 
 
 def closed_object(required: list[str], **properties: Any) -> Schema:  # noqa: ANN401 - schemas are of any shape
-    """Returns an object without further members."""
     return open_object(required, **properties) | {"additionalProperties": False}
 
 
 def rows_of(max_rows: int) -> Schema:
-    """Returns the schema of a request's rows."""
     return {"type": "array", "minItems": 1, "maxItems": max_rows, "items": {"type": "array", "items": CELL}}
 
 

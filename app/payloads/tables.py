@@ -12,8 +12,6 @@ _MOST_PROBLEMS = 100
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under column names, and the paths of both in the body."""
-
     fields_path: str
     values_path: str
     fields: list[str]
@@ -21,7 +19,6 @@ class Table:
 
 
 def read_table(part: object, path: str, *, fields: str = "fields", values: str = "values") -> Table:
-    """Reads a decoded object with those two members."""
     table = read_repeating_table(part, path, fields=fields, values=values)
     if len(set(table.fields)) < len(table.fields):
         index = next(index for index, name in enumerate(table.fields) if name in table.fields[:index])
@@ -52,12 +49,10 @@ def read_repeating_table(part: object, path: str, *, fields: str = "fields", val
 
 
 def read_matrix(rows: object, path: str, columns: Sequence[str]) -> Table:
-    """Reads rows in the order of `columns`."""
     return read_repeating_table({"columns": list(columns), path: rows}, "", fields="columns", values=path)
 
 
 def read_by_column(part: object, path: str) -> Table:
-    """Reads a decoded object of columns."""
     found = require_object(part, path)
     count: int | None = None
     for name, cells in found.items():
@@ -71,7 +66,6 @@ def read_by_column(part: object, path: str) -> Table:
 
 
 def require_length(other: Table, request: Table) -> None:
-    """Raises InvalidInput unless both have equally many rows."""
     if len(other.values) != len(request.values):
         raise InvalidInput.of(other.values_path, f"has {len(other.values)} rows where {request.values_path} has {len(request.values)}")
 
@@ -84,19 +78,16 @@ def require_members(part: Mapping[str, Any], path: str, known: frozenset[str], *
 
 
 def require_object(part: object, path: str) -> dict[str, Any]:
-    """Returns the part, or raises InvalidInput if it is no object."""
     if not isinstance(part, dict):
         raise InvalidInput.of(path, f"must be an object, found {kind_of(part)}")
     return part
 
 
 def place(path: str, member: str) -> str:
-    """Returns the path of a member."""
     return f"{path}.{member}" if path else member
 
 
 def kind_of(value: object) -> str:
-    """Returns a word for the kind of a decoded value."""
     if value is None:
         return "nothing"
     names = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "an array", dict: "an object"}

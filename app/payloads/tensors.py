@@ -226,7 +226,6 @@ def unpack_texts(name: str, data: bytes) -> list[str]:
 
 
 def by_column(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, tuple[Any, ...]]:
-    """Returns the cells of each column."""
     if not rows:
         return dict.fromkeys(columns, ())
     return dict(zip(columns, zip(*rows, strict=True), strict=True))

@@ -58,7 +58,6 @@ def decode_answer(body: bytes, shape: type[_T], *, expected: str) -> _T:
 
 
 def decode_text(body: bytes) -> str:
-    """Returns the answer as text. Raises ScoringFailed."""
     try:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -26,8 +26,6 @@ MOST_MODELS = 200
 
 @dataclass(frozen=True, slots=True)
 class ModelKey:
-    """Everything that a model is called with."""
-
     endpoint: Endpoint
     outputs: OutputFields
     columns: tuple[str, ...]
@@ -70,7 +68,6 @@ class LiveModel:
         return Answer(fields, [row for answer in answers for row in answer.rows], [one for answer in answers for one in answer.predictions])
 
     async def close(self) -> None:
-        """Closes the connections."""
         await self._transport.aclose()
 
     async def _score_page(self, rows: Rows, page: int, pages: int, deadline: float, attempts: int) -> Answer:
@@ -118,7 +115,6 @@ class LiveModels:
                 await _close_unused(kept)
 
     async def close(self) -> None:
-        """Drops all of them."""
         given_up, self._kept = list(self._kept.values()), {}
         await _give_up(given_up)
 

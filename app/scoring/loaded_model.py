@@ -73,7 +73,6 @@ class ModelProcesses(httpx.AsyncBaseTransport):
             return httpx.Response(answer.status, content=answer.body)
 
     def close(self) -> None:
-        """Ends the processes."""
         while self._idle:
             self._idle.pop().end()
 
@@ -153,7 +152,6 @@ class LoadedHere(httpx.AsyncBaseTransport):
         self._turn = turn
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Returns the model's answer. Raises ScoringFailed."""
         try:
             model = _load_here(self._uri, self._prefixes, self._turn)
         except ModelNotLoaded as error:

@@ -42,7 +42,7 @@ class PageAnswer:
 
 
 class ModelNotLoaded(Exception):
-    """The model cannot be loaded; the message says why, and what to do."""
+    pass
 
 
 def load_model(uri: str) -> Any:  # noqa: ANN401 - of a package that few installations have

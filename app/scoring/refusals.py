@@ -25,8 +25,6 @@ _ENOUGH_TO_INFER = 3
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A record that the model does not take, its nulls, and the endpoint's refusal."""
-
     nulls: tuple[str, ...]
     error: PageRefused
 
@@ -53,7 +51,6 @@ class RefusalSearch:
 
     @property
     def is_answered(self) -> bool:
-        """Whether any record was ever answered."""
         return self._is_answered
 
     async def score(self, rows: Rows, ask: Ask, turn: asyncio.Lock) -> list[Scored]:
