@@ -83,22 +83,16 @@ class VerdictCondition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaleDataCondition:
-    """No payload record was logged for that many hours."""
-
     hours: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedChecksCondition:
-    """That many checks in a row failed, whatever the cause."""
-
     checks_in_a_row: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointErrorsCondition:
-    """That many checks in a row failed because the model's endpoint gave no usable predictions."""
-
     checks_in_a_row: int = 1
 
 
@@ -111,7 +105,6 @@ class EvidenceCondition:
     attributes: tuple[str, ...] | None = None
 
     def covers(self, subject: "AlertSubject") -> bool:
-        """Returns whether the rule is about that subject."""
         of_metric = self.metrics is None or subject.metric in self.metrics
         return subject.data in self.data and of_metric and (self.attributes is None or subject.attribute in self.attributes)
 
@@ -139,7 +132,6 @@ class RuleContent:
 
     @property
     def kind(self) -> RuleKind:
-        """The subject of the rule."""
         return KINDS[type(self.condition)]
 
 
@@ -162,8 +154,6 @@ DEFAULT_RULE = RuleContent(name="Unfair outcomes", condition=EvidenceCondition()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertSubject:
-    """The subject of one alert: a measurement's place, or nothing narrower than the deployment."""
-
     data: DataSet | None = None
     metric: str | None = None
     attribute: str | None = None
@@ -211,18 +201,15 @@ class Alert:
 
     @property
     def group_name(self) -> str | None:
-        """The group's display name, or else its label."""
         name = self.facts.get("display_group")
         return self.subject.group if name is None else str(name)
 
     @property
     def sentence(self) -> str:
-        """The alert in words, with the display names."""
         return display_sentence(self.facts)
 
     @property
     def state(self) -> AlertState:
-        """The state of the alert."""
         if self.resolved_at is not None:
             return AlertState.RESOLVED
         return AlertState.OPEN if self.acknowledged_at is None else AlertState.ACKNOWLEDGED

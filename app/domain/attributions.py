@@ -19,7 +19,6 @@ class AttributionState(StrEnum):
 
     @property
     def is_over(self) -> bool:
-        """Whether no worker has anything left to do."""
         return self not in {AttributionState.QUEUED, AttributionState.RUNNING}
 
 
@@ -75,7 +74,6 @@ class SideCounts:
 
     @property
     def rate(self) -> float | None:
-        """The favourable rate; None without a record."""
         return self.favourable / self.records if self.records else None
 
 
@@ -90,8 +88,6 @@ class PartOfGap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareOfPlayer:
-    """Part of a gap that is carried by a feature, or by several that go together."""
-
     features: tuple[str, ...]
     share: PartOfGap
 
@@ -142,12 +138,10 @@ class AttributedGap:
 
     @property
     def comparison(self) -> Comparison:
-        """The comparison that the group is one of."""
         return Comparison(self.features)
 
     @property
     def attribute(self) -> str:
-        """The label of the features."""
         return self.comparison.label
 
 

@@ -58,7 +58,6 @@ class ChainReport:
 
 
 def event_document(event: AuditEvent) -> dict[str, Any]:
-    """Returns the members of an event that its hash covers, as JSON."""
     return {
         "position": event.position,
         "no": event.no,

@@ -50,7 +50,6 @@ class CategoryMapping:
 
 
 def mapping_problems(mappings: Sequence[CategoryMapping]) -> list[FieldProblem]:
-    """Returns what is wrong with the mappings, whatever the columns are."""
     found = []
     if len(mappings) > MAX_MAPPINGS:
         found.append(FieldProblem("categories", f"must map at most {MAX_MAPPINGS} attributes, found {len(mappings)}"))
@@ -81,7 +80,6 @@ def mapping_problems(mappings: Sequence[CategoryMapping]) -> list[FieldProblem]:
 
 
 def require_mappings(mappings: Sequence[CategoryMapping]) -> None:
-    """Raises InvalidInput, which names each mapping that cannot be used."""
     problems = mapping_problems(mappings)
     if problems:
         raise InvalidInput(problems)

@@ -110,7 +110,6 @@ def with_secret(content: ChannelContent, before: Channel | None) -> ChannelConte
 
 
 def secret_bytes(secret: str) -> bytes:
-    """Returns the key that a well-formed signing secret encodes."""
     return base64.b64decode(secret.removeprefix(SECRET_PREFIX))
 
 

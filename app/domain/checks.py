@@ -82,15 +82,12 @@ class Span:
 
     @property
     def is_whole_hour(self) -> bool:
-        """Whether it is exactly one hour of the clock."""
         starts_hour = (self.start.minute, self.start.second, self.start.microsecond) == (0, 0, 0)
         return starts_hour and self.end - self.start == timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Progress of a running check: copies scored of copies to score, and the step in words."""
-
     step: str
     done: int = 0
     total: int = 0
@@ -109,7 +106,6 @@ class WindowCounts:
 
     @classmethod
     def of(cls, window: Mapping[str, object] | None) -> "WindowCounts":
-        """Returns the counts of a stored window."""
         stored = {name: one for name, one in (window or {}).items() if isinstance(one, int)}
         own = stored.get("records")
         return cls(
@@ -195,9 +191,7 @@ class Measurement:
 
     @property
     def attribute(self) -> str | None:
-        """The comparison's label; None of everybody."""
         return self.comparison.label or None
 
     def is_of(self, scope: Scope) -> bool:
-        """Returns whether it is what that scope asks for."""
         return self.worst_of is not None if scope is Scope.WORST else self.scope is scope

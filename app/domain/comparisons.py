@@ -38,16 +38,13 @@ class Comparison:
 
     @property
     def label(self) -> str:
-        """The names joined."""
         return TOGETHER.join(self.features)
 
     @property
     def is_together(self) -> bool:
-        """Whether several attributes are compared together."""
         return len(self.features) > 1
 
     def members(self, monitor: Monitor) -> list[MonitoredAttribute]:
-        """Returns the monitor's attributes in this comparison, in the monitor's order."""
         by_name = {attribute.feature: attribute for attribute in monitor.attributes}
         return [by_name[feature] for feature in self.features if feature in by_name]
 
@@ -64,7 +61,6 @@ def comparisons_of(monitor: Monitor) -> list[Comparison]:
 
 
 def find_comparison(monitor: Monitor, label: str) -> Comparison | None:
-    """Returns the monitor's comparison of that label."""
     return next((comparison for comparison in comparisons_of(monitor) if comparison.label == label), None)
 
 

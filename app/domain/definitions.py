@@ -8,8 +8,6 @@ from .tables_of_files import FeedbackTable, PayloadTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """The content of a deployment. Deployments of the same content have equal definitions."""
-
     name: str
     problem_type: ProblemType
     features: tuple[Column, ...]
@@ -24,7 +22,6 @@ class Definition:
 
 
 def definition_of(deployment: Deployment) -> Definition:
-    """The content of a stored deployment."""
     return Definition(
         name=deployment.name,
         problem_type=deployment.problem_type,

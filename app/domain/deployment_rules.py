@@ -40,7 +40,6 @@ _CATEGORIES_ONLY = {FieldType.STRING, FieldType.BOOLEAN}
 
 
 def definition_problems(definition: Definition) -> list[FieldProblem]:
-    """Returns every problem of the definition, in the order of its fields."""
     texts: dict[str, str | None] = {"name": definition.name, "model_revision": definition.model_revision}
     texts |= {"owner": definition.owner, "purpose": definition.purpose}
     found = [problem for field, text in texts.items() if text is not None for problem in _check_name(field, text)]

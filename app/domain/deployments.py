@@ -43,8 +43,6 @@ class StorageKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnGroup:
-    """Values that are stored under one label."""
-
     label: str
     values: tuple[GroupValue, ...]
 
@@ -72,7 +70,6 @@ class Column:
 
     @property
     def sent(self) -> FieldType:
-        """The type of the values that are sent."""
         return self.type if self.storage is None else self.storage.sent
 
 
@@ -90,7 +87,6 @@ class RecordSchema:
     meta: tuple[Column, ...] = ()
 
     def column(self, name: str) -> Column | None:
-        """Returns the feature or meta field of that name."""
         return next((column for column in (*self.features, *self.meta) if column.name == name), None)
 
 
@@ -133,7 +129,6 @@ class CredentialsKind(StrEnum):
 
     @property
     def has_token_url(self) -> bool:
-        """Whether another address gives a token for the endpoint."""
         return self not in (CredentialsKind.BASIC, CredentialsKind.BEARER, CredentialsKind.HEADER)
 
 
@@ -207,7 +202,6 @@ class Endpoint:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the model is loaded, not called over HTTP."""
         return self.source is EndpointSource.MLFLOW
 
 

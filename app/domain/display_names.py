@@ -12,8 +12,6 @@ MAX_NAMED_GROUPS = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupName:
-    """Name of one group of a feature: `women` for the label `female` of `sex`."""
-
     feature: str
     group: str
     name: str
@@ -27,7 +25,6 @@ class DisplayNames:
     groups: tuple[GroupName, ...] = ()
 
     def find(self, feature: str, group: str) -> str | None:
-        """Returns the name of the feature's group of that label."""
         return next((one.name for one in self.groups if (one.feature, one.group) == (feature, group)), None)
 
 

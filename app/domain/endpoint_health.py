@@ -20,8 +20,6 @@ class BreakerState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointHealth:
-    """Failures in a row, time and reason of the last one, and when the endpoint is tried again."""
-
     state: BreakerState = BreakerState.CLOSED
     failures: int = 0
     failed_at: datetime | None = None

@@ -22,7 +22,6 @@ class NumberInterval:
 
     @property
     def words(self) -> str:
-        """The interval in words, without its column."""
         low, high = ("" if end is None else canonical(end) for end in (self.above, self.up_to))
         if not low:
             return f"up to {high}"
@@ -43,7 +42,6 @@ class Condition:
     or_missing: bool = False
 
     def is_met_by(self, value: Scalar | None) -> bool:
-        """Returns whether a record with that value meets it."""
         if value is None:
             return self.or_missing
         if self.intervals:
@@ -56,7 +54,6 @@ class Condition:
 
     @property
     def words(self) -> str:
-        """The condition in words."""
         parts = [interval.words for interval in self.intervals]
         parts += [_name_values(self.values)] if self.values else []
         if self.excluded is not None:
@@ -73,16 +70,13 @@ class GroupRule:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The columns that it reads, each once."""
         return tuple(dict.fromkeys(condition.feature for conditions in self.any_of for condition in conditions))
 
     def is_met_by(self, values: Mapping[str, Scalar | None]) -> bool:
-        """Returns whether a record with these values is in the group."""
         return any(all(one.is_met_by(values.get(one.feature)) for one in conditions) for conditions in self.any_of)
 
     @property
     def label(self) -> str:
-        """The rule in words: the label of its group."""
         return ", or ".join(" and ".join(condition.words for condition in conditions) for conditions in self.any_of)
 
 
@@ -99,7 +93,6 @@ class FoundBy:
 
     @property
     def words(self) -> str:
-        """The search in words, for readers of the group's figures."""
         return f"found by a search among {self.subsets:,} groups (p = {self.p_value:.3f})"
 
 

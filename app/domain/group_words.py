@@ -15,8 +15,6 @@ _PHRASES = ("aged ", "born ", "from ", "in ", "living ", "of ", "over ", "paid "
 
 @dataclass(frozen=True, slots=True)
 class GroupWords:
-    """Words for the groups of a monitor, and for its favourable outcome."""
-
     names: DisplayNames = field(default_factory=DisplayNames)
     attributes: tuple[MonitoredAttribute, ...] = ()
 
@@ -35,11 +33,9 @@ class GroupWords:
         return " ".join(self._find_names(attribute, group)) or group
 
     def is_named(self, attribute: str, group: str) -> bool:
-        """Returns whether the group has display names, so that its attribute need not be said."""
         return bool(self._find_names(attribute, group))
 
     def rename(self, one: Measurement) -> Measurement:
-        """Returns the measurement with display names in its details."""
         if one.attribute is None or not self.names.groups:
             return one
         attribute, known = one.attribute, one.details

@@ -24,8 +24,6 @@ MOST_REFERENCE_VALUES = 100
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One monitored or reference value of an attribute."""
-
     label: str
     role: Role
     value: GroupValue
@@ -53,7 +51,6 @@ def groups_of(attribute: MonitoredAttribute, column: Column, seen: Iterable[Scal
 
 
 def group_test(value: GroupValue, column: Column) -> ValueTest:
-    """Returns the test for being in the group of this value or range."""
     return ValueTest(ranges=(value,)) if isinstance(value, Range) else ValueTest((canonical(typed(value, column)),))
 
 
@@ -100,7 +97,6 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
 
 
 def list_combinations(groups: Sequence[Sequence[NamedGroup]]) -> list[NamedGroup]:
-    """Returns what `combine_groups` does, in any number and under any labels."""
     named: list[NamedGroup] = [("", "reference")]
     for of_one in groups:
         named = [

@@ -66,20 +66,16 @@ def parse_path(text: str) -> JsonPath:
 
 
 def member_path(name: str) -> JsonPath:
-    """Returns the path of a member of that name."""
     return JsonPath((name,))
 
 
 def spell_path(steps: Sequence[Step]) -> str:
-    """Returns the text of a path."""
     parts = (f"[{step}]" if isinstance(step, int) else "['" + re.sub(r"(['\\\\])", r"\\\1", step) + "']" for step in steps)
     return "$" + "".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedValue:
-    """A value and its place."""
-
     path: JsonPath
     value: Any
 

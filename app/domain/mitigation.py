@@ -40,7 +40,6 @@ class MitigationSettings:
     version: int = 0
 
     def mitigates(self, attribute: str) -> bool:
-        """Returns whether that monitored attribute is mitigated."""
         return self.attributes is None or attribute in self.attributes
 
 
@@ -97,7 +96,6 @@ class AttributeProfile:
     reason: str | None = None
 
     def shares(self) -> dict[str, float]:
-        """The share of each reference group, by label."""
         total: dict[str, float] = {}
         for stand_in in self.stand_ins:
             total[stand_in.group] = total.get(stand_in.group, 0.0) + stand_in.share
@@ -123,7 +121,6 @@ class Profile:
     unread: str | None = None
 
     def attribute(self, feature: str) -> AttributeProfile | None:
-        """Returns the facts fitted for that attribute."""
         return next((one for one in self.attributes if one.feature == feature), None)
 
 

@@ -10,7 +10,6 @@ from .repeated_rules import check_names
 
 
 def mitigation_problems(settings: MitigationSettings, monitor: Monitor) -> list[FieldProblem]:
-    """Returns every problem of the settings for a deployment of that monitor."""
     named = settings.attributes
     if named is None:
         return []
@@ -25,11 +24,9 @@ def mitigation_problems(settings: MitigationSettings, monitor: Monitor) -> list[
 
 
 def mitigated_attributes(settings: MitigationSettings, monitor: Monitor) -> tuple[str, ...]:
-    """Returns the monitored attributes that the settings apply to, in the monitor's order."""
     return tuple(one.feature for one in monitor.attributes if one.rule is None and settings.mitigates(one.feature))
 
 
 def unused_attributes(settings: MitigationSettings, monitor: Monitor | None) -> tuple[str, ...]:
-    """Returns the attributes that the settings name and the monitor no longer has."""
     monitored = {attribute.feature for attribute in monitor.attributes} if monitor is not None else set()
     return tuple(dict.fromkeys(name for name in settings.attributes or () if name not in monitored))

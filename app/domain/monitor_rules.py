@@ -98,14 +98,12 @@ def labels_by_feature(monitor: Monitor) -> dict[str, list[str] | None]:
 
 
 def unknown_metric(key: str, known_metrics: Collection[str]) -> str:
-    """Returns the message for a key that is no metric's."""
     near = difflib.get_close_matches(key[:100], list(known_metrics), n=SUGGESTED)
     meant = f"; did you mean {' or '.join(near)}?" if near else ";"
     return f"is not a metric{meant} GET /v1/metrics lists them"
 
 
 def check_listed(place: str, values: tuple[GroupValue, ...], column: Column) -> Iterator[FieldProblem]:
-    """Yields the problems of one list of a column's values and ranges."""
     if len(values) > MAX_GROUPS:
         yield from _check_length(place, values, MAX_GROUPS)
         return

@@ -58,12 +58,10 @@ class MonitoredAttribute:
 
     @classmethod
     def of_rule(cls, name: str, rule: GroupRule, **more: Any) -> "MonitoredAttribute":  # noqa: ANN401 - the other members
-        """Returns the attribute that compares the rule's group with all others."""
         return cls(feature=name, monitored=(rule.label,), reference=(ALL_OTHERS,), rule=rule, **more)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that say in which group a record is."""
         return (self.feature,) if self.rule is None else self.rule.features
 
     def column_in(self, schema: RecordSchema) -> Column | None:

@@ -48,14 +48,11 @@ class Notification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """The content of one notification, with the id that receivers know it by."""
-
     id: str
     body: dict[str, Any]
 
 
 def alert_message(alert: Alert, event: Event, *, now: datetime) -> Message:
-    """Returns the message that `event` has happened to the alert."""
     subject = {
         "data": alert.subject.data,
         "metric": alert.subject.metric,
@@ -92,12 +89,10 @@ def alert_message(alert: Alert, event: Event, *, now: datetime) -> Message:
 
 
 def message_of_test(*, now: datetime) -> Message:
-    """Returns the message of the test button."""
     return _message(Event.TEST, now=now, sentence=TEST_SENTENCE, display=TEST_SENTENCE, about=None)
 
 
 def report_message(report: KeptReport, *, deployment_id: str, deployment_name: str, name: str, now: datetime) -> Message:
-    """Returns the message that a report is ready, or failed. `name` is that of its schedule."""
     period = f"{report.span.start:%Y-%m-%d} to {report.span.end:%Y-%m-%d}, the end not included"
     is_ready = report.state is KeptReportState.READY
     sentence = f"The report on {deployment_name}, {period}, {'is ready' if is_ready else f'could not be made: {report.reason}'}"

@@ -23,7 +23,6 @@ class OutcomeTests:
     unfavourable: ValueTest
 
     def classify(self, answer: Scalar | None) -> Outcome:
-        """Returns the outcome of one answer."""
         if answer is None:
             return Outcome.UNCLASSIFIED
         if self.favourable.passes(answer):
@@ -44,7 +43,6 @@ class OutcomeRule:
         return OutcomeTests(outcome_test(self.favourable), outcome_test(self.unfavourable))
 
     def classify(self, prediction: Scalar | None) -> Outcome:
-        """Returns the outcome of one prediction (or decoded label, or ground-truth label)."""
         return self.tests.classify(prediction)
 
     def classify_text(self, text: str) -> Outcome:
@@ -60,5 +58,4 @@ def outcome_label(outcome: GroupValue) -> str:
 
 
 def outcome_texts(members: tuple[GroupValue, ...]) -> list[str]:
-    """Returns outcomes as stored with the counts made under them, sorted."""
     return sorted(outcome_label(member) for member in members)

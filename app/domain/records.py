@@ -48,5 +48,4 @@ class Prediction:
 
     @property
     def outcome_value(self) -> Scalar:
-        """The label if there is one, else the prediction: outcome lists are compared with it."""
         return self.prediction if self.label is None else self.label

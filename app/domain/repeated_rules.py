@@ -29,7 +29,6 @@ def check_bounds(place: str, number: int, most: int) -> list[FieldProblem]:
 
 
 def number_problem(value: float) -> str | None:
-    """Returns the problem of a number that is to be stored."""
     if isinstance(value, int):
         return None if -_INT64 <= value < _INT64 else "must be a signed 64-bit integer"
     return None if math.isfinite(value) else "must be a finite number"

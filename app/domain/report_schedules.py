@@ -25,7 +25,6 @@ class ReportRhythm(StrEnum):
 
     @property
     def months(self) -> int:
-        """The months of a period."""
         return {ReportRhythm.MONTHLY: 1, ReportRhythm.QUARTERLY: 3, ReportRhythm.YEARLY: _MONTHS_OF_YEAR}[self]
 
 

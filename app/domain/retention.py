@@ -27,7 +27,6 @@ class RetentionPreset(StrEnum):
 
     @property
     def months(self) -> int:
-        """The period in calendar months."""
         return _PRESET_MONTHS[self]
 
 
@@ -46,14 +45,11 @@ class RetentionPolicy:
 
     @property
     def keeps_everything(self) -> bool:
-        """Whether nothing is ever erased by it."""
         return self.records_months is None and self.feedback_months is None and self.answers_months is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LegalHold:
-    """An order to keep everything of a deployment."""
-
     reason: str
     placed_by: str
     placed_at: datetime
@@ -89,7 +85,6 @@ class RecordSelector:
     pseudonym: str | None = None
 
     def document(self) -> dict[str, Any]:
-        """Returns it as JSON values."""
         if self.field is None:
             return {"record_ids": list(self.record_ids)}
         # Left out where there is none, so that the hash of the request is that of the body.
@@ -137,7 +132,6 @@ def months_before(moment: datetime, months: int) -> datetime:
 
 
 def digest_id(record_id: str) -> bytes:
-    """Returns the digest under which the id of an erased record is remembered."""
     return hashlib.blake2b(record_id.encode("utf-8", "surrogatepass"), digest_size=_ID_DIGEST_BYTES, person=b"erased id").digest()
 
 
@@ -163,7 +157,6 @@ def receipt_document(erasure: Erasure) -> dict[str, Any]:
 
 
 def hash_receipt(receipt: Mapping[str, Any]) -> str:
-    """Returns the SHA-256 of a receipt's canonical JSON, in hexadecimal digits."""
     return _hash(receipt)
 
 

@@ -35,7 +35,6 @@ class CheckPolicy:
 
     @property
     def interrupted_reason(self) -> str:
-        """The message of a check that has no attempts left."""
         return (
             f"The check was interrupted {self.max_attempts} times before it could end: its worker stopped, or lost the database. "
             "The logs of the workers say why; queue it again once they run."
@@ -48,7 +47,6 @@ class CheckPolicy:
         return self.retry_delays[check.attempts - 1]
 
     def alerts_follow(self, check: CheckRun, state: CheckState) -> bool:
-        """Returns whether alerts are to be decided after this end of the check."""
         return check.trigger in self.alerted_triggers and state is not CheckState.CANCELLED
 
 

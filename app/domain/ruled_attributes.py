@@ -16,7 +16,6 @@ MOST_VALUES = 100
 
 
 def rule_problems(place: str, attribute: MonitoredAttribute, schema: RecordSchema) -> Iterator[FieldProblem]:
-    """Yields every problem of the attribute's name and rule; `place` is the attribute's."""
     names = {column.name for column in (*schema.features, *schema.meta)}
     problem = name_problem(attribute.feature) or joining_problem(attribute.feature, names)
     if attribute.feature in names:

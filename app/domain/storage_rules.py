@@ -28,7 +28,6 @@ def group_labels(column: Column) -> Callable[[Scalar], str | None]:
 
 
 def storage_problems(place: str, column: Column, *, is_feature: bool, has_endpoint: bool, is_batch: bool) -> Iterator[FieldProblem]:
-    """Yields the problems of a column's storage."""
     storage = column.storage
     if storage is None:
         return

@@ -12,12 +12,10 @@ _NUMBERS = (FieldType.INTEGER, FieldType.NUMBER)
 
 
 def is_pseudonym(value: object) -> bool:
-    """Returns whether the value has the form of a pseudonym."""
     return isinstance(value, str) and PSEUDONYM.fullmatch(value) is not None
 
 
 def sent_column(column: Column) -> Column:
-    """Returns the column as its values are sent."""
     kind = FieldKind.NUMERIC if column.sent in _NUMBERS else FieldKind.CATEGORICAL
     return Column(name=column.name, type=column.sent, kind=kind)
 

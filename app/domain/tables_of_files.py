@@ -43,7 +43,6 @@ class PayloadColumns:
     model_revision: str | None = None
 
     def of_values(self, names: Iterable[str]) -> dict[str, str]:
-        """Returns the table's column of each of these features and meta fields."""
         return {name: self.features.get(name, self.meta.get(name, name)) for name in names}
 
 
@@ -68,14 +67,11 @@ class PayloadTable:
 
     @property
     def time(self) -> str:
-        """Returns the column by which spans are cut."""
         return self.columns.scored_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedbackTable:
-    """A folder of files with ground-truth labels of the records of a payload table."""
-
     location: str
     columns: FeedbackColumns = FeedbackColumns()
     format: TableFormat = TableFormat.PARQUET
@@ -84,5 +80,4 @@ class FeedbackTable:
 
     @property
     def time(self) -> str:
-        """The column by which spans are cut."""
         return self.columns.observed_at

@@ -19,7 +19,6 @@ _CONTROL_OR_SURROGATE = {"Cc", "Cs"}
 
 
 def name_problem(text: str) -> str | None:
-    """Returns the problem of a name."""
     if not text.strip():
         return "must not be blank"
     if len(text) > MAX_NAME:

@@ -69,11 +69,9 @@ class RangeChoice:
 
     @property
     def is_chosen(self) -> bool:
-        """Whether a range is chosen."""
         return self.preset is not None or self.start is not None
 
     def query(self) -> dict[str, str]:
-        """Returns the query of an address; moments in UTC."""
         members = {
             "range": self.preset,
             "from": None if self.start is None else write_moment(self.start),

@@ -72,7 +72,6 @@ class CountedBy:
 
     @property
     def comparison(self) -> Comparison:
-        """The attributes whose groups are counted."""
         return Comparison(tuple(feature for feature, _, _ in self.groups))
 
 
@@ -125,11 +124,9 @@ class Association:
 
     @property
     def is_above_chance(self) -> bool:
-        """Whether it is stronger than what chance reaches in 95 of 100 shuffles."""
         return self.strength is not None and self.chance_level is not None and self.strength > self.chance_level
 
     def is_recommended(self, *, above: float = RECOMMENDED_ABOVE) -> bool:
-        """Returns whether it is above chance and stronger than that, 0 to 1."""
         return self.strength is not None and self.strength > above and self.is_above_chance
 
 
@@ -156,8 +153,6 @@ class Donors:
 
 @dataclass(frozen=True, slots=True)
 class Correlated:
-    """An upload's facts about one meta field: its association with each feature, and its donors."""
-
     attribute: str
     associations: tuple[Association, ...]
     donors: Donors
@@ -174,7 +169,6 @@ class TrainingData:
 
 
 def counted_by(monitor: Monitor, attributes: tuple[MonitoredAttribute, ...]) -> CountedBy:
-    """Returns the inputs of the table of an attribute, or of several together, under that monitor."""
     return CountedBy(
         favourable=tuple(outcome_texts(monitor.outcomes.favourable)),
         unfavourable=tuple(outcome_texts(monitor.outcomes.unfavourable)),

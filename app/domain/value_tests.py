@@ -15,7 +15,6 @@ class ValueTest:
     only_numbers: bool = False
 
     def passes(self, value: Scalar) -> bool:
-        """Returns whether the value passes."""
         if self.only_numbers and isinstance(value, str):
             return False
         number = number_of(value) if self.ranges else None

@@ -29,12 +29,10 @@ class Range:
         return self.lo <= value <= self.hi
 
     def overlaps(self, other: "Range") -> bool:
-        """Returns whether any number is in both."""
         return self.lo <= other.hi and other.lo <= self.hi
 
     @property
     def label(self) -> str:
-        """The range as people and OpenScale write it: `18-25`."""
         return f"{canonical(self.lo)}-{canonical(self.hi)}"
 
 
@@ -62,7 +60,6 @@ def normalised(value: Scalar) -> Scalar:
 
 
 def label_of(value: GroupValue) -> str:
-    """Returns the name of a group in series, tables and pages."""
     return value.label if isinstance(value, Range) else canonical(value)
 
 

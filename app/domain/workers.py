@@ -28,7 +28,6 @@ class WorkersSeen:
 
     @property
     def state(self) -> WorkerState:
-        """Whether a worker answers; one is enough."""
         if self.answering:
             return WorkerState.ANSWERING
         return WorkerState.NEVER_SEEN if self.last_seen_at is None else WorkerState.SILENT

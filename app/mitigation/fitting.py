@@ -55,7 +55,6 @@ class Goal:
     basis: str
 
     def attributes(self) -> list[MonitoredAttribute]:
-        """Returns the monitored attributes that are mitigated."""
         return [attribute for attribute in self.monitor.attributes if attribute.rule is None and self.settings.mitigates(attribute.feature)]
 
     def column(self, name: str) -> Column:
@@ -65,15 +64,12 @@ class Goal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Payload:
-    """The records a profile is fitted to: outcomes, scores of the favourable outcome, and values by attribute."""
-
     outcomes: npt.NDArray[np.int64]
     scores: Scores
     values: dict[str, pa.ChunkedArray]
 
     @classmethod
     def of(cls, goal: Goal, rows: pa.Table, values: pa.Table) -> "Payload":
-        """Returns the rows of a window (outcome, probability, model_revision) that are of the present model."""
         is_present = pa.array(np.array(rows["model_revision"].to_pylist(), dtype=object) == goal.deployment.model_revision, pa.bool_())
         rows, values, rule = rows.filter(is_present), values.filter(is_present), goal.monitor.outcomes
         outcomes = outcome_codes(rows["outcome"], rule)
@@ -92,7 +88,6 @@ def fit_profile(reader: ArrowReader, goal: Goal, *, now: datetime) -> Profile:
 
 
 def fit_to(goal: Goal, payload: Payload, *, now: datetime) -> Profile:
-    """Does the same for these records."""
     fitted = [_fit_attribute(goal, attribute, goal.column(attribute.feature), payload) for attribute in goal.attributes()]
     cut_off, unread = _find_cut_off(payload)
     return Profile(

@@ -43,7 +43,6 @@ def current_profile(
 def fit_again(
     database: Database, deployment: Deployment, monitor: Monitor, settings: MitigationSettings, *, actor: str, now: datetime
 ) -> Profile:
-    """Fits a further version from the newest payload, whatever is stored, because `actor` asked for it."""
     fitted = _fit(database, deployment, monitor, settings, now=now)
     with database.transaction() as session:
         stored = store_profile(session, deployment.no, fitted, unless=lambda _newest: False)

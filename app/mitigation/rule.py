@@ -47,7 +47,6 @@ class Judge:
 
     @classmethod
     def of(cls, rule: OutcomeRule, profile: Profile) -> "Judge":
-        """Returns the way to decide of a profile."""
         return cls(rule, profile.reading, profile.cut_off)
 
     @property
@@ -76,7 +75,6 @@ class CopyAnswers:
     numbers: FloatArray
 
     def select(self, chosen: BoolArray) -> "CopyAnswers":
-        """Returns the answers to the chosen copies [copies]."""
         return CopyAnswers(
             self.records[chosen],
             self.outcomes[chosen],
@@ -92,7 +90,6 @@ class CopyAnswers:
         return replace(self, shares=np.where(of_record, self.shares, 1.0)).select(has_share | ~of_record)
 
     def entries(self) -> dict[int, list[int]]:
-        """Returns the places of each record's answers."""
         found: dict[int, list[int]] = {}
         for entry, record in enumerate(self.records.tolist()):
             found.setdefault(record, []).append(entry)
@@ -183,12 +180,10 @@ def known_scores(texts: Sequence[str | None], reading: Reading | None) -> list[f
 
 
 def write_probabilities(probabilities: Iterable[Probability]) -> list[str | None]:
-    """Returns probabilities as the JSON texts that are stored."""
     return [None if one is None else msgspec.json.encode(one).decode() for one in probabilities]
 
 
 def read_probability(text: str | None) -> Probability:
-    """Returns a stored probability; None where there is none, or of no known form."""
     if text is None:
         return None
     try:

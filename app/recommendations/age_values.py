@@ -23,7 +23,6 @@ _OPEN_BAND = re.compile(
 
 
 def match_ages(counted: Mapping[GroupValue, int]) -> ValueMatch:
-    """Returns the fit of the values, with their records, with ages."""
     numbers: list[tuple[float, int]] = []
     for value, records in counted.items():
         ends = (value.lo, value.hi) if isinstance(value, Range) else (number_of(value),)
@@ -45,6 +44,5 @@ def match_ages(counted: Mapping[GroupValue, int]) -> ValueMatch:
 
 
 def is_band(value: GroupValue) -> bool:
-    """Returns whether the value is a text that gives a band of ages."""
     spelled = value.strip().lower() if isinstance(value, str) else ""
     return bool(_BAND.fullmatch(spelled) or _OPEN_BAND.fullmatch(spelled))

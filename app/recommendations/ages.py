@@ -98,7 +98,6 @@ class _Ages:
 
 
 def choose_ages(splits: Sequence[Split], counts: Mapping[GroupValue, Count], *, has_outcomes: bool) -> GroupChoice:
-    """Returns the ranges of a column of ages."""
     ages = _Ages(counts)
     divisions = [one for one in map(ages.divide, splits) if one is not None]
     if not divisions:

@@ -22,7 +22,6 @@ PAIR = 2
 
 
 def match_categories(row: KindRow, counted: Mapping[GroupValue, int], name: NameMatch | None) -> ValueMatch:
-    """Returns the fit of the values, with their records, with the kind under that name."""
     if len(counted) > MAX_VALUES:
         return ValueMatch(Fit.UNFIT, f"it holds {len(counted):,} different values, too many for groups")
     if name is None or name.meaning is None:

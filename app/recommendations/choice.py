@@ -50,11 +50,10 @@ class GroupChoice:
 
 
 class NoChoice(Exception):
-    """There are no two groups to compare; the message says why."""
+    pass
 
 
 def build_share(value: GroupValue | None, count: Count, *, role: Role, meaning: str | None = None, has_outcomes: bool) -> ObservedShare:
-    """Returns the known facts of one group."""
     interval = wilson(count.favourable, count.classified) if count.classified else None
     return ObservedShare(
         value=value,

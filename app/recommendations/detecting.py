@@ -23,8 +23,6 @@ class Confidence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """A column that is of a kind, with the evidence."""
-
     row: KindRow
     confidence: Confidence
     name: NameMatch | None
@@ -33,14 +31,11 @@ class Detected:
 
 @dataclass(frozen=True, slots=True)
 class Dismissed:
-    """A column that points to a kind and is not proposed, with the reason."""
-
     row: KindRow
     reason: str
 
 
 def detect(name: str, counted: Mapping[GroupValue, int]) -> Detected | Dismissed | None:
-    """Returns the kind of the column, from its name and its values with their records; None if nothing points to any kind."""
     found: list[Detected | Dismissed] = []
     for row in KINDS:
         unfit = unfit_reason(row, name)
@@ -76,12 +71,10 @@ def detect(name: str, counted: Mapping[GroupValue, int]) -> Detected | Dismissed
 
 
 def is_named(name: str) -> bool:
-    """Returns whether anything in the name points to a kind."""
     return any(match_name(row, name) is not None or unfit_reason(row, name) is not None for row in KINDS)
 
 
 def match_values(row: KindRow, counted: Mapping[GroupValue, int], name: NameMatch | None) -> ValueMatch:
-    """Returns the fit of the values, with their records, with the kind under that name."""
     if not counted:
         return ValueMatch(Fit.UNFIT, "no value is known")
     if row.form is ValueNature.QUANTITY:

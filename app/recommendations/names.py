@@ -33,7 +33,6 @@ class NameMatch:
 
     @property
     def sentence(self) -> str:
-        """The evidence that the name gives."""
         if self.meaning is not None:
             return f"its name asks for {self.meaning}"
         others = ", ".join(repr(word) for word in self.others[:5])
@@ -53,7 +52,6 @@ def split_words(name: str) -> tuple[str, ...]:
 
 
 def match_name(row: KindRow, name: str) -> NameMatch | None:
-    """Returns the best match of a column's name with a kind."""
     words = split_words(name)
     best = None
 
@@ -81,7 +79,6 @@ def match_name(row: KindRow, name: str) -> NameMatch | None:
 
 
 def unfit_reason(row: KindRow, name: str) -> str | None:
-    """Returns why a column of that name is not proposed, though it points to the kind."""
     words = split_words(name)
     return next((reason for phrase, reason in row.unfit_names.items() if _remove(phrase.split(), words) is not None), None)
 

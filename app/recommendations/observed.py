@@ -45,7 +45,6 @@ class Count:
 
     @property
     def rate(self) -> float | None:
-        """The share of favourable outcomes; None if no outcome is known."""
         return self.favourable / self.classified if self.classified else None
 
 
@@ -60,14 +59,12 @@ class Observed:
 
     @property
     def missing(self) -> int:
-        """The number of records without a value."""
         if self.distribution is None:
             return 0
         place = self.distribution.columns.index(self.column.name)
         return sum(cell.records for cell in self.distribution.cells if cell.values[place] is None)
 
     def count_records(self) -> dict[GroupValue, int]:
-        """Returns the records of each value, without those that have none."""
         return {value: count.records for value, count in self.count_outcomes(None).items()}
 
     def count_outcomes(self, rule: OutcomeRule | None) -> dict[GroupValue, Count]:

@@ -42,7 +42,6 @@ _AMBIGUOUS = {
 
 
 def match_places(counted: Mapping[GroupValue, int]) -> ValueMatch:
-    """Returns the fit of the values, with their records, with postal codes."""
     whole = sum(counted.values())
     some = [fold(label_of(value)).strip() for value in islice(counted, LOOKED_AT_FIRST)]
     for fit, patterns in ((Fit.BY_THEMSELVES, _DISTINCTIVE), (Fit.SPOKEN, _AMBIGUOUS)):
@@ -56,7 +55,6 @@ def match_places(counted: Mapping[GroupValue, int]) -> ValueMatch:
 
 
 def choose_places(row: KindRow, values: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool) -> GroupChoice:
-    """Returns the groups of a column of postal codes."""
     whole = sum(count.records for count in counts.values())
     enough = {value: count for value, count in counts.items() if count.records >= ENOUGH_RECORDS}
     covered = sum(count.records for count in enough.values())

@@ -28,8 +28,6 @@ STRATA = "the monitor compares within its values (`strata`), so not between them
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnEvidence:
-    """Sentences of the column's name and its values, and the data that were looked at."""
-
     name: str | None
     values: str
     source: Source
@@ -55,8 +53,6 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class NotProposed:
-    """A column that points to a kind, and why it is not proposed."""
-
     feature: str
     kind: Kind
     reason: str

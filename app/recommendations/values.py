@@ -56,11 +56,9 @@ def is_no_answer(value: GroupValue) -> bool:
 
 
 def holds_phrase(spelled: str, phrase: str) -> bool:
-    """Returns whether the words hold the phrase, as whole words."""
     return f" {phrase} " in f" {spelled} "
 
 
 def list_values(values: Sequence[GroupValue], most: int = 6) -> str:
-    """Returns the first values in words, and the number of the others."""
     listed = ", ".join(f"{label_of(value):.40}" for value in values[:most])
     return f"{listed} and {len(values) - most:,} more" if len(values) > most else listed

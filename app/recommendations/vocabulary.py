@@ -10,14 +10,12 @@ _FOLDER = Path(__file__).with_name("words")
 
 
 def read_words(name: str) -> dict[str, Any]:
-    """Returns the entries of one file."""
     # TOML is UTF-8, whatever the locale of the machine.
     with (_FOLDER / f"{name}.toml").open("rb") as file:
         return tomllib.load(file)
 
 
 def read_kind(kind: Kind) -> KindRow:
-    """Returns the kind as its file describes it."""
     entries = read_words(kind)
     for name in ("words", "weak_words", "indicators", "unfit_names"):
         entries[name] = {word: meaning for meaning, words in entries.get(name, {}).items() for word in words}

@@ -84,7 +84,6 @@ def is_numeric(column: Column) -> bool:
 
 
 def is_quantity(column: Column) -> bool:
-    """Returns whether the column may be divided into intervals."""
     return is_numeric(column) and column.kind is FieldKind.NUMERIC
 
 
@@ -191,5 +190,4 @@ def _show(value: object) -> str:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Returns whether a column of that type holds text."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

@@ -79,8 +79,6 @@ class _Pair:
 
 
 class Correlations:
-    """The pairs that are being counted: each meta field that is in the file with each feature."""
-
     def __init__(self, layout: Layout, schema: RecordSchema, survey: Survey) -> None:
         sides: dict[str, _Side] = {}
         for column in layout.columns:
@@ -101,7 +99,6 @@ class Correlations:
         self._records = 0
 
     def add(self, piece: Piece) -> None:
-        """Counts one piece."""
         codes = {name: side.categories.codes(piece.parts[name]) for name, side in self._sides.items() if side.categories is not None}
         numbers = {name: side.numbers(piece.parts[name]) for name, side in self._sides.items() if side.is_quantity}
         for pairs in self._pairs.values():
@@ -118,7 +115,6 @@ class Correlations:
         self._records += piece.rows
 
     def of(self, attribute: str) -> tuple[Association, ...]:
-        """Returns the meta field's association with each feature, in the order of the schema."""
         return tuple(pair.measure(self._records) for pair in self._pairs[attribute])
 
     def _plan_pair(self, meta: _Side, feature: _Side) -> _Pair:
@@ -144,6 +140,5 @@ class Correlations:
 
 
 def choose_measure(meta: Column, feature: Column) -> AssociationMeasure:
-    """Returns the measure of the association of the two."""
     quantities = is_quantity(meta) + is_quantity(feature)
     return (AssociationMeasure.CRAMERS_V, AssociationMeasure.CORRELATION_RATIO, AssociationMeasure.ABSOLUTE_PEARSON)[quantities]

@@ -14,14 +14,11 @@ from .pieces import Part
 
 
 class Axis(Protocol):
-    """One axis of a distribution: its values or bins, numbered by place."""
-
     @property
     def size(self) -> int:
         """The number of places; a missing value has none."""
 
-    def value(self, place: int) -> GroupValue:
-        """Returns the value or range of a place."""
+    def value(self, place: int) -> GroupValue: ...
 
     def codes(self, part: Part) -> Codes:
         """Returns for each row of a piece its place, or MISSING."""
@@ -29,8 +26,6 @@ class Axis(Protocol):
 
 @dataclass(slots=True)
 class Values:
-    """An axis with one place for each value."""
-
     values: Sequence[Scalar]
     _places: dict[str, int] = field(init=False)
 
@@ -39,20 +34,16 @@ class Values:
 
     @property
     def size(self) -> int:
-        """Returns the number of values."""
         return len(self.values)
 
     def value(self, place: int) -> GroupValue:
-        """Returns the value."""
         return self.values[place]
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The values' canonical texts, by place."""
         return tuple(self._places)
 
     def codes(self, part: Part) -> Codes:
-        """Returns for each row of a piece the place of its value, or MISSING."""
         piece = part.coded()
         places = [self._places[canonical(value)] for value in piece.values]
         return np.array([*places, MISSING], dtype=np.int64)[piece.codes]
@@ -68,15 +59,12 @@ class CountedBins:
 
     @property
     def size(self) -> int:
-        """Returns the number of bins."""
         return len(self._lowest)
 
     def value(self, place: int) -> GroupValue:
-        """Returns the bin as a closed range."""
         return Range(float(self._lowest[place]), float(self._highest[place]))
 
     def codes(self, part: Part) -> Codes:
-        """Returns for each row of a piece the bin of its number, or MISSING."""
         numbers = part.floats()
         # NaN is a missing number; a search would put it into the last bin.
         is_known = np.isfinite(numbers)
@@ -109,7 +97,6 @@ class Tally:
             self._sums += [np.bincount(key, part, minlength=size).reshape(self._shape) for part in (weights, weights * weights)]
 
     def cells(self) -> tuple[Cell, ...]:
-        """Returns the cells that hold any record, in the order of the axes."""
         found = []
         for row, column in zip(*(places.tolist() for places in np.nonzero(self._records)), strict=True):
             values: tuple[GroupValue | None, ...] = ()

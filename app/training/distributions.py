@@ -12,8 +12,6 @@ LEFT_OUT = "its values are not kept"
 
 
 class Distributions:
-    """Distributions that are being counted."""
-
     def __init__(self, layout: Layout, survey: Survey) -> None:
         is_weighted = layout.weight is not None
         labels, self._label_note = _axis(survey.labels, LABEL, survey, others=1, is_quantity=layout.has_numeric_label)
@@ -31,18 +29,15 @@ class Distributions:
         self._tallies = {name: Tally(axis, self._labels, is_weighted=is_weighted) for name, axis in self._axes.items()}
 
     def add(self, piece: Piece) -> None:
-        """Counts one piece."""
         labels = self._labels.codes(piece.label)
         self._by_label.add(None, labels, piece.weights)
         for name, tally in self._tallies.items():
             tally.add(self._axes[name].codes(piece.parts[name]), labels, piece.weights)
 
     def of_labels(self) -> Distribution:
-        """Returns the distribution of the label by itself."""
         return Distribution((), self._by_label.cells(), self._label_note)
 
     def of_columns(self) -> tuple[Distribution, ...]:
-        """Returns each column by label, in the order of the deployment's schema."""
         return tuple(
             Distribution((name,), self._tallies[name].cells() if name in self._tallies else (), note) for name, note in self._notes.items()
         )

@@ -54,7 +54,6 @@ class DonorSample:
         self._most = max(min(DONORS, MOST_DONOR_VALUES // (2 * max(min(self.axis.size, MOST_DONOR_GROUPS), 1))), 1)
 
     def add(self, part: Part, before: int) -> None:
-        """Looks at one piece, which `before` rows of the file precede."""
         places = self.axis.codes(part)
         rows = np.flatnonzero(places != MISSING)
         places = places[rows]
@@ -117,7 +116,6 @@ class DonorChoice:
         self._before = 0
 
     def add(self, piece: Piece) -> None:
-        """Looks at one piece."""
         for name, chosen in self._chosen.items():
             chosen.add(piece.parts[name], self._before)
         self._before += piece.rows

@@ -23,8 +23,6 @@ _BROKEN = (pa.ArrowException, OSError, UnicodeDecodeError)
 
 
 class TrainingFile(Protocol):
-    """The interface of a file."""
-
     names: list[str]
     types: Mapping[str, pa.DataType]
 
@@ -33,8 +31,6 @@ class TrainingFile(Protocol):
 
 
 class CsvFile:
-    """CSV in UTF-8 with a header. Every value is text; an empty one is missing."""
-
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self.types: Mapping[str, pa.DataType] = {}
@@ -53,7 +49,6 @@ class CsvFile:
         self.names = _require_unique(header)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yields the rows of these columns, from the first one on."""
         ragged: list[arrow_csv.InvalidRow] = []
 
         def note(row: arrow_csv.InvalidRow) -> str:
@@ -90,8 +85,6 @@ class CsvFile:
 
 
 class ParquetFile:
-    """Apache Parquet."""
-
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         try:
@@ -106,7 +99,6 @@ class ParquetFile:
         self._texts = [field.name for field in schema if is_text(field.type)]
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yields the rows of these columns, from the first one on."""
         # Texts stay positions in a dictionary, as in the file: each by itself they could take many times its size.
         texts = [name for name in self._texts if name in columns]
         try:

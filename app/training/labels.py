@@ -12,7 +12,6 @@ def parse_boolean(text: str) -> bool | None:
 
 
 def classify_label(label: Scalar | None, rule: OutcomeRule) -> Outcome:
-    """Returns the outcome of one label."""
     return rule.classify(None if label is None else convert_label(label, rule))
 
 

@@ -39,7 +39,6 @@ class Part:
         self.cells = self.read if isinstance(self.read, Coded) else NumberCells(self.read)
 
     def coded(self) -> Coded:
-        """Returns its distinct values, and the position of each row's value among them."""
         return self.cells.coded()
 
     def floats(self) -> Numbers:
@@ -53,8 +52,6 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some rows of a file."""
-
     rows: int
     parts: Mapping[str, Part]
     label: Part
@@ -77,19 +74,16 @@ class Layout:
 
     @property
     def quantities(self) -> tuple[str, ...]:
-        """The columns that may be divided into bins."""
         return tuple(column.name for column in self.columns if is_quantity(column))
 
     @property
     def has_numeric_label(self) -> bool:
-        """Whether the label is a quantity, and not a class."""
         return self.problem_type is ProblemType.REGRESSION
 
 
 def find_layout(
     file: TrainingFile, schema: RecordSchema, problem_type: ProblemType, *, label: str, weight: str | None, monitor: Monitor | None = None
 ) -> Layout:
-    """Finds the needed columns in the file."""
     there = frozenset(file.names)
     shown = ", ".join(f"{name:.50}" for name in file.names[:_MOST_SHOWN])
     more = f" and {len(file.names) - _MOST_SHOWN} more" if len(file.names) > _MOST_SHOWN else ""
@@ -123,7 +117,6 @@ def find_layout(
 
 
 def read_pieces(file: TrainingFile, layout: Layout) -> Iterator[Piece]:
-    """Yields the rows of the file, in order."""
     names = dict.fromkeys([*(column.name for column in layout.columns), layout.label, *([layout.weight] if layout.weight else [])])
     before = 0
     for batch in file.batches(list(names)):

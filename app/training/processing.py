@@ -23,8 +23,6 @@ KINDS: dict[TrainingForm, Callable[[BinaryIO], TrainingFile]] = {TrainingForm.CS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """An upload, and how it is to be read."""
-
     form: TrainingForm
     deployment: Deployment
     monitor: Monitor | None
@@ -34,7 +32,6 @@ class Upload:
 
 
 def process_file(file: BinaryIO, upload: Upload) -> TrainingData:
-    """Returns the facts to store of a CSV or Parquet file."""
     began = monotonic_seconds()
     content = KINDS[upload.form](file)
     deployment = upload.deployment

@@ -25,7 +25,6 @@ class Seen:
     too_many: str | None = None
 
     def add(self, values: Iterable[Scalar]) -> None:
-        """Notes the values of one piece."""
         for value in values:
             text = canonical(value)
             if len(text) > LONGEST_VALUE:
@@ -36,12 +35,10 @@ class Seen:
                     self.give_up(f"holds more than {MOST_VALUES:,} different values")
 
     def add_part(self, part: Part) -> None:
-        """Notes the values of a column's piece, unless there are too many already."""
         if self.too_many is None:
             self.add(part.coded().values)
 
     def give_up(self, reason: str) -> None:
-        """Stops keeping the values one by one."""
         self.too_many = self.too_many or reason
         self.values = {}
 
@@ -88,7 +85,6 @@ class Survey:
 
 
 def survey_file(file: TrainingFile, layout: Layout) -> Survey:
-    """Looks through the file."""
     quantities = [*layout.quantities, *([LABEL] if layout.has_numeric_label else [])]
     survey = Survey(0, {column.name: Seen() for column in layout.columns}, Seen(), Sample(quantities))
     for piece in read_pieces(file, layout):

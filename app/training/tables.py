@@ -43,7 +43,6 @@ class RowTable:
     _counts: GroupCounts | None = field(default=None, init=False)
 
     def add(self, piece: Piece, positions_of: Mapping[str, Codes], outcomes: Codes) -> None:
-        """Counts one piece. `positions_of` each attribute are the positions of its records' groups."""
         if self.reason is not None:
             return
         codes = cross([positions_of[feature] for feature in self.groups], [len(groups) for groups in self.groups.values()])
@@ -53,14 +52,11 @@ class RowTable:
         self._counts = counts if self._counts is None else GroupCounts.merged([self._counts, counts])
 
     def table(self) -> LabelTable:
-        """Returns the table, once everything is counted."""
         reason = self.reason or (self.strata.reason if self.strata else None)
         return LabelTable(self.counted_by, None if self._counts is None else self._counts.to_json(), reason)
 
 
 class RowTables:
-    """All tables of a monitor. `seen` are the values of each column that is there."""
-
     def __init__(self, monitor: Monitor, schema: RecordSchema, seen: Mapping[str, Seen]) -> None:
         self._outcomes = monitor.outcomes
         self._schema = schema
@@ -95,7 +91,6 @@ class RowTables:
             self._tables.append(RowTable(by, groups, named, strata if reason is None else None, reason))
 
     def add(self, piece: Piece) -> None:
-        """Counts one piece into each of them."""
         outcomes = classify_labels(piece.label, self._outcomes)
         columns = {column.name: column for column in (*self._schema.features, *self._schema.meta)}
         positions_of = {feature: place(groups, columns[feature], piece.parts[feature].cells) for feature, groups in self._groups.items()}
@@ -103,7 +98,6 @@ class RowTables:
             table.add(piece, positions_of, outcomes)
 
     def tables(self) -> tuple[LabelTable, ...]:
-        """Returns the tables, once everything is counted."""
         return tuple(table.table() for table in self._tables)
 
 

@@ -45,7 +45,6 @@ class Encoding:
 
     @property
     def categorical(self) -> list[int]:
-        """The places of the categorical columns."""
         return [place for place, codes in enumerate(self.codes) if codes is not None]
 
     def encode(self, rows: Sequence[Sequence[Scalar | None]], own_scores: Sequence[float | None]) -> FloatArray:

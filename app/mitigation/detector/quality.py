@@ -35,7 +35,6 @@ def find_threshold(scores: FloatArray, biased: BoolArray) -> float:
 
 
 def measure_quality(scores: FloatArray, biased: BoolArray, threshold: float) -> DetectorQuality:
-    """Returns the figures over records, of which some are biased and some are not."""
     selected = scores >= threshold
     found, chosen, all_biased, records = (int(part.sum()) for part in (selected & biased, selected, biased, np.ones_like(biased)))
     ranked = ranking(ScoreBins.from_records(biased.astype(np.int64), 2, scores, None))

@@ -37,8 +37,6 @@ _SALT = b"evenhand bias detector held out"
 
 @dataclass(frozen=True, slots=True)
 class TrainingRefusal:
-    """Reason why no detector was trained, as a sentence, and the numbers of records."""
-
     reason: str
     counts: DetectorCounts
 

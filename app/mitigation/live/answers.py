@@ -36,8 +36,6 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class DebiasedAnswers:
-    """Result of a request: the model's own answer, the debiased one, and what happened to the records."""
-
     own: Answer
     debiased: Sequence[Debiased]
     ids: Sequence[str]
@@ -55,7 +53,6 @@ class LiveAnswer:
 
 
 def write_answer(plan: ActivePlan, asked: Asked, answered: DebiasedAnswers) -> LiveAnswer:
-    """Returns the answer in the form or the payload format of the request."""
     logged = [STORED] * len(answered.ids)
     for place in answered.written.duplicates:
         logged[place] = DUPLICATE

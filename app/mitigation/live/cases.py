@@ -35,7 +35,6 @@ class Case:
 
 
 def find_roles(plan: ActivePlan, asked: Asked) -> list[Roles]:
-    """Returns the roles of each record's groups."""
     found: list[Roles] = [{} for _ in asked.features]
     features, meta = ([column.name for column in columns] for columns in (plan.deployment.schema.features, plan.deployment.schema.meta))
     for attribute in plan.attributes:
@@ -69,7 +68,6 @@ def pick_early_copies(plan: ActivePlan, asked: Asked, roles: Sequence[Roles]) ->
 
 
 def open_cases(plan: ActivePlan, asked: Asked, roles: Sequence[Roles], predictions: Sequence[Prediction]) -> list[Case]:
-    """Returns the records with the model's answers, decided except for those that need copies."""
     cases = []
     for row, own, of_record in zip(asked.features, predictions, roles, strict=True):
         case = Case(row, own, plan.decider.classify(own.outcome_value), _list_monitored(of_record))
@@ -99,12 +97,10 @@ def _list_monitored(roles: Roles) -> tuple[str, ...]:
 
 
 def find_waiting(cases: Sequence[Case]) -> list[Case]:
-    """Returns the records that are not decided yet."""
     return [case for case in cases if case.decided is None]
 
 
 def copy_rows(waiting: Sequence[Case]) -> list[Row]:
-    """Returns the rows of all copies, one record after the other."""
     return [row for case in waiting for row in case.copies.rows(case.row)]
 
 
@@ -118,7 +114,6 @@ def split_answers(answers: Sequence[Prediction], copies: Iterable[CopySet]) -> l
 
 
 def decide(plan: ActivePlan, waiting: Sequence[Case], answers: Sequence[Sequence[Prediction]]) -> None:
-    """Decides the records by the answers to the copies of each."""
     records = [CopiedRecord(case.own, case.outcome, case.copies, given) for case, given in zip(waiting, answers, strict=True)]
     for case, debiased in zip(waiting, plan.decider.substitute(records), strict=True):
         case.decided = debiased

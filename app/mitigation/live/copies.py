@@ -23,7 +23,6 @@ class Substitution:
     share: float
 
     def of(self, row: Row) -> list[Scalar | None]:
-        """Returns the copy of that row."""
         copy = list(row)
         for place, value in self.changes:
             copy[place] = value

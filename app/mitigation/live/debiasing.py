@@ -32,22 +32,17 @@ class Debiasing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Debiased:
-    """The answer after mitigation, and how it was computed."""
-
     answer: Prediction
     debiasing: Debiasing
     changed_by: tuple[str, ...] = ()
 
     @property
     def changed(self) -> bool:
-        """Whether it has another outcome than the model's own answer."""
         return self.debiasing is Debiasing.CHANGED
 
 
 @dataclass(frozen=True, slots=True)
 class CopiedRecord:
-    """A monitored record with the model's answer and outcome, its copies, and the answers to these in their order."""
-
     own: Prediction
     outcome: Outcome
     copies: CopySet
@@ -56,8 +51,6 @@ class CopiedRecord:
 
 @dataclass(frozen=True, slots=True)
 class ClassifiedAnswer:
-    """The answer to a copy, its outcome, and the share of the reference records that the copy represents."""
-
     prediction: Prediction
     outcome: Outcome
     share: float
@@ -72,7 +65,6 @@ class Decider:
     classify: Callable[[Scalar], Outcome]
 
     def substitute(self, records: Sequence[CopiedRecord]) -> list[Debiased]:
-        """Returns the records after substitution."""
         together = [self._classify(record.copies.together, record.answers[: len(record.copies.together)]) for record in records]
         own: IntArray = np.array([record.outcome for record in records], dtype=np.int64)
         known = self._tabulate(together)

@@ -37,14 +37,11 @@ _MOST_PLANS = 1000
 
 @dataclass(frozen=True, slots=True)
 class MitigatedAttribute:
-    """One attribute whose monitored records are mitigated."""
-
     listed: ListedGroups
     profile: AttributeProfile
 
     @property
     def name(self) -> str:
-        """The column's name."""
         return self.listed.column.name
 
 
@@ -68,7 +65,6 @@ class ActivePlan:
     detector_version: int | None
 
     def notes(self) -> list[str]:
-        """Returns the notes that its answers carry."""
         found = [ONLY_DIRECT]
         if self.settings.bias_detector is DetectorUse.CHOOSE and (reason := why_missing()) is not None:
             found.append(f"Every monitored record gets its second call, for the bias detector is left out: {reason}.")
@@ -109,7 +105,6 @@ class ActivePlans:
         return await asyncio.shield(task)
 
     def forget(self, deployment_id: str) -> None:
-        """Makes the next request read the plan again."""
         self._kept.pop(deployment_id, None)
         self._running.pop(deployment_id, None)
 
@@ -144,7 +139,6 @@ class PlanReader:
         self._detectors = LoadedDetectors()
 
     def read(self, records: IngestPlan) -> ActivePlan:
-        """Returns the plan of the deployment that these records belong to. Raises as `ActivePlans.current`."""
         with self._database.transaction() as session:
             deployment = Deployments(session, self._sealer).get(records.target.id)
             monitor, settings = monitor_of(session, deployment.no), settings_of(session, deployment.no)

@@ -130,7 +130,6 @@ def _decode(body: bytes, codec: Codec) -> Decoded:
 
 
 def _read_records(records: Any) -> _Sent:  # noqa: ANN401 - a decoded JSON value of which nothing is known yet
-    """Reads the records of `{"records": [{id?, features, meta?}]}`."""
     if not isinstance(records, list):
         raise InvalidInput.of(_RECORDS, "must be an array of records")
     _require_count(len(records), _RECORDS)
@@ -168,7 +167,6 @@ def _read_objects(sent: Objects, plan: IngestPlan) -> _Sent:
 
 
 def _read_tables(sent: Tables, plan: IngestPlan) -> _Sent:
-    """Reads rows under a line of column names, meta fields among them or in a table of their own."""
     table, meta_table, names = sent.table, sent.meta, plan.meta.names
     _require_count(len(table.values), table.values_path)
     problems = []

@@ -77,7 +77,6 @@ class ActiveMitigation:
         self._models = models
 
     async def stop(self) -> None:
-        """Closes the connections to models."""
         await self._models.close()
 
     async def answer(self, deployment_id: str, request: LiveRequest, *, caller: Principal, now: datetime) -> LiveAnswer:
@@ -194,7 +193,6 @@ async def _debias(plan: ActivePlan, waiting: Sequence[Case], model: LiveModel, d
 
 
 def build_payload(plan: ActivePlan, asked: Asked, own: Sequence[Prediction], debiased: Sequence[Debiased]) -> CheckedPayload:
-    """Returns the records as they are stored, with both outcomes."""
     check = plan.records.prediction
     try:
         predictions = [check(one.prediction) for one in own]

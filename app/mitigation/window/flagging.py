@@ -56,7 +56,6 @@ def flag_records(reader: ArrowReader, subject: Subject, window: PayloadWindow, t
 
 
 def find_changed(treated: TreatedWindow, examined: BoolArray) -> IntArray:
-    """Returns the positions of the examined monitored records whose outcome as reference is another."""
     is_other = (treated.as_reference != UNKNOWN) & (treated.as_reference != treated.own)
     return np.flatnonzero(examined & treated.is_monitored() & is_other)
 
@@ -64,7 +63,6 @@ def find_changed(treated: TreatedWindow, examined: BoolArray) -> IntArray:
 def describe_flags(
     subject: Subject, window: PayloadWindow, treated: TreatedWindow, changed: IntArray, own: Sequence[str | None]
 ) -> list[FlaggedRecord]:
-    """Returns the flags of the records at the positions `changed`, of which `own` are the probabilities as JSON texts."""
     if not len(changed):
         return []
     times, reading = window.rows["logged_at"], treated.judge.reading

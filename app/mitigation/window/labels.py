@@ -38,8 +38,6 @@ class LabelTables:
 
 @dataclass(frozen=True, slots=True)
 class KnownCopies:
-    """Where copies of labelled records are known: by the window's record numbers, and in the stored answers of earlier checks."""
-
     record_nos: IntArray
     targets: Mapping[TargetKey, int]
 

@@ -34,8 +34,6 @@ MOST_RECORDS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class DetectedRecords:
-    """Versions to store, and records that are likely biased."""
-
     new: Sequence[NewDetector] = ()
     likely: Sequence[Flags] = ()
     details: dict[str, object] = field(default_factory=dict)

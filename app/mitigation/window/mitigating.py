@@ -169,7 +169,6 @@ def _count_changes(one: _Attribute) -> dict[str, object]:
 
 
 def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> Further:
-    """Returns the monitored records whose outcome would be another with a reference value, as a table to be written."""
     if not evidence.copies:
         return Further()
     window, mitigation = evidence.window, subject.mitigation

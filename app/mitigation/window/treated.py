@@ -40,7 +40,6 @@ class TreatedWindow:
 
     @property
     def monitored_labels(self) -> list[str]:
-        """The labels of the monitored groups."""
         return [group.label for group in self.grouping.groups if group.role == "monitored"]
 
     def is_new(self) -> BoolArray:
@@ -63,7 +62,6 @@ class TreatedWindow:
 
 
 def treat_window(copies: CopyOutcomes, own: IntArray, profile: AttributeProfile, judge: Judge, mode: Mode) -> TreatedWindow:
-    """Returns the records' outcomes after mitigation."""
     as_reference = find_outcomes_as_reference(copies, profile, judge)
     after = substitute(own, as_reference, find_monitored(copies.grouping), mode)
     # A synthetic monitored record is compared with the reference record it was copied from; copies into reference values stay.
@@ -75,7 +73,6 @@ def treat_window(copies: CopyOutcomes, own: IntArray, profile: AttributeProfile,
 
 
 def find_monitored(grouping: Grouping) -> BoolArray:
-    """Returns whether each record has a monitored value [records]."""
     found: BoolArray = np.append(grouping.is_monitored(), False)[grouping.codes]
     return found
 
@@ -95,7 +92,6 @@ def find_counted_references(grouping: Grouping, profile: AttributeProfile) -> li
 
 
 def read_reference_answers(copies: CopyOutcomes, profile: AttributeProfile, judge: Judge, records: IntArray) -> CopyAnswers:
-    """Returns the answers to the copies that decide of the records at these positions."""
     shares, counted = profile.shares(), find_counted_references(copies.grouping, profile)
     places: list[IntArray] = [np.zeros(0, dtype=np.int64)]
     outcomes, parts = list(places), [np.zeros(0)]
