@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path
 
 from ..alerts.catching_up import send_open_alerts
 from ..alerts.lifecycle import settle, withdraw
-from ..domain.alert_rules import MAX_RULES, rule_problems
+from ..domain.alert_rules import rule_problems
 from ..domain.alerts import Rule
 from ..domain.changes import changes_between
 from ..domain.checks import DataSet
@@ -60,7 +60,7 @@ def put_alert_rule(
     # First: a check that ends meanwhile must not open alerts of the old rule.
     lock_alerts(session, deployment.no)
     before = find_rule(session, deployment.no, rule_id)
-    after = put_rule(session, deployment.no, rule_id, content, most=MAX_RULES)
+    after = put_rule(session, deployment.no, rule_id, content)
     if before is not None:
         settle(session, before, after)
     if before != after:

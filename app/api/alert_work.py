@@ -18,7 +18,6 @@ from ..web.access import Acknowledger, DeploymentsIn, SessionIn
 from ..web.paging import Limit, NumberCursor, cut
 from .answers import problems, problems_with_body
 from .schemas.alert_work import (
-    MAX_COMMENTS,
     AcknowledgementsIn,
     AcknowledgementsOut,
     AssignmentIn,
@@ -91,7 +90,7 @@ def put_alert_comment(
     words = check_note(body.text, "text")
     if not words:
         raise InvalidInput.of("text", "must not be blank")
-    comment, is_new = put_comment(session, alert, comment_id, by=principal.actor, text=words, most=MAX_COMMENTS)
+    comment, is_new = put_comment(session, alert, comment_id, by=principal.actor, text=words)
     if is_new:
         deployment, details = deployments.by_no(alert.deployment_no), {"comment": comment_id}
         record_activity(session, principal.actor, "alert.commented", deployment=deployment, subject=alert.id, details=details)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Response
 
 from ..domain.changes import changes_between
 from ..domain.checks import Span
-from ..domain.report_schedules import MAX_SCHEDULES, ReportSchedule
+from ..domain.report_schedules import ReportSchedule
 from ..errors import Conflict, FieldProblem, InvalidInput, NotFound
 from ..reports.regulator.making import ReportForm
 from ..store.alerts.alert_rules import unknown_channels
@@ -27,9 +27,6 @@ from .reports import ReportFile, name_regulator_file, send_file
 from .schemas.kept_reports import KeptReportIn, KeptReportOut, KeptReportPage, ReportScheduleIn, ReportScheduleOut, ReportSchedulePage
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
-
-MOST_OPEN = 20
-"""Max reports of a deployment that are requested and not made yet."""
 
 ScheduleId = Annotated[str, Path(description="The schedule's id, which you choose.", pattern=ID_PATTERN, examples=["quarterly"])]
 KeptId = Annotated[
@@ -77,7 +74,7 @@ def put_report_schedule(
     if problems:
         raise InvalidInput(problems)
     before = find_schedule(session, deployment.no, schedule_id)
-    after = put_schedule(session, deployment.no, schedule_id, content, most=MAX_SCHEDULES)
+    after = put_schedule(session, deployment.no, schedule_id, content)
     if before != after:
         changes = changes_between(_facts(before), _facts(after))
         record_activity(session, principal.actor, "report_schedule.changed", deployment=deployment, subject=schedule_id, details=changes)
@@ -114,7 +111,7 @@ def request_kept_report(
         raise InvalidInput.of("since", "must lie before until")
     if end > now:
         raise InvalidInput.of("until", "must not lie in the future: a kept report never changes, and its period would not be over")
-    found = request_report(session, deployment.no, Span(start=start, end=end), wanted.to_json(), by=principal.actor, most_open=MOST_OPEN)
+    found = request_report(session, deployment.no, Span(start=start, end=end), wanted.to_json(), by=principal.actor)
     if found.created_at == now:
         record_activity(session, principal.actor, "kept_report.requested", deployment=deployment, subject=found.id)
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/kept-reports/{found.id}"

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from ..domain.checks import Progress, Trigger
 from ..domain.deployments import Deployment, Endpoint
-from ..domain.endpoint_health import OPEN_FOR, OPENS_AFTER, BreakerState, EndpointHealth
+from ..domain.endpoint_health import BreakerState, EndpointHealth
 from ..errors import EndpointDown, EndpointRefused, ScoringFailed
 from ..outbound.egress import EgressPolicy
 from ..payloads.wire import Rows
@@ -104,7 +104,7 @@ class ModelOfCheck:
                 answers = ask()
             except EndpointDown as error:
                 with self._database.transaction() as session:
-                    record_no_answer(session, self._deployment.no, str(error), opens_after=OPENS_AFTER, open_for=OPEN_FOR)
+                    record_no_answer(session, self._deployment.no, str(error))
                 raise
             except EndpointRefused:
                 raise

@@ -73,7 +73,7 @@ def set_schedule(deployment_id: str, options: ScheduleOptions, wanted: SheetsWan
             channels=tuple(sorted(set(options.channels))),
             enabled=not options.is_off,
         )
-        stored = put_schedule(session, deployment.no, options.schedule, content, most=MAX_SCHEDULES)
+        stored = put_schedule(session, deployment.no, options.schedule, content)
         details = {"version": stored.version}
         record_activity(session, ACTOR, "report_schedule.changed", deployment=deployment, subject=options.schedule, details=details)
     return f"Schedule {options.schedule} is stored, version {stored.version}: {options.rhythm}, {'off' if options.is_off else 'on'}."

@@ -28,11 +28,8 @@ LANES = 16
 
 HALF_LIFE = timedelta(hours=1)
 
-MAX_HALVES, MAX_HALVES_BYTES = 50_000, 256 * 1024 * 1024
-"""Of one deployment; the oldest expire."""
-
 SWEEP_HALVES = 5_000
-"""After so many new halves these bounds are enforced at once."""
+"""After so many new halves the bounds of a deployment are enforced at once."""
 
 _EXPIRED = {CallSide.REQUEST: IntakeOutcome.UNPAIRED_REQUEST, CallSide.RESPONSE: IntakeOutcome.UNPAIRED_RESPONSE}
 _MISSING = {
@@ -113,7 +110,7 @@ class CallStore:
         def sweep_database() -> None:
             with self._database.transaction() as session:
                 limit = self._clock() - HALF_LIFE
-                for one in expire_halves(session, before=limit, most=MAX_HALVES, most_bytes=MAX_HALVES_BYTES):
+                for one in expire_halves(session, before=limit):
                     side, at = CallSide(one.side), one.hour
                     expired.add(one.deployment_no, one.source, _EXPIRED[side], one.count, received_at=at, reason=_MISSING[side])
                 add_counts(session, [*counts, *expired.collected()])

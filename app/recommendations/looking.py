@@ -18,14 +18,12 @@ from .outcomes import OutcomesOrigin, RecommendedOutcomes, determine_outcomes
 from .recommending import Recommended, recommend
 from .values import MAX_VALUES
 
-SAMPLED = 10_000
-
 
 def recommend_for(session: Session, deployment: Deployment, monitor: Monitor | None, sent: OutcomeRule | None = None) -> Recommended:
     """Returns the recommended monitor; with `sent` outcomes, rates are counted by these."""
     summary = training_summary_of(session, deployment.no)
     distributions = distributions_of(session, deployment.no)
-    sample = newest_records(session, deployment.no, deployment.schema.version, SAMPLED)
+    sample = newest_records(session, deployment.no, deployment.schema.version)
 
     if sent is not None:
         outcomes = RecommendedOutcomes(sent, OutcomesOrigin.SENT, is_certain=True, evidence="they were sent")

@@ -13,10 +13,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from ..clock import monotonic_seconds, utc_now
 from ..errors import Unauthenticated, Unavailable
 from ..store.database.engine import Database
-from ..store.people.api_keys import ApiKey, ApiKeys
+from ..store.people.api_keys import USE_NOTED_EVERY, ApiKey, ApiKeys
 from ..store.people.sessions import holder_of
 from .issuer_users import admit_user, bound_number
-from .keys import USE_NOTED_EVERY, hash_key, key_id_of, key_refusal
+from .keys import hash_key, key_id_of, key_refusal
 from .oidc.bearers import BearerTokens, is_of_issuer
 from .oidc.claims import Identity
 from .principals import USER, Principal, Role
@@ -148,7 +148,7 @@ class Authenticator:
             return
         try:
             with self._database.transaction() as session:
-                ApiKeys(session).note_use(key, now=now, at_most_every=USE_NOTED_EVERY)
+                ApiKeys(session).note_use(key, now=now)
         except (Unavailable, SQLAlchemyError) as error:
             # A database that takes no writes, such as one that fails over, must not lock out those who only read.
             log.warning("key_use_not_stored", key=key.id, error=type(error).__name__)

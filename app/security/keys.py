@@ -24,9 +24,6 @@ _ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 _ID_LENGTH = 8
 _SECRET_BYTES = 32
 
-USE_NOTED_EVERY: Final = timedelta(minutes=1)
-"""Min time between two moments of use that are stored of one key."""
-
 MAX_OVERLAP: Final = timedelta(days=90)
 
 USUAL_OVERLAP_HOURS: Final = 24

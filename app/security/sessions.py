@@ -16,7 +16,7 @@ from ..store.people.activities import record_activity
 from ..store.people.api_keys import ApiKeys
 from ..store.people.sessions import Holder
 from .issuer_users import admit_user
-from .keys import USE_NOTED_EVERY, hash_key, key_id_of, key_refusal
+from .keys import hash_key, key_id_of, key_refusal
 from .oidc.claims import Identity
 from .passwords import is_password
 from .principals import USER, Permission, Principal, Role
@@ -82,7 +82,7 @@ def log_in_with_key(session: Session, text: str, *, address: str) -> str:
     refusal = key_refusal(key, now := utc_now())
     if refusal is not None:
         raise Unauthenticated(refusal)
-    ApiKeys(session).note_use(key, now=now, at_most_every=USE_NOTED_EVERY)
+    ApiKeys(session).note_use(key, now=now)
     if Permission.READ not in Role(key.role).permissions:
         raise Forbidden("This key is for logging records only. Log in with one that may read.")
     token = _new_token()

@@ -16,8 +16,6 @@ from ..store.records.samples import SampledColumn, ValueCount, newest_values
 from ..store.training.training_data import distributions_of, training_summary_of
 from .from_distributions import Inexact, classify_cell_label
 
-SAMPLED = 10_000
-
 MOST_SHOWN = 10
 
 MOST_WARNINGS = 10
@@ -71,7 +69,7 @@ class _List:
 def find_unseen(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
     """Returns one warning for each listed outcome, group or range that no seen value belongs to, with the values that were seen.
 
-    If neither the distributions nor the newest SAMPLED records have a value of a column, nothing is said of it.
+    If neither the distributions nor the newest records have a value of a column, nothing is said of it.
     """
     lists = [_List("favourable", monitor.outcomes.favourable, None), _List("unfavourable", monitor.outcomes.unfavourable, None)]
     for place, attribute in enumerate(monitor.attributes):
@@ -104,7 +102,7 @@ def _read_seen(session: Session, deployment: Deployment, columns: Sequence[Colum
         else SampledColumn(in_features=False, position=meta.index(column))
         for column in columns
     ]
-    newest = newest_values(session, deployment.no, deployment.schema.version, places, SAMPLED)
+    newest = newest_values(session, deployment.no, deployment.schema.version, places)
     summary = training_summary_of(session, deployment.no)
     outcomes = _Seen()
     for cell in () if summary is None else summary.labels.cells:

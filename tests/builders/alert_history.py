@@ -53,7 +53,7 @@ class History:
         with self.database.transaction() as session:
             lock_alerts(session, self.no)
             before = find_rule(session, self.no, rule_id)
-            after = put_rule(session, self.no, rule_id, content, most=100)
+            after = put_rule(session, self.no, rule_id, content)
             if before is not None:
                 settle(session, before, after)
             return after

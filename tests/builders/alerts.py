@@ -54,4 +54,4 @@ def alert_of(
 def judge_single_checks(database: Database, deployment_no: int) -> None:
     """Gives the deployment the rule about verdicts of single checks, in the place of the rule about evidence."""
     with database.transaction() as session:
-        put_rule(session, deployment_no, "unfair", RuleContent(name="Unfair outcomes", condition=VerdictCondition()), most=100)
+        put_rule(session, deployment_no, "unfair", RuleContent(name="Unfair outcomes", condition=VerdictCondition()))

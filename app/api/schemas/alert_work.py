@@ -9,7 +9,6 @@ from .alerts import MAX_NOTE, AlertOut
 from .base import FollowingCursor, In, Out, example
 
 MAX_COMMENT = 10_000
-MAX_COMMENTS = 1_000
 MAX_ACKNOWLEDGED = 500
 
 _ALERT_ID = "0c3a7a55-1f6b-4f0e-9d0a-6d3a5a0f2c11"

@@ -1,6 +1,5 @@
 """Makes the queued reports in all forms and announces them."""
 
-from datetime import timedelta
 from typing import Final
 
 from sqlalchemy.orm import Session
@@ -21,9 +20,6 @@ from ..document import Made
 from .making import ReadContent, ReportForm, read_content
 from .wanted import SheetsWanted
 
-LEASE = timedelta(minutes=10)
-"""Time after which another worker takes over a report."""
-
 MAX_ATTEMPTS: Final = 3
 ABANDONED = (
     f"{MAX_ATTEMPTS} attempts to make the report did not come to its end, perhaps because memory ran out."
@@ -39,7 +35,7 @@ def make_next_report(database: Database, sealer: Sealer, *, token: str) -> bool:
         Unavailable: the database went away; the report is taken over when its lease runs out.
     """
     with database.transaction() as session:
-        report = claim_report(session, token=token, lease=LEASE)
+        report = claim_report(session, token=token)
         deployment = None if report is None else _find_deployment(session, sealer, report)
         now = current_time(session)
         author = "" if report is None else name_author(session, report.created_by)

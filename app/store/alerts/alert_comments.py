@@ -11,6 +11,8 @@ from ...domain.alerts import Alert
 from ...errors import Conflict
 from ..tables import AlertCommentRow
 
+MAX_COMMENTS = 1_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertComment:
@@ -23,13 +25,13 @@ class AlertComment:
     created_at: datetime
 
 
-def put_comment(session: Session, alert: Alert, comment_id: str, *, by: str, text: str, most: int) -> tuple[AlertComment, bool]:
+def put_comment(session: Session, alert: Alert, comment_id: str, *, by: str, text: str) -> tuple[AlertComment, bool]:
     """Returns the comment of that id, and whether this call stored it."""
     values = {"alert_no": alert.no, "id": comment_id, "author": by, "text": text}
     once = insert(AlertCommentRow).values(values).on_conflict_do_nothing(index_elements=[AlertCommentRow.alert_no, AlertCommentRow.id])
     is_new = session.scalar(once.returning(AlertCommentRow.no)) is not None
-    if is_new and count_comments(session, alert) > most:
-        raise Conflict(f"Alert {alert.id} has {most:,} comments, which is the most that one may have.")
+    if is_new and count_comments(session, alert) > MAX_COMMENTS:
+        raise Conflict(f"Alert {alert.id} has {MAX_COMMENTS:,} comments, which is the most that one may have.")
     found = session.scalars(select(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no, AlertCommentRow.id == comment_id)).one()
     if (found.author, found.text) != (by, text):
         raise Conflict(f"Alert {alert.id} has another comment of the id {comment_id}. Send a new id.")

@@ -8,6 +8,7 @@ import msgspec
 from sqlalchemy import Select, delete, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
+from ...domain.alert_rules import MAX_RULES
 from ...domain.alerts import DEFAULT_RULE, DEFAULT_RULE_ID, KINDS, Rule, RuleContent, RuleKind
 from ...errors import Conflict, NotFound
 from ..tables import AlertChannelRow, AlertRuleChannelRow, AlertRuleRow, DeploymentRow
@@ -73,7 +74,7 @@ def unknown_channels(session: Session, channels: Sequence[str]) -> list[str]:
     return [channel for channel in channels if channel not in known]
 
 
-def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleContent, *, most: int) -> Rule:
+def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleContent) -> Rule:
     """Stores the rule; its version grows only if the content differs. The channels must exist."""
     # Another order is no change.
     content = replace(content, channels=tuple(sorted(content.channels)))
@@ -82,7 +83,7 @@ def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleCo
         return before
     if before is None:
         stored = session.scalar(select(func.count()).select_from(AlertRuleRow).where(AlertRuleRow.deployment_no == deployment_no))
-        if stored is not None and stored >= most:
+        if stored is not None and stored >= MAX_RULES:
             raise Conflict(f"The deployment has {stored} alert rules, which is the maximum. Delete one, or change one of them.")
         insertion = insert(AlertRuleRow).values(deployment_no=deployment_no, id=rule_id, version=1, **_values(content))
         no = session.scalars(insertion.returning(AlertRuleRow.no)).one()

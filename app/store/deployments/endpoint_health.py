@@ -1,12 +1,10 @@
 """Failures of model endpoints; one that answers has none. Every time is the database's."""
 
-from datetime import timedelta
-
 from sqlalchemy import case, delete, func, literal, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.endpoint_health import HEALTHY, BreakerState, EndpointHealth
+from ...domain.endpoint_health import HEALTHY, OPEN_FOR, OPENS_AFTER, BreakerState, EndpointHealth
 from ..tables import DeploymentRow, EndpointFailureRow
 
 IS_OPEN = (EndpointFailureRow.open_until > func.now()).label("is_open")
@@ -22,8 +20,8 @@ def health_from(row: EndpointFailureRow | None, *, is_open: bool | None) -> Endp
     )
 
 
-def record_no_answer(session: Session, deployment_no: int, reason: str, *, opens_after: int, open_for: timedelta) -> None:
-    """Counts a check without an answer; from the `opens_after`th in a row on, the breaker opens for `open_for`."""
+def record_no_answer(session: Session, deployment_no: int, reason: str) -> None:
+    """Counts a check without an answer; from OPENS_AFTER in a row on, the breaker opens."""
     here = select(DeploymentRow.no, literal(1), literal(reason)).where(DeploymentRow.no == deployment_no)
     first = insert(EndpointFailureRow).from_select(["deployment_no", "failures", "reason"], here)
     failures = EndpointFailureRow.failures + 1
@@ -31,7 +29,7 @@ def record_no_answer(session: Session, deployment_no: int, reason: str, *, opens
         "failures": failures,
         "reason": reason,
         "failed_at": func.now(),
-        "open_until": case((failures >= opens_after, func.now() + open_for)),
+        "open_until": case((failures >= OPENS_AFTER, func.now() + OPEN_FOR)),
     }
     session.execute(first.on_conflict_do_update(index_elements=[EndpointFailureRow.deployment_no], set_=again))
 

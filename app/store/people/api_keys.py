@@ -3,12 +3,16 @@
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
 from sqlalchemy import func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from ...errors import NotFound
 from ..tables import ApiKeyRow, DeploymentRow
+
+USE_NOTED_EVERY: Final = timedelta(minutes=1)
+"""Min time between two moments of use that are stored of one key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +78,10 @@ class ApiKeys:
     def end_at(self, key: ApiKey, at: datetime) -> None:
         self._session.execute(update(ApiKeyRow).where(ApiKeyRow.no == key.no).values(expires_at=at))
 
-    def note_use(self, key: ApiKey, *, now: datetime, at_most_every: timedelta) -> None:
+    def note_use(self, key: ApiKey, *, now: datetime) -> None:
         """Stores that the key is used, unless that was stored lately."""
         # Other processes have seen the same old moment.
-        is_old = or_(ApiKeyRow.last_used_at.is_(None), ApiKeyRow.last_used_at <= now - at_most_every)
+        is_old = or_(ApiKeyRow.last_used_at.is_(None), ApiKeyRow.last_used_at <= now - USE_NOTED_EVERY)
         self._session.execute(update(ApiKeyRow).where(ApiKeyRow.no == key.no, is_old).values(last_used_at=now))
 
     def page(self, *, after_no: int, limit: int) -> list[ApiKey]:

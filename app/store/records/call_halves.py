@@ -11,6 +11,9 @@ from sqlalchemy.orm import Session
 from ..deployments.deployments import find_numbers
 from ..tables import CallHalfRow as Row
 
+MAX_HALVES, MAX_HALVES_BYTES = 50_000, 256 * 1024 * 1024
+"""Of one deployment; the oldest expire."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredHalf:
@@ -85,12 +88,12 @@ def remove_halves(session: Session, keys: Sequence[CallKey]) -> None:
     session.execute(delete(Row).where(_of_calls(keys)).execution_options(synchronize_session=False))
 
 
-def expire_halves(session: Session, *, before: datetime, most: int, most_bytes: int) -> list[ExpiredHalves]:
-    """Deletes halves before that time, and each deployment's beyond the newest `most` or `most_bytes` bytes.
+def expire_halves(session: Session, *, before: datetime) -> list[ExpiredHalves]:
+    """Deletes halves before that time, and each deployment's beyond the newest MAX_HALVES or MAX_HALVES_BYTES.
 
     Returns numbers, without those of stored records.
     """
-    rows = session.execute(_EXPIRE, {"before": before, "most": most, "most_bytes": most_bytes})
+    rows = session.execute(_EXPIRE, {"before": before, "most": MAX_HALVES, "most_bytes": MAX_HALVES_BYTES})
     return [ExpiredHalves(no, hour, source, side, count) for no, hour, source, side, count in rows]
 
 

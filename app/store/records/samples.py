@@ -9,6 +9,8 @@ from sqlalchemy.orm import Session
 
 from ...domain.values import Scalar
 
+SAMPLED = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class SampledRecord:
@@ -20,8 +22,8 @@ class SampledRecord:
     outcome: Scalar | None
 
 
-def newest_records(session: Session, deployment_no: int, schema_version: int, limit: int) -> list[SampledRecord]:
-    """Returns those of the newest `limit` records that are of that schema version, newest first."""
+def newest_records(session: Session, deployment_no: int, schema_version: int) -> list[SampledRecord]:
+    """Returns those of the newest SAMPLED records that are of that schema version, newest first."""
     rows = session.execute(
         # The limit is inside: a search for the version could read all records.
         text(
@@ -30,7 +32,7 @@ def newest_records(session: Session, deployment_no: int, schema_version: int, li
                      ORDER BY logged_at DESC, record_no DESC LIMIT :limit) newest
                WHERE schema_version = :schema_version ORDER BY logged_at DESC, record_no DESC"""
         ),
-        {"deployment_no": deployment_no, "schema_version": schema_version, "limit": limit},
+        {"deployment_no": deployment_no, "schema_version": schema_version, "limit": SAMPLED},
     )
     return [SampledRecord(row.logged_at, row.features, row.meta or (), row.outcome) for row in rows]
 
@@ -65,8 +67,8 @@ class NewestValues:
 _OUTCOMES, _RECORDS = -1, -2
 
 
-def newest_values(session: Session, deployment_no: int, schema_version: int, columns: Sequence[SampledColumn], limit: int) -> NewestValues:
-    """Returns the distinct values of the newest `limit` records, counted by the database."""
+def newest_values(session: Session, deployment_no: int, schema_version: int, columns: Sequence[SampledColumn]) -> NewestValues:
+    """Returns the distinct values of the newest SAMPLED records, counted by the database."""
     parts = [
         # Only positions of columns are written into the statement.
         f"UNION ALL SELECT {place}, {'features' if column.in_features else 'meta'} -> {column.position:d} FROM newest"  # noqa: S608 - above
@@ -84,7 +86,7 @@ def newest_values(session: Session, deployment_no: int, schema_version: int, col
                     {" ".join(parts)}) found
                 GROUP BY place, value"""  # noqa: S608 - positions of columns only
         ),
-        {"deployment_no": deployment_no, "schema_version": schema_version, "limit": limit},
+        {"deployment_no": deployment_no, "schema_version": schema_version, "limit": SAMPLED},
     ).all()
     found: dict[int, list[ValueCount]] = {place: [] for place in (_OUTCOMES, _RECORDS, *range(len(columns)))}
     for row in rows:

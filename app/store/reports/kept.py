@@ -14,17 +14,23 @@ from ...errors import Conflict, NotFound
 from ..database.leased_rows import HeldRow, lease_row, write_held
 from ..tables import KeptReportFileRow, KeptReportRow
 
+MOST_OPEN = 20
+"""Max reports of a deployment that are requested and not made yet."""
+
+LEASE = timedelta(minutes=10)
+"""Time after which another worker takes over a report."""
+
 _OPEN = (KeptReportState.QUEUED.value, KeptReportState.RUNNING.value)
 
 
-def request_report(session: Session, deployment_no: int, span: Span, wanted: Mapping[str, Any], *, by: str, most_open: int) -> KeptReport:
+def request_report(session: Session, deployment_no: int, span: Span, wanted: Mapping[str, Any], *, by: str) -> KeptReport:
     """Queues a requested report, or returns a waiting equal one. The caller holds the deployment's lock."""
     is_open = (KeptReportRow.deployment_no == deployment_no, KeptReportRow.state.in_(_OPEN))
     waiting = session.scalars(select(KeptReportRow).where(*is_open).execution_options(populate_existing=True)).all()
     for row in waiting:
         if (row.span_start, row.span_end, row.wanted) == (span.start, span.end, wanted):
             return _report(row)
-    if len(waiting) >= most_open:
+    if len(waiting) >= MOST_OPEN:
         raise Conflict(f"{len(waiting)} reports of the deployment wait to be made. Ask for more once they are ready.")
     values = {
         "id": str(uuid.uuid4()),
@@ -41,13 +47,13 @@ def request_report(session: Session, deployment_no: int, span: Span, wanted: Map
     return _report(session.get_one(KeptReportRow, no))
 
 
-def claim_report(session: Session, *, token: str, lease: timedelta) -> KeptReport | None:
+def claim_report(session: Session, *, token: str) -> KeptReport | None:
     """Takes the next report for the holder of `token`, new for each call."""
     due = KeptReportRow.claimable_at <= func.now()
     no = session.scalar(select(KeptReportRow.no).where(due).order_by(KeptReportRow.no).limit(1).with_for_update(skip_locked=True))
     if no is None:
         return None
-    lease_row(session, KeptReportRow, no, token=token, lease=lease, state=KeptReportState.RUNNING.value)
+    lease_row(session, KeptReportRow, no, token=token, lease=LEASE, state=KeptReportState.RUNNING.value)
     return _report(session.get_one(KeptReportRow, no, populate_existing=True))
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import Select, delete, func, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
-from ...domain.report_schedules import KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent, periods_between
+from ...domain.report_schedules import MAX_SCHEDULES, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent, periods_between
 from ...errors import Conflict, NotFound
 from ..alerts.alert_channels import lock_channels
 from ..tables import AlertChannelRow, KeptReportRow, ReportScheduleChannelRow, ReportScheduleRow
@@ -33,7 +33,7 @@ def get_schedule(session: Session, deployment_no: int, schedule_id: str) -> Repo
     return found
 
 
-def put_schedule(session: Session, deployment_no: int, schedule_id: str, content: ScheduleContent, *, most: int) -> ReportSchedule:
+def put_schedule(session: Session, deployment_no: int, schedule_id: str, content: ScheduleContent) -> ReportSchedule:
     """Stores the schedule; its version grows only if the content differs. The channels must exist."""
     before = find_schedule(session, deployment_no, schedule_id)
     if before is not None and before.content == content:
@@ -46,8 +46,8 @@ def put_schedule(session: Session, deployment_no: int, schedule_id: str, content
     }
     if before is None:
         of_deployment = select(func.count()).select_from(ReportScheduleRow).where(ReportScheduleRow.deployment_no == deployment_no)
-        if (session.scalar(of_deployment) or 0) >= most:
-            raise Conflict(f"The deployment has {most} report schedules, which is the maximum. Delete one, or change one of them.")
+        if (session.scalar(of_deployment) or 0) >= MAX_SCHEDULES:
+            raise Conflict(f"The deployment has {MAX_SCHEDULES} report schedules, which is the maximum. Delete one, or change one of them.")
         row = {"deployment_no": deployment_no, "id": schedule_id, "version": 1, "since": func.now(), **values}
         no = session.scalars(insert(ReportScheduleRow).values(row).returning(ReportScheduleRow.no)).one()
     else:

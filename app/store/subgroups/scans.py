@@ -14,6 +14,9 @@ from ...errors import NotFound
 from ..database.leased_rows import HeldRow, lease_row, write_held
 from ..tables import SubgroupScanRow
 
+LEASE = timedelta(minutes=15)
+MAX_ATTEMPTS = 3
+ABANDONED = "The workers that ran the scan stopped without an answer. Request it again."
 _IF_LOST = "The scan's lease ran out: another worker may own it."
 
 
@@ -59,16 +62,16 @@ def queue_scan(
     return _scan(session.scalars(found.execution_options(populate_existing=True)).one())
 
 
-def claim_scan(session: Session, *, token: str, lease: timedelta, max_attempts: int, if_abandoned: str) -> SubgroupScan | None:
+def claim_scan(session: Session, *, token: str) -> SubgroupScan | None:
     """Takes the next scan for the holder of `token`. Scans without attempts left fail."""
     due = SubgroupScanRow.claimable_at <= func.now()
-    over = {"state": "failed", "reason": if_abandoned, "claimable_at": None, "lease_token": None, "finished_at": func.now()}
-    ended = update(SubgroupScanRow).where(due, SubgroupScanRow.attempts >= max_attempts).values(over)
+    over = {"state": "failed", "reason": ABANDONED, "claimable_at": None, "lease_token": None, "finished_at": func.now()}
+    ended = update(SubgroupScanRow).where(due, SubgroupScanRow.attempts >= MAX_ATTEMPTS).values(over)
     session.execute(ended.execution_options(synchronize_session=False))
     no = session.scalar(select(SubgroupScanRow.no).where(due).order_by(SubgroupScanRow.no).limit(1).with_for_update(skip_locked=True))
     if no is None:
         return None
-    lease_row(session, SubgroupScanRow, no, token=token, lease=lease, state="running")
+    lease_row(session, SubgroupScanRow, no, token=token, lease=LEASE, state="running")
     return _scan(session.get_one(SubgroupScanRow, no, populate_existing=True))
 
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 import msgspec
 import numpy as np
@@ -42,9 +41,6 @@ MOST_RECORDS = 200_000
 MAX_CELLS = 10_000
 """Max combinations of values; beyond, the last features are left out, lest the scan outlast its lease."""
 
-LEASE = timedelta(minutes=15)
-MAX_ATTEMPTS = 3
-ABANDONED = "The workers that ran the scan stopped without an answer. Request it again."
 NOTHING_COUNTED = (
     "No hour has been counted for the present monitor and model revision yet. Request the scan again after the next full hour."
 )
@@ -66,7 +62,7 @@ def run_next_scan(database: Database, *, token: str) -> bool:
         Unavailable: the database went away; the scan is taken over when its lease has run out.
     """
     with database.transaction() as session:
-        scan = claim_scan(session, token=token, lease=LEASE, max_attempts=MAX_ATTEMPTS, if_abandoned=ABANDONED)
+        scan = claim_scan(session, token=token)
     if scan is None:
         return False
     try:

@@ -6,13 +6,12 @@ import pytest
 from sqlalchemy import select, text
 
 from app.errors import Forbidden, Unauthenticated
-from app.security import keys
 from app.security.authenticator import Authenticator
 from app.security.keys import create_key, key_id_of
 from app.security.principals import Role
 from app.security.sessions import log_in_with_key
 from app.store.database.engine import Database
-from app.store.people.api_keys import ApiKeys
+from app.store.people.api_keys import USE_NOTED_EVERY, ApiKeys
 from app.store.tables import ActivityRow, ApiKeyRow
 from tests.builders.statements import counted
 from tests.service import RunningService
@@ -94,7 +93,7 @@ def test_last_use_is_written_at_most_once_a_minute_for_a_key(database: Database,
         seconds[0] += 5
         authenticator.authenticate(f"Bearer {key}")
     within_a_minute = _last_used(database)
-    _set(database, "last_used_at", datetime.now(UTC) - keys.USE_NOTED_EVERY)
+    _set(database, "last_used_at", datetime.now(UTC) - USE_NOTED_EVERY)
     seconds[0] += 5
 
     with counted(monkeypatch) as statements:
@@ -115,7 +114,7 @@ def test_two_processes_store_one_use(database: Database) -> None:
 
     for moment in (now, now + timedelta(seconds=30)):
         with database.transaction() as session:
-            ApiKeys(session).note_use(stored, now=moment, at_most_every=keys.USE_NOTED_EVERY)
+            ApiKeys(session).note_use(stored, now=moment)
 
     assert _last_used(database) == now
 

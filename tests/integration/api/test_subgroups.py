@@ -17,10 +17,10 @@ from app.cli.groups import command as groups
 from app.clock import HOUR, hour_of
 from app.errors import LeaseLost
 from app.store.deployments.deployments import Deployments
-from app.store.subgroups.scans import claim_scan
+from app.store.subgroups.scans import ABANDONED, MAX_ATTEMPTS, claim_scan
 from app.tracking.subgroups import scanning
 from app.tracking.subgroups.looking import FOUND_BEFORE
-from app.tracking.subgroups.scanning import ABANDONED, LEASE, MAX_ATTEMPTS, run_next_scan
+from app.tracking.subgroups.scanning import run_next_scan
 from app.tracking.updating import update_deployment
 from tests.builders.page_words import says
 from tests.scenes import PlainSealer, Scene
@@ -239,7 +239,7 @@ def test_a_scan_that_no_worker_ends_fails_and_one_that_cannot_run_says_why(watch
     watched.client.post(f"{PATH}/subgroup-scans").raise_for_status()
     with watched.database.transaction() as session:
         session.execute(text("UPDATE subgroup_scans SET attempts = :most WHERE claimable_at IS NOT NULL"), {"most": MAX_ATTEMPTS})
-        assert claim_scan(session, token="a", lease=LEASE, max_attempts=MAX_ATTEMPTS, if_abandoned=ABANDONED) is None  # noqa: S106
+        assert claim_scan(session, token="a") is None  # noqa: S106
     assert watched.client.get(f"{PATH}/subgroup-scans").json()["scans"][0]["reason"] == ABANDONED
 
 

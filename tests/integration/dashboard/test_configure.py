@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.endpoint_health import OPEN_FOR, OPENS_AFTER
+from app.domain.endpoint_health import OPENS_AFTER
 from app.security.principals import Role
 from app.store.database.engine import Database
 from app.store.deployments.endpoint_health import record_no_answer
@@ -166,7 +166,7 @@ def test_an_endpoint_that_gave_checks_no_answer_is_shown_with_the_reason(service
     with service.database.transaction() as session:
         for _ in range(OPENS_AFTER):
             reason = "The model's endpoint did not answer within 30 seconds (4 attempts)."
-            record_no_answer(session, no, reason, opens_after=OPENS_AFTER, open_for=OPEN_FOR)
+            record_no_answer(session, no, reason)
 
     health = service.client.get("/v1/deployments/loans").json()["endpoint_health"]
     page = reader.get(f"{ADDRESS}/model").text

@@ -13,6 +13,7 @@ import pytest
 
 from app.gateway import storing
 from app.security.principals import Role
+from app.store.records import call_halves
 from app.store.tables import CallHalfRow
 from tests.builders.docs_pages import DOCS, blocks
 from tests.integration.gateway.scene import FIELDS, MAN, V2_ANSWER, V2_REQUEST, WOMAN, GatewayScene
@@ -200,7 +201,7 @@ def test_a_half_that_comes_again_after_its_call_was_stored_is_no_orphan(scene: G
 
 
 def test_the_oldest_halves_of_a_deployment_expire_beyond_its_bound(scene: GatewayScene) -> None:
-    with patch.object(storing, "MAX_HALVES", 2):
+    with patch.object(call_halves, "MAX_HALVES", 2):
         for number in range(4):
             send(scene, kserve("request", f"c{number}", REQUEST))
         (count,) = scene.await_counts(1)

@@ -53,7 +53,7 @@ def alarmed(database: Database) -> Scene:
     with database.transaction() as session:
         create_channel(session, "team", ChannelContent(name="Team", kind=ChannelKind.EMAIL, to=("team@example.org",)), PlainSealer())
         content = RuleContent(name="Evidence", condition=EvidenceCondition(), channels=("team",))
-        put_rule(session, stage.deployment.no, DEFAULT_RULE_ID, content, most=10)
+        put_rule(session, stage.deployment.no, DEFAULT_RULE_ID, content)
     log(stage, world([1.0] * 30 + [0.3] * 15, seed=1, records=120), first_no=1)
     update(stage, START + 44 * HOUR)
     evaluate_evidence(database)
@@ -129,7 +129,7 @@ def test_an_explanation_that_comes_after_the_end_is_attached_and_not_sent(databa
 def test_a_change_that_came_with_a_revision_is_compared_with_the_earlier_one(database: Database, snapshot: SnapshotAssertion) -> None:
     stage = watched(database, metrics=("disparate_impact",))
     with database.transaction() as session:
-        put_rule(session, stage.deployment.no, DEFAULT_RULE_ID, RuleContent(name="Evidence", condition=EvidenceCondition()), most=10)
+        put_rule(session, stage.deployment.no, DEFAULT_RULE_ID, RuleContent(name="Evidence", condition=EvidenceCondition()))
     records = world([1.0] * 10 + [0.3] * 20, seed=1, records=120)
     log(stage, [one for one in records if one.hour < START + 10 * HOUR], first_no=1, revision="0")
     log(stage, [one for one in records if one.hour >= START + 10 * HOUR], first_no=50_000)
@@ -156,7 +156,7 @@ def test_an_alert_that_begins_with_the_first_counted_hour_has_nothing_to_compare
     with database.transaction() as session:
         create_channel(session, "team", ChannelContent(name="Team", kind=ChannelKind.EMAIL, to=("team@example.org",)), PlainSealer())
         content = RuleContent(name="Evidence", condition=EvidenceCondition(), channels=("team",))
-        put_rule(session, stage.deployment.no, DEFAULT_RULE_ID, content, most=10)
+        put_rule(session, stage.deployment.no, DEFAULT_RULE_ID, content)
     log(stage, world([0.3] * 20, seed=1, records=120), first_no=1)
     update(stage, START + 20 * HOUR)
     evaluate_evidence(database)

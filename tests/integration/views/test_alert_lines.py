@@ -25,8 +25,8 @@ def test_the_overview_counts_the_lines_that_the_list_shows(database: Database, s
     nos = [scene(database, APPLICANT, monitor_of(SEX), endpoint=None, deployment_id=name).deployment.no for name in ("one", "two")]
     with database.transaction() as session:
         for no in nos:
-            put_rule(session, no, "verdicts", RuleContent(name="Verdicts", condition=VerdictCondition()), most=10)
-            put_rule(session, no, "evidence", RuleContent(name="Evidence", condition=EvidenceCondition()), most=10)
+            put_rule(session, no, "verdicts", RuleContent(name="Verdicts", condition=VerdictCondition()))
+            put_rule(session, no, "evidence", RuleContent(name="Evidence", condition=EvidenceCondition()))
         for _ in range(ALERTS):
             rule = get_rule(session, draw.choice(nos), draw.choice(("verdicts", "evidence")))
             subject = AlertSubject(
