@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from ..domain.alerts import Event
 from ..domain.channels import Channel
 from ..errors import NotFound
-from ..store.alerts.alert_channels import find_channel
+from ..store.alerts.alert_channels import find_channel_for_change
 from ..store.alerts.alert_rules import lock_alerts
 from ..store.alerts.notifications import queue_notification
 from ..store.alerts.open_alerts import concerned_deployments, count_open, lock_open_alerts
@@ -31,7 +31,7 @@ def send_open_alerts(session: Session, channel: Channel, *, rule_no: int | None 
     # Order of locks everywhere: alerts of deployments, then channels.
     for deployment_no in concerned_deployments(session, channel, rule_no):
         lock_alerts(session, deployment_no)
-    if find_channel(session, channel.id, for_change=True) is None:
+    if find_channel_for_change(session, channel.id) is None:
         raise NotFound("alert channel", channel.id)
     waiting = lock_open_alerts(session, channel, rule_no, with_sent=again)
     for alert in waiting[:MOST_AT_ONCE]:

@@ -10,7 +10,7 @@ from ..domain.channels import Channel, ChannelContent, ChannelKind, content_prob
 from ..errors import Conflict, EndpointRefused, FieldProblem, InvalidInput, NotFound
 from ..outbound.egress import check_url
 from ..services import Services
-from ..store.alerts.alert_channels import change_channel, channel_page, create_channel, delete_channel, find_channel, get_channel
+from ..store.alerts.alert_channels import change_channel, channel_page, create_channel, delete_channel, find_channel_for_change, get_channel
 from ..store.alerts.notifications import end_pauses, get_notification, notification_page, queue_test
 from ..store.alerts.open_alerts import unsent
 from ..store.people.activities import record_activity
@@ -67,7 +67,7 @@ def put_alert_channel(
     Secrets that are left out stay, but a webhook that moves to another host gets a new one.
     """
     # Locked: of two requests at once the second sees what the first stored.
-    before = find_channel(session, channel_id, for_change=True)
+    before = find_channel_for_change(session, channel_id)
     content = _require_sound(body.to_domain(), services, is_new=before is None)
     with_any = with_secret(content, before)
     if before is None:

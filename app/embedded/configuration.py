@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from .place import PORT
+
 TUNING = {
     # An answer to an ingestion request promises that the rows survive a power cut.
     "fsync": "on",
@@ -33,9 +35,9 @@ TUNING = {
 }
 
 
-def server_arguments(data: Path, socket_dir: Path, port: int) -> list[str]:
+def server_arguments(data: Path, socket_dir: Path) -> list[str]:
     quoted = str(socket_dir).replace('"', '""')  # a comma or blank in a path would split the list
-    settings = TUNING | {"unix_socket_directories": f'"{quoted}"', "port": str(port)}
+    settings = TUNING | {"unix_socket_directories": f'"{quoted}"', "port": str(PORT)}
     return ["-D", str(data), *(part for name, value in settings.items() for part in ("-c", f"{name}={value}"))]
 
 

@@ -5,6 +5,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from .place import PORT
+
 PID_LINES = 8  # written in steps; the last one is the state
 
 
@@ -25,7 +27,7 @@ def postmaster_of(data: Path) -> Postmaster | None:
     return Postmaster(pid, Path(lines[4]) if complete else data, complete and lines[7].strip() == "ready")
 
 
-def forget_dead(data: Path, socket_dir: Path, port: int) -> None:
+def forget_dead(data: Path, socket_dir: Path) -> None:
     """Clears the remains of a dead server. Call only when `postmaster_of(data)` is None.
 
     Postgres refuses to start while the process id in the file exists, though it may be another's. The file must stay: by its shared-memory
@@ -37,7 +39,7 @@ def forget_dead(data: Path, socket_dir: Path, port: int) -> None:
         with (data / "postmaster.pid").open("r+", encoding="utf-8") as file:  # the server's account stays the owner
             file.write(content)
             file.truncate()
-    socket = socket_dir / f".s.PGSQL.{port}"
+    socket = socket_dir / f".s.PGSQL.{PORT}"
     socket.unlink(missing_ok=True)
     socket.with_name(f"{socket.name}.lock").unlink(missing_ok=True)
 

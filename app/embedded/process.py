@@ -13,7 +13,7 @@ import structlog
 
 from ..errors import SetupError
 from .configuration import initdb_arguments, server_arguments
-from .place import PORT, Place
+from .place import Place
 from .postmaster import forget_dead, postmaster_of
 from .spawn import tied_command
 
@@ -66,7 +66,7 @@ def start_server(programs: Path, place: Place) -> subprocess.Popen[bytes]:
 
     deadline = time.monotonic() + START_SECONDS
     while True:
-        forget_dead(place.data, place.socket_dir, PORT)
+        forget_dead(place.data, place.socket_dir)
         log_start = place.log.stat().st_size if place.log.exists() else 0
         process = _spawn(programs, place)
         if _await_ready(process, place, deadline):
@@ -95,7 +95,7 @@ def shut_down(data: Path) -> None:
 
 
 def _spawn(programs: Path, place: Place) -> subprocess.Popen[bytes]:
-    command = [str(programs / "postgres"), *server_arguments(place.data, place.socket_dir, PORT)]
+    command = [str(programs / "postgres"), *server_arguments(place.data, place.socket_dir)]
     descriptor = os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     os.fchmod(descriptor, 0o600)  # older versions left logs open to others
     with os.fdopen(descriptor, "ab") as output:

@@ -12,7 +12,6 @@ from ..alerts.evaluating import evaluate_ended_checks, evaluate_passing_time
 from ..checks.ended_days import keep_next_day
 from ..checks.sources import TablePlaces
 from ..domain.report_schedules import SETTLING
-from ..domain.workers import FORGOTTEN_AFTER
 from ..errors import LeaseLost, Unavailable
 from ..store.checks.checks import current_time
 from ..store.checks.workers import record_beat
@@ -52,7 +51,7 @@ def _ending_as(work: str) -> Iterator[None]:
 
 def beat(database: Database, worker_id: str) -> None:
     with delayed_as("heartbeat_delayed"), database.transaction() as session:
-        record_beat(session, worker_id, forgotten_after=FORGOTTEN_AFTER)
+        record_beat(session, worker_id)
 
 
 def look_for_ended_checks(database: Database) -> None:

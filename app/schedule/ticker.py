@@ -12,7 +12,6 @@ from ..batch.own_files import OwnPlaces
 from ..checks.sources import NO_TABLES, TablePlaces
 from ..clock import utc_now
 from ..domain.audit import AuditEvent, audit_line
-from ..domain.retrying import KEPT
 from ..domain.workers import BEAT_SECONDS
 from ..errors import Unavailable
 from ..store.alerts.notifications import forget_old
@@ -75,7 +74,7 @@ def tick(database: Database) -> None:
         with database.transaction() as session:
             ensure_coming_months(session, now)
         with database.transaction() as session:
-            forget_old(session, kept=KEPT)
+            forget_old(session)
         with database.transaction() as session:
             fold_counts(session)
         with database.transaction() as session:

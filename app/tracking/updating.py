@@ -59,9 +59,6 @@ MOST_HOURS = 24
 MOST_RECORDS = 200_000
 """Records of a span above which a transaction counts fewer of its hours, but one at least."""
 
-MOST_NOTES = 10_000
-"""Max notes of changed hours that one transaction reads."""
-
 BEGINNING = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 log = structlog.get_logger(__name__)
@@ -155,7 +152,7 @@ def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
             if followed.deployment.payload is not None:
                 log.warning("evidence_not_counted", deployment_no=deployment_no, problem=problem)
                 return  # unreadable files are tried again, and so are the changed hours
-            forget_changes(session, changed_hours(session, deployment_no, followed.era, most=MOST_NOTES).nos, followed.era)
+            forget_changes(session, changed_hours(session, deployment_no, followed.era).nos, followed.era)
     log.warning("evidence_not_counted", deployment_no=deployment_no, problem=problem)
 
 
@@ -215,7 +212,7 @@ class _Step:
         """Counts again the first changed hour and those that follow without a gap; False without any."""
         no = self._followed.deployment.no
         # Read before the records, so that a note written meanwhile is left to a later step.
-        notes = changed_hours(self._session, no, self._era, most=MOST_NOTES)
+        notes = changed_hours(self._session, no, self._era)
         if not notes.hours:
             return False
         first = notes.hours[0]

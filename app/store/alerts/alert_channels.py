@@ -24,10 +24,10 @@ def get_channel(session: Session, channel_id: str) -> Channel:
     return _channel(row)
 
 
-def find_channel(session: Session, channel_id: str, *, for_change: bool = False) -> Channel | None:
-    """Returns the channel; `for_change` locks it until the transaction ends."""
+def find_channel_for_change(session: Session, channel_id: str) -> Channel | None:
+    """Returns the channel, locked until the transaction ends."""
     statement = select(AlertChannelRow).where(AlertChannelRow.id == channel_id)
-    row = session.scalar(statement.with_for_update(key_share=True) if for_change else statement)
+    row = session.scalar(statement.with_for_update(key_share=True))
     return _channel(row) if row is not None else None
 
 

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from ...domain.alerts import Alert, Event
 from ...domain.channels import Channel
 from ...domain.notifications import Message, Notification, NotificationState, alert_message, message_of_test
+from ...domain.retrying import KEPT
 from ...errors import NotFound
 from ..database.leased_rows import HeldRow, lease_row, write_held
 from ..tables import AlertChannelRow, AlertRow, AlertRuleChannelRow, NotificationRow
@@ -129,13 +130,13 @@ def record_failed(session: Session, claimed: ClaimedNotification, *, error: str,
     _write(session, claimed, {"state": state.value, "claimable_at": claimable_at, "last_error": error})
 
 
-def forget_old(session: Session, *, kept: timedelta) -> int:
-    """Deletes ended notifications older than `kept`, unless their alert is open, a few at a time."""
+def forget_old(session: Session) -> int:
+    """Deletes ended notifications older than KEPT, unless their alert is open, a few at a time."""
     is_open = exists().where(AlertRow.no == NotificationRow.alert_no, AlertRow.resolved_at.is_(None))
     # Postgres may run a subquery again for each row: minutes for a thousand.
     oldest = select(NotificationRow.no).where(~is_open).order_by(NotificationRow.no).limit(FORGOTTEN_AT_ONCE).cte("oldest")
     oldest = oldest.prefix_with("MATERIALIZED", dialect="postgresql")
-    is_old = (NotificationRow.created_at < func.now() - kept, NotificationRow.claimable_at.is_(None))
+    is_old = (NotificationRow.created_at < func.now() - KEPT, NotificationRow.claimable_at.is_(None))
     # Others may be at it, or a deployment is being deleted.
     locked = select(NotificationRow.no).where(NotificationRow.no.in_(select(oldest.c.no)), *is_old).with_for_update(skip_locked=True)
     free = locked.cte("free")

@@ -6,16 +6,16 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.workers import SILENT_AFTER, WorkersSeen
+from ...domain.workers import FORGOTTEN_AFTER, SILENT_AFTER, WorkersSeen
 from ..tables import WorkerRow
 
 
-def record_beat(session: Session, worker_id: str, *, forgotten_after: timedelta) -> None:
-    """Notes that the worker is there now; deletes those that were silent for so long."""
+def record_beat(session: Session, worker_id: str) -> None:
+    """Notes that the worker is there now; deletes those that were silent for FORGOTTEN_AFTER."""
     session.execute(
         insert(WorkerRow).values(id=worker_id).on_conflict_do_update(index_elements=[WorkerRow.id], set_={"beat_at": func.now()})
     )
-    is_old = (WorkerRow.beat_at < func.now() - forgotten_after, WorkerRow.id != worker_id)
+    is_old = (WorkerRow.beat_at < func.now() - FORGOTTEN_AFTER, WorkerRow.id != worker_id)
     session.execute(delete(WorkerRow).where(*is_old).execution_options(synchronize_session=False))
 
 

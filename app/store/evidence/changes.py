@@ -14,6 +14,9 @@ from sqlalchemy.orm import Session
 from ..tables import ChangedHourRow
 from .eras import Era
 
+MOST_NOTES = 10_000
+"""Max notes of changed hours that one transaction reads."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChangedHours:
@@ -34,8 +37,8 @@ def note_changed_hours(session: Session, deployment_no: int, hours: Iterable[dat
         session.execute(insert(ChangedHourRow), rows)
 
 
-def changed_hours(session: Session, deployment_no: int, era: Era, *, most: int) -> ChangedHours:
-    """Returns the first `most` notes for the present era, by hour. Drops those of erased records."""
+def changed_hours(session: Session, deployment_no: int, era: Era) -> ChangedHours:
+    """Returns the first MOST_NOTES notes for the present era, by hour. Drops those of erased records."""
     if era.counted_until is not None:
         # What was erased cannot be counted again: the counts stay.
         session.execute(
@@ -48,7 +51,7 @@ def changed_hours(session: Session, deployment_no: int, era: Era, *, most: int) 
         )
     is_due = or_(ChangedHourRow.era_no.is_(None), ChangedHourRow.era_no == era.no)
     of_deployment = select(ChangedHourRow.no, ChangedHourRow.hour).where(ChangedHourRow.deployment_no == deployment_no, is_due)
-    rows = session.execute(of_deployment.order_by(ChangedHourRow.hour, ChangedHourRow.no).limit(most)).all()
+    rows = session.execute(of_deployment.order_by(ChangedHourRow.hour, ChangedHourRow.no).limit(MOST_NOTES)).all()
     return ChangedHours([no for no, _ in rows], [hour for _, hour in rows])
 
 

@@ -112,7 +112,7 @@ def test_the_old_ones_are_forgotten_a_few_at_a_time(database: Database, plan: st
             if plan == "loops only":  # as with statistics from before the rows; a subquery run for each row then took minutes
                 session.execute(text("SET LOCAL enable_hashjoin = off"))
                 session.execute(text("SET LOCAL enable_mergejoin = off"))
-            counts.append(forget_old(session, kept=KEPT))
+            counts.append(forget_old(session))
 
     assert counts == [FORGOTTEN_AT_ONCE, 201, 0]
 

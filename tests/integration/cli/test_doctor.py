@@ -11,7 +11,6 @@ from app.cli.doctor import ExamResult, Finding, examine, look_at_days
 from app.domain.deployments import Endpoint
 from app.domain.monitors import Monitor
 from app.domain.outcomes import OutcomeRule
-from app.domain.workers import FORGOTTEN_AFTER
 from app.settings import Settings
 from app.store.checks.workers import record_beat
 from app.store.database.engine import Database
@@ -27,7 +26,7 @@ def look(url: str, folder: Path, **settings: object) -> dict[str, Finding]:
 
 def test_an_installation_that_lacks_nothing_has_no_fault(database: Database, tmp_path: Path) -> None:
     with database.transaction() as session:
-        record_beat(session, "w", forgotten_after=FORGOTTEN_AFTER)
+        record_beat(session, "w")
         session.execute(text("INSERT INTO api_keys (id, name, role, secret_hash) VALUES ('abcdefgh', 'a', 'admin', '')"))
     scene(
         database,
