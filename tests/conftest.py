@@ -17,7 +17,7 @@ import pytest
 import structlog
 
 from app.embedded import EmbeddedPostgres
-from app.embedded.configuration import TUNING
+from app.embedded.process import TUNING
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_coming_months, ensure_months, month_of

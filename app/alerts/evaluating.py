@@ -3,27 +3,154 @@
 A check is marked in the transaction that changes its alerts. Processes take turns for each deployment.
 """
 
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import partial
+from itertools import takewhile
+from typing import cast
 
 from sqlalchemy.orm import Session
 
-from ..domain.alerts import WHOLE_DEPLOYMENT, Resolution, RuleKind, StaleDataCondition
+from ..checks.evidence import COPIED
+from ..checks.picking import stored_on
+from ..domain.alerts import (
+    WHOLE_DEPLOYMENT,
+    Alert,
+    AlertSubject,
+    EndpointErrorsCondition,
+    FailedChecksCondition,
+    Resolution,
+    Rule,
+    RuleKind,
+    StaleDataCondition,
+    VerdictCondition,
+)
+from ..domain.checks import CheckRun, CheckState, DataSet, Scope
+from ..domain.comparisons import find_comparison, split_group
+from ..domain.group_words import GroupWords
+from ..domain.mitigation import MitigationSettings
+from ..domain.monitors import Monitor
 from ..domain.turns import in_turn
+from ..domain.values import label_of
+from ..metrics.verdicts import Verdict
 from ..store.alerts.alert_rules import hold_deployment, rule_by_no, rule_nos, try_lock_alerts
 from ..store.alerts.alerts import deployments_to_revisit, unresolved_of_rule
 from ..store.checks.check_runs import read_run
 from ..store.checks.checks import current_time
-from ..store.checks.ended_checks import deployments_with_ended_checks, newest_record_at, take_ended_check
+from ..store.checks.ended_checks import (
+    deployments_with_ended_checks,
+    earlier_verdicts,
+    figures_of,
+    is_overtaken,
+    newest_ends,
+    newest_record_at,
+    take_ended_check,
+)
 from ..store.database.engine import Database
 from ..store.deployments.monitors import monitor_of
 from ..store.mitigation.mitigation import settings_of
 from ..store.tables import DeploymentRow
-from .conditions import apply_rule
-from .facts import facts_of_news, facts_of_silence
+from .facts import facts_of_failures, facts_of_figure, facts_of_news, facts_of_silence, facts_of_success
 from .guarding import run_guarded
 from .lifecycle import confirm, end, remind
-from .watching import Watch, is_watched
+
+_INSIDE = (Verdict.FAIR, Verdict.UNWATCHED)
+
+_JUDGED = (*_INSIDE, Verdict.SUSPECTED, Verdict.UNFAIR)
+"""Verdicts that say how fair a figure is; others do not end a row of checks."""
+
+
+def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
+    condition = rule.content.condition
+    if isinstance(condition, VerdictCondition):
+        if check.state is not CheckState.SUCCEEDED or check.carried_from or is_overtaken(session, check):
+            return
+        unresolved = {alert.subject: alert for alert in unresolved_of_rule(session, rule.no)}
+        words = GroupWords.of(monitor_of(session, rule.deployment_no))
+        for figure in figures_of(session, check, condition):
+            if figure.value is None or figure.carried_forward:
+                continue
+            # The group furthest out may differ from check to check.
+            group = figure.group if condition.scope is Scope.GROUP else None
+            figure = replace(figure, worst_of=None) if condition.scope is Scope.GROUP else figure  # noqa: PLW2901 - as the rule sees it
+            subject = AlertSubject(data=figure.data, metric=figure.metric, attribute=figure.attribute, group=group)
+            alert = unresolved.get(subject)
+            if figure.verdict in condition.verdicts:
+                if alert is not None:
+                    in_a_row, since = _extend_row(alert, check)
+                else:
+                    needed = condition.checks_in_a_row - 1
+                    before = earlier_verdicts(session, check, subject, condition.scope, verdicts=_JUDGED, limit=needed) if needed else []
+                    moments = [at for at, _ in takewhile(lambda judged: judged[1] in condition.verdicts, before)]
+                    if len(moments) < needed:
+                        continue
+                    in_a_row, since = condition.checks_in_a_row, moments[-1] if moments else figure.at
+                facts = facts_of_figure(figure, check, in_a_row=in_a_row, since=since, words=words)
+                confirm(session, rule, subject, facts, alert=alert, check=check)
+            elif figure.verdict in _INSIDE and alert is not None:
+                recovery = facts_of_figure(figure, check, in_a_row=1, since=figure.at, words=words)
+                end(session, alert, Resolution.RECOVERED, recovery)
+    elif isinstance(condition, FailedChecksCondition | EndpointErrorsCondition):
+        _count_failures(session, rule, condition, check)
+
+
+def _count_failures(session: Session, rule: Rule, condition: FailedChecksCondition | EndpointErrorsCondition, check: CheckRun) -> None:
+    of_endpoint = isinstance(condition, EndpointErrorsCondition)
+    ends = newest_ends(session, check, of_endpoint=of_endpoint, limit=condition.checks_in_a_row)
+    if not ends or ends[0].no != check.no:  # this check says nothing, or a later one did
+        return
+    alert = next(iter(unresolved_of_rule(session, rule.no)), None)
+    if check.state is not CheckState.FAILED:
+        if alert is not None:
+            end(session, alert, Resolution.RECOVERED, facts_of_success(check))
+        return
+    failed = list(takewhile(lambda ended: ended.state is CheckState.FAILED, ends))
+    if alert is not None:
+        in_a_row, since = _extend_row(alert, check)
+        confirm(session, rule, WHOLE_DEPLOYMENT, facts_of_failures(failed, in_a_row=in_a_row, since=since), alert=alert, check=check)
+    elif len(failed) == condition.checks_in_a_row:
+        facts = facts_of_failures(failed, in_a_row=len(failed), since=failed[-1].span.end)
+        confirm(session, rule, WHOLE_DEPLOYMENT, facts, alert=None, check=check)
+
+
+def _extend_row(alert: Alert, check: CheckRun) -> tuple[int, datetime]:
+    """Another check or attempt of the same hour does not add to the row."""
+    count, since = cast("int", alert.facts["checks_in_a_row"]), cast("str", alert.facts["since"])
+    is_more = alert.facts["check_from"] != check.span.start.isoformat()
+    return count + is_more, datetime.fromisoformat(since)
+
+
+_MITIGATED = (DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """State that decides about a deployment's checks; monitor None: there are none."""
+
+    monitor: Monitor | None
+    has_endpoint: bool
+    mitigation: MitigationSettings
+
+
+def is_watched(subject: AlertSubject, watch: Watch) -> bool:
+    """Returns whether checks can still measure the subject. Missing labels or records may come."""
+    monitor = watch.monitor
+    if monitor is None or subject.data is None:
+        return monitor is not None
+    is_unscored = subject.data in COPIED and not watch.has_endpoint
+    is_unmitigated = subject.data in _MITIGATED and subject.attribute is not None and not watch.mitigation.mitigates(subject.attribute)
+    if is_unscored or is_unmitigated or subject.metric not in {metric.key for metric in stored_on(monitor, subject.data)}:
+        return False
+    if subject.attribute is None:
+        return True
+    comparison = find_comparison(monitor, subject.attribute)
+    if comparison is None or subject.group is None:
+        return comparison is not None
+    members = comparison.members(monitor)
+    if len(members) == 1:
+        return subject.group in {label_of(value) for value in members[0].monitored}
+    return bool(split_group(subject.group, members))
+
 
 AFTER_CHECKS = (RuleKind.VERDICT, RuleKind.FAILED_CHECKS, RuleKind.ENDPOINT_ERRORS)
 

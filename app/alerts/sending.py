@@ -1,21 +1,149 @@
 """Sends one claimed notification. Stores nothing."""
 
-from collections.abc import Callable
+import asyncio
+import base64
+import hmac
+import re
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from ..domain.channels import ChannelKind
-from ..errors import SetupError
-from ..outbound.egress import EgressPolicy
+import httpx
+import msgspec
+
+from ..domain.channels import ChannelKind, secret_bytes
+from ..errors import EndpointRefused, SetupError
+from ..outbound.egress import EgressPolicy, parse_url
+from ..outbound.failures import excerpt, failure_of_error, failure_of_status
+from ..outbound.transport import PinnedTransport, Resolver, resolve
 from ..settings import Settings
 from ..store.alerts.notifications import ClaimedNotification
 from ..store.database.sealer import Sealer
 from .attempts import Delivered, Undelivered
 from .email import alert_mail, send_mail
 from .mail_server import MailServer, mail_server_of
-from .posting import post_json
-from .slack import slack_body
-from .webhooks import webhook_body, webhook_headers
+from .wording import facts, headline, sentence
+
+TIMEOUT_SECONDS = 10.0
+
+_MOST_ANSWER_BYTES = 4096
+_CONTENT_AT_FAULT = frozenset({400, 409, 411, 413, 415, 422})
+_LEAST_SECRET_CHARACTERS = 6
+
+
+def post_json(
+    url: str, body: bytes, headers: list[tuple[str, str]], policy: EgressPolicy, *, resolver: Resolver = resolve
+) -> Delivered | Undelivered:
+    """Sends the body. Blocks: do not call it from a running event loop."""
+    try:
+        parsed = parse_url(url)
+        transport = PinnedTransport(policy, connections=1, resolver=resolver)
+        # `asyncio.run` would wait for a name server that does not answer, for minutes.
+        loop = asyncio.new_event_loop()
+        try:
+            outcome = loop.run_until_complete(_post(parsed, body, headers, transport, quotes=policy.shows_answers))
+        finally:
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
+    except EndpointRefused as error:
+        return Undelivered(reason=str(error))
+    if isinstance(outcome, Delivered):
+        return outcome
+
+    # The path gives access to some receivers, and they echo it. The longest piece first, so that none is left in part.
+    pieces = {parsed.raw_path.decode("ascii"), parsed.path, *parsed.path.split("/")}
+    pieces |= {part for pair in parsed.params.multi_items() for part in pair}
+    reason = outcome.reason
+    for piece in sorted((piece for piece in pieces if len(piece) >= _LEAST_SECRET_CHARACTERS), key=len, reverse=True):
+        reason = reason.replace(piece, "[redacted]")
+    return Undelivered(reason=reason, is_refused=outcome.is_refused, retry_after=outcome.retry_after)
+
+
+async def _post(
+    url: httpx.URL, body: bytes, headers: list[tuple[str, str]], transport: PinnedTransport, *, quotes: bool
+) -> Delivered | Undelivered:
+    every = [("Content-Type", "application/json"), ("Accept-Encoding", "identity"), ("User-Agent", "evenhand"), *headers]
+    host = url.netloc.decode("ascii")
+    try:
+        async with asyncio.timeout(TIMEOUT_SECONDS), transport:
+            response = await transport.handle_async_request(httpx.Request("POST", url, headers=every, content=body))
+            async with aclosing(response):
+                if response.is_success:
+                    return Delivered()
+                answer = b""
+                async for chunk in response.aiter_raw():
+                    answer += chunk
+                    if len(answer) >= _MOST_ANSWER_BYTES:
+                        break
+    except TimeoutError:
+        return Undelivered(reason=f"The receiver {host} did not answer within {TIMEOUT_SECONDS:g} seconds.")
+    except httpx.RequestError as error:
+        return Undelivered(reason=f"The receiver {host} {failure_of_error(error).what}.")
+
+    failure = failure_of_status(response, answer, quotes=quotes)
+    quoted = excerpt(answer[:_MOST_ANSWER_BYTES].decode(errors="replace")) if quotes else ""
+    return Undelivered(
+        reason=f"The receiver {host} {failure.what}.{quoted}",
+        is_refused=response.status_code in _CONTENT_AT_FAULT,
+        retry_after=response.headers.get("retry-after"),
+    )
+
+
+_FIELDS_PER_SECTION = 10
+_MOST_TEXT = 2900
+"""Max characters: Slack takes 3,000, escapes counted."""
+
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_ACTIVE = re.compile(r"@(?=\w)|\](?=\()")
+"""Mattermost turns these into mentions and links: @all, [text](address)."""
+
+_ZERO_WIDTH_SPACE = "\u200b"
+
+
+def slack_body(body: Mapping[str, Any]) -> bytes:
+    said = [f"*{_escaped(headline(body))}*", _escaped(sentence(body))]
+    lines = [(name, _escaped(value)) for name, value in facts(body)]
+    fields = [_markdown(f"*{name}*\n{value}") for name, value in lines]
+    blocks: list[dict[str, Any]] = [{"type": "section", "text": _markdown(text)} for text in said if text]
+    blocks += [
+        {"type": "section", "fields": fields[start : start + _FIELDS_PER_SECTION]} for start in range(0, len(fields), _FIELDS_PER_SECTION)
+    ]
+    text = "\n".join([*said, *(f"{name}: {value}" for name, value in lines)])
+    return msgspec.json.encode({"text": text, "blocks": blocks})
+
+
+def _markdown(text: str) -> dict[str, Any]:
+    # Verbatim: an address or person in a group's name stays text.
+    return {"type": "mrkdwn", "text": text, "verbatim": True}
+
+
+def _escaped(text: str) -> str:
+    escaped = _ACTIVE.sub(lambda found: found.group() + _ZERO_WIDTH_SPACE, text).translate(_ESCAPES)
+    # A cut escape would show as text.
+    return escaped if len(escaped) <= _MOST_TEXT else re.sub(r"&\w*$", "", escaped[:_MOST_TEXT]) + "…"
+
+
+def webhook_body(body: Mapping[str, Any]) -> bytes:
+    """Returns the bytes to send and sign, the same for each attempt."""
+    return msgspec.json.encode(body, order="deterministic")
+
+
+def webhook_headers(message_id: str, body: bytes, *, secret: str, now: datetime) -> list[tuple[str, str]]:
+    timestamp = int(now.timestamp())
+    return [
+        ("Idempotency-Key", message_id),
+        ("webhook-id", message_id),
+        ("webhook-timestamp", str(timestamp)),
+        ("webhook-signature", signature(message_id, timestamp, body, secret=secret)),
+    ]
+
+
+def signature(message_id: str, timestamp: int, body: bytes, *, secret: str) -> str:
+    digest = hmac.digest(secret_bytes(secret), f"{message_id}.{timestamp}.".encode() + body, "sha256")
+    return f"v1,{base64.b64encode(digest).decode()}"
+
 
 _WRONG_KEY = Undelivered(
     reason=(

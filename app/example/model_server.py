@@ -2,10 +2,62 @@
 
 import socket
 import sys
+from collections.abc import Sequence
+from typing import Any
 
-from .model import train
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from .applicants import BAD, FEATURES, GOOD
 from .model_address import OUTPUTS
+from .past import DECISION, training_data
 from .serving import ModelServer
+
+LABELS = (GOOD, BAD)
+
+_NUMBERS = [name for name, kind in FEATURES.items() if kind != "string"]
+_MOST_ROUNDS = 20
+_TOLERANCE = 1e-10
+
+
+class CreditRiskModel:
+    """Predicts 0 (No Risk) or 1 (Risk), with the probability of each."""
+
+    def __init__(self, past: pd.DataFrame) -> None:
+        self._categories = [(name, value) for name in FEATURES if name not in _NUMBERS for value in sorted(past[name].unique())]
+        self._means, self._deviations = past[_NUMBERS].mean(), past[_NUMBERS].std(ddof=0)
+        self._weights = _fit(self._terms(past), (past[DECISION] == BAD).to_numpy())
+
+    def predict(self, fields: Sequence[str], values: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        """Returns `[prediction, probabilities, decoded label]` for each row."""
+        # The columns may come in any order.
+        risks = expit(self._terms(pd.DataFrame(values, columns=list(fields))) @ self._weights)
+        predictions = (risks > 1 / 2).astype(int)
+        return [[no, [1 - risk, risk], LABELS[no]] for no, risk in zip(predictions.tolist(), risks.tolist(), strict=True)]
+
+    def _terms(self, people: pd.DataFrame) -> NDArray[np.float64]:
+        categories = [people[name] == value for name, value in self._categories]
+        return np.column_stack([np.ones(len(people)), *categories, (people[_NUMBERS] - self._means) / self._deviations])
+
+
+def train() -> CreditRiskModel:
+    return CreditRiskModel(training_data())
+
+
+def _fit(terms: NDArray[np.float64], is_risk: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Newton's method; weights of all terms but the first are drawn towards zero, as the terms of a column add up to it."""
+    penalty = np.diag([0.0, *np.ones(terms.shape[1] - 1)])
+    weights = np.zeros(terms.shape[1])
+    for _ in range(_MOST_ROUNDS):
+        risks = expit(terms @ weights)
+        curvature = terms.T @ (terms * (risks * (1 - risks))[:, None]) + penalty
+        step: NDArray[np.float64] = np.linalg.solve(curvature, terms.T @ (is_risk - risks) - penalty @ weights)
+        weights += step
+        if np.abs(step).max() < _TOLERANCE:
+            break
+    return weights
 
 
 def main() -> None:

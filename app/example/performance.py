@@ -1,21 +1,153 @@
 """One run of the example."""
 
 import contextlib
+import heapq
 import queue
 import threading
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
-from rich.console import Console
+from rich.console import Console, JustifyMethod
+from rich.table import Table
+from rich.text import Text
 
 from ..clock import utc_now
 from .applicants import applicants
 from .client import Evenhand, Http, ModelClient, Stopped
-from .results import results_table
 from .story import DEPLOYMENT_ID, Scene, catch_up, check_now, measurements_of, register
-from .stream import Stream
 from .telling import Steps
+from .traffic import Label, Visit, labels_of, payload_records
+
+Point: TypeAlias = Mapping[str, Any]
+
+COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
+    ("Group", "left"),
+    ("n", "right"),
+    ("Data", "left"),
+    ("Disparate\nimpact", "right"),
+    ("Interval", "left"),
+    ("Verdict", "left"),
+    ("Perfect\nequality", "right"),
+    ("Accuracy", "right"),
+)
+
+COLOURS = {"fair": "green", "unwatched": "yellow", "suspected": "yellow", "unfair": "red"}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFigures:
+    points: Sequence[Point]
+
+    def of(self, metric: str, data: str, attribute: str | None, group: str | None = None, scope: str = "group") -> Point | None:
+        wanted = {"metric": metric, "data": data, "attribute": attribute, "group": group, "scope": scope}
+        return next((point for point in self.points if all(point[name] == value for name, value in wanted.items())), None)
+
+    def groups(self) -> list[tuple[str, str]]:
+        rates = [
+            point for point in self.points if (point["metric"], point["data"], point["scope"]) == ("favourable_rate", "payload", "group")
+        ]
+        return [(point["attribute"], point["group"]) for point in rates]
+
+
+def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Table:
+    """Builds a table of each group's figures, logged and all else equal, each also debiased; references last."""
+    figures = CheckFigures(measurements)
+    records = check["window"]["records"] + check["window"]["additional_records"]
+    accuracy = _format_number(figures.of("accuracy", "feedback", None, scope="overall"))
+    table = Table(
+        title=f"{check['deployment_id']}: {records:,} records up to {check['to'][:16].replace('T', ' ')} UTC",
+        caption=f"Interval: 95 %. Accuracy over all labelled records: {accuracy}.",
+        caption_justify="left",
+        box=None,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )
+    for heading, justify in COLUMNS:
+        table.add_column(heading, justify=justify, no_wrap=heading != "Verdict")
+    last = None
+    for attribute, group in figures.groups():
+        is_first, last = attribute != last, attribute
+        if is_first:
+            table.add_row()
+        rate = figures.of("favourable_rate", "payload", attribute, group)
+        about = [group if "×" in attribute else f"{attribute} {group}", str(rate["n"]) if rate else ""]
+        accuracy = _format_number(figures.of("accuracy", "feedback", attribute, group))
+        payload = figures.of("disparate_impact", "payload", attribute, group)
+        if payload is None:
+            table.add_row(*about, "", "", "", Text("reference", style="dim"), "", accuracy)
+            continue
+        table.add_row(*about, "payload", *_format_impact(payload), "", accuracy)
+        debiased = figures.of("disparate_impact_after", "debiased", attribute, group)
+        if debiased is not None:
+            table.add_row("", "", "  debiased", *_format_impact(debiased), "", "")
+        balanced = figures.of("disparate_impact", "balanced", attribute, group)
+        if balanced is None:
+            continue
+        equality = _format_number(figures.of("perfect_equality", "payload_perturbed", attribute, scope="attribute")) if is_first else ""
+        table.add_row("", "", "balanced", *_format_impact(balanced), equality, "")
+        debiased = figures.of("balanced_disparate_impact_after", "debiased", attribute, group)
+        if debiased is not None:
+            table.add_row("", "", "  debiased", *_format_impact(debiased), "", "")
+    table.add_row()
+    return table
+
+
+def _format_impact(impact: Point) -> list[str | Text]:
+    verdict = str(impact["verdict"] or "")
+    upper = "" if impact["upper"] is None else f"{impact['upper']:.2f}"
+    interval = "" if impact["lower"] is None else f"{impact['lower']:.2f}–{upper}"
+    return [_format_number(impact), interval, Text(verdict.replace("_", " "), style=COLOURS.get(verdict, "dim"))]
+
+
+def _format_number(point: Point | None) -> str:
+    return "" if point is None or point["value"] is None else f"{point['value']:.2f}"
+
+
+PER_SECOND = 2.0
+LATEST_LABEL = timedelta(minutes=3)
+"""Max time to a label; far shorter than in reality."""
+
+
+class Stream:
+    def __init__(self, evenhand: Evenhand, model: ModelClient) -> None:
+        self._evenhand = evenhand
+        self._model = model
+        self._random = np.random.default_rng()
+        self._expected: queue.SimpleQueue[Label] = queue.SimpleQueue()
+        self._due: list[Label] = []
+        self.logged = 0
+        self.labelled = 0
+
+    def expect(self, labels: Iterable[Label]) -> None:
+        """Logs each of these labels when it is due; safe for threads."""
+        for label in labels:
+            self._expected.put(label)
+
+    def run(self, stop: threading.Event) -> None:
+        """Streams until `stop` is set. Raises Unavailable."""
+        while not stop.wait(self._random.exponential(1 / PER_SECOND)):
+            now = utc_now()
+            visits = [Visit(str(uuid.uuid4()), now, one) for one in applicants(1, self._random)]
+            self._evenhand.log_payload(payload_records(visits, self._model))
+            self.logged += 1
+            self.expect(labels_of(visits, LATEST_LABEL, self._random))
+
+            # Other threads may add labels; only this one reads the heap.
+            while not self._expected.empty():
+                heapq.heappush(self._due, self._expected.get())
+            now = utc_now()
+            known = []
+            while self._due and self._due[0].known_at <= now:
+                known.append(heapq.heappop(self._due))
+            self._evenhand.log_feedback([label.record() for label in known])
+            self.labelled += len(known)
+
 
 TURN_SECONDS = 0.2
 

@@ -1,15 +1,16 @@
 """Stores calls as payload records, none twice."""
 
 import asyncio
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import structlog
 
+from ..clock import hour_of
 from ..domain.arrivals import LogKind, RecordSource, RejectionReason
-from ..domain.intake import IntakeOutcome
+from ..domain.intake import IntakeCount, IntakeOutcome
 from ..errors import InvalidInput, NotFound, ScoringFailed, TooLarge, UnsupportedMediaType
 from ..ingest import Ingestion
 from ..ingest.exchanges import CapturedBody, Exchange
@@ -19,9 +20,43 @@ from ..store.database.sealer import Sealer
 from ..store.deployments.deployments import Deployments
 from ..store.records.call_halves import CallKey, StoredHalf, add_halves, expire_halves, find_halves, remove_halves
 from ..store.records.intake_counts import add_counts
-from .counting import IntakeCounts
 from .entries import CallHalf, CallSide, CallSource, CompleteCall, Entry
 from .plans import CallPlans
+
+MAX_REASON_CHARACTERS = 300
+
+
+class IntakeCounts:
+    """Counts that are not stored yet. Belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[IntakeCount] = Counter()
+        self._reasons: dict[IntakeCount, str] = {}
+
+    def add(
+        self,
+        deployment_no: int,
+        source: str,
+        outcome: IntakeOutcome,
+        count: int,
+        *,
+        received_at: datetime,
+        reason: str | None = None,
+    ) -> None:
+        if not count:
+            return
+        key = IntakeCount(deployment_no=deployment_no, hour=hour_of(received_at), source=source, outcome=outcome, count=0)
+        self._counts[key] += count
+        if reason is not None:
+            self._reasons[key] = reason[:MAX_REASON_CHARACTERS]
+
+    def collected(self) -> list[IntakeCount]:
+        return [replace(key, count=count, reason=self._reasons.get(key)) for key, count in self._counts.items()]
+
+    def clear(self) -> None:
+        self._counts.clear()
+        self._reasons.clear()
+
 
 LANES = 16
 """Entries at once, which share commits."""

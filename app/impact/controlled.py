@@ -1,16 +1,228 @@
 """Controls sheet as data, unrounded."""
 
-from dataclasses import asdict
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import chdtrc, expit
 
+from ..metrics.formulas.conditional import StrataOutcomes
+from ..metrics.formulas.strata_odds import common_odds_limits, common_odds_ratio, expected_favourable
+from ..metrics.groups import FloatArray
+from ..metrics.intervals import Z
 from ..records.cells import MISSING
-from .adjusted import ControlledCount, adjusted_odds
-from .four_fifths import ImpactRow
+from .categories import Category
+from .four_fifths import ImpactRow, OddsRatio
 from .people import AttributeCategories, CountedPeople, count_category, name_reference, reference_rows, strata_of
-from .stratified import Stratum, stratified_odds
+
+NOBODY = "no value of the controls has people of both categories and both outcomes"
+SEPARATED = "category and controls divide the selected from the others without overlap, so the adjusted odds ratio has no finite value"
+
+_MOST_ROUNDS = 100
+_LONGEST_STEP = 4.0
+_TOLERANCE = 1e-10
+_SEPARATES = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class ControlledCount:
+    controls: tuple[str, ...]
+    is_category: bool
+    selected: int
+    rejected: int
+
+
+@dataclass(frozen=True, slots=True)
+class AdjustedOdds:
+    """Adjusted odds ratio. `left_out` people have a value of a control that says nothing about it."""
+
+    odds: OddsRatio
+    people: int
+    left_out: int
+
+
+def adjusted_odds(category: Category, other: Category, counts: Sequence[ControlledCount]) -> AdjustedOdds:
+    """Odds ratio given the controls, with Wald's interval.
+
+    Values of a control with one outcome or one category only are left out: the fit would not converge.
+    """
+    everybody = sum(one.selected + one.rejected for one in counts)
+    used = drop_uninformative([one for one in counts if one.selected + one.rejected])
+    people = sum(one.selected + one.rejected for one in used)
+    if not used:
+        return AdjustedOdds(OddsRatio(None, None, None, NOBODY), 0, everybody)
+    design = design_terms(used)
+    selected = np.array([one.selected for one in used], dtype=np.float64)
+    rejected = np.array([one.rejected for one in used], dtype=np.float64)
+    if is_separated(design, selected, rejected):
+        return AdjustedOdds(OddsRatio(None, None, None, f"{SEPARATED} ({category.label}, {other.label})"), people, everybody - people)
+    value, half = _fit(design, selected, selected + rejected)
+    return AdjustedOdds(OddsRatio(math.exp(value), math.exp(value - half), math.exp(value + half)), people, everybody - people)
+
+
+def drop_uninformative(counts: Sequence[ControlledCount]) -> list[ControlledCount]:
+    """Counts without values of a control that hold one outcome or one side only; leaving some out may empty others."""
+    used = list(counts)
+    while used:
+        places = [(control, one.controls[control]) for one in used for control in range(len(one.controls))]
+        held = {place: np.zeros(4, dtype=np.int64) for place in places}
+        for one in used:
+            people = one.selected + one.rejected
+            parts = (one.selected, one.rejected, people * one.is_category, people * (not one.is_category))
+            for control, value in enumerate(one.controls):
+                held[control, value] += parts
+        kept = [one for one in used if all(held[control, value].all() for control, value in enumerate(one.controls))]
+        if len(kept) == len(used):
+            break
+        used = kept
+    return used
+
+
+def design_terms(used: Sequence[ControlledCount]) -> FloatArray:
+    """Terms [counts, terms]: the category, one for all, and values of each control, without those that follow from others."""
+    columns = [np.array([one.is_category for one in used], dtype=np.float64), np.ones(len(used))]
+    for control in range(len(used[0].controls)):
+        values = sorted({one.controls[control] for one in used})
+        columns += [np.array([one.controls[control] == value for one in used], dtype=np.float64) for value in values[1:]]
+    chosen = columns[:1]
+    for column in columns[1:]:
+        tried = np.column_stack([*chosen, column])
+        if np.linalg.matrix_rank(tried) == tried.shape[1]:
+            chosen.append(column)
+    return np.column_stack(chosen)
+
+
+def _fit(design: FloatArray, selected: npt.NDArray[np.float64], people: npt.NDArray[np.float64]) -> tuple[float, float]:
+    """First coefficient, by Newton's method, and half the width of its interval."""
+    weights = np.zeros(design.shape[1])
+    for _ in range(_MOST_ROUNDS):
+        rates = expit(design @ weights)
+        information = design.T @ (design * (people * rates * (1 - rates))[:, None])
+        step = np.linalg.solve(information, design.T @ (selected - people * rates))
+        # A long step can jump over the maximum and never return.
+        weights += step * min(1.0, _LONGEST_STEP / float(np.abs(step).max(initial=_LONGEST_STEP)))
+        if float(np.abs(step).max()) < _TOLERANCE:
+            break
+    rates = expit(design @ weights)
+    information = design.T @ (design * (people * rates * (1 - rates))[:, None])
+    return float(weights[0]), Z * math.sqrt(float(np.linalg.inv(information)[0, 0]))
+
+
+def is_separated(design: FloatArray, selected: npt.NDArray[np.float64], rejected: npt.NDArray[np.float64]) -> bool:
+    """Whether some weights of the terms divide the selected from the others: the likelihood has no maximum (Albert and Anderson 1984)."""
+    # Where counts with both outcomes have every term, no weights divide, and the programme (fifty times as long) is not needed.
+    both = design[(selected > 0) & (rejected > 0)]
+    if np.linalg.matrix_rank(both) == design.shape[1]:
+        return False
+    from scipy.optimize import linprog  # noqa: PLC0415 - a tenth of a second to load, and few tables come here
+
+    signed = np.vstack([design[selected > 0], -design[rejected > 0]])
+    found = linprog(-signed.sum(axis=0), A_ub=-signed, b_ub=np.zeros(len(signed)), bounds=[(-1, 1)] * design.shape[1], method="highs")
+    return bool(-found.fun > _SEPARATES)
+
+
+ONE_STRATUM = "only one stratum has people of both categories and both outcomes, so there is nothing to compare the strata by"
+NO_STRATUM = "no stratum has people of both categories and both outcomes"
+NO_FINITE = "within every stratum everybody of {one} was selected or nobody of {other} was, so the odds ratio has no finite value"
+ZERO = "within every stratum nobody of {one} was selected or everybody of {other} was, so the odds ratio is 0 and has no interval"
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """People of two categories with the same value of the control; either may be empty."""
+
+    selected: int
+    rejected: int
+    others_selected: int
+    others_rejected: int
+
+    @property
+    def is_informative(self) -> bool:
+        """Whether it has both categories and both outcomes; another says nothing about the odds ratio."""
+        sides = (self.selected + self.rejected, self.others_selected + self.others_rejected)
+        outcomes = (self.selected + self.others_selected, self.rejected + self.others_rejected)
+        return all((*sides, *outcomes))
+
+
+@dataclass(frozen=True, slots=True)
+class StratumTest:
+    """Chi-squared statistic with degrees of freedom and p-value; all None where there is none."""
+
+    statistic: float | None
+    degrees: int | None
+    p_value: float | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StratifiedOdds:
+    """Odds of selection over those of another category, given the control; None with a `reason`.
+
+    `strata` are the informative ones, `left_out` people are in others. `cmh` tests an odds ratio of 1, `homogeneity` that it is the same in
+    all strata.
+    """
+
+    value: float | None
+    lower: float | None
+    upper: float | None
+    reason: str | None
+    cmh: StratumTest
+    homogeneity: StratumTest
+    strata: int
+    left_out: int
+
+
+def stratified_odds(category: Category, other: Category, strata: Sequence[Stratum]) -> StratifiedOdds:
+    used = [one for one in strata if one.is_informative]
+    people = sum(one.selected + one.rejected + one.others_selected + one.others_rejected for one in strata)
+    if not used:
+        absent = StratumTest(None, None, None, NO_STRATUM)
+        return StratifiedOdds(None, None, None, NO_STRATUM, absent, absent, 0, people)
+    cells = np.array([(one.selected, one.rejected, one.others_selected, one.others_rejected) for one in used], dtype=np.float64).T
+    value, lower, upper, reason = pool_strata(cells, category.label, other.label)
+    left_out = people - int(cells.sum())
+    return StratifiedOdds(value, lower, upper, reason, association_test(cells), homogeneity_test(cells, value, reason), len(used), left_out)
+
+
+def pool_strata(cells: FloatArray, category: str, other: str) -> tuple[float | None, float | None, float | None, str | None]:
+    """Common odds ratio, ends of its interval, and the reason where one is missing; `cells` is [4, strata]."""
+    one, another = (np.stack(side, axis=-1) for side in ((cells[1], cells[0]), (cells[3], cells[2])))
+    value = float(common_odds_ratio(one, another))
+    if not math.isfinite(value):
+        return None, None, None, NO_FINITE.format(one=category, other=other)
+    if not value:
+        return value, None, None, ZERO.format(one=category, other=other)
+    lower, upper = common_odds_limits(*(StrataOutcomes(side.astype(np.int64), side, side) for side in (one, another)))
+    return value, float(lower), float(upper), None
+
+
+def association_test(cells: FloatArray) -> StratumTest:
+    """Test of Cochran, Mantel and Haenszel of an odds ratio of 1 in every stratum."""
+    a, b, c, d = cells
+    n = cells.sum(axis=0)
+    spread = float(((a + b) * (c + d) * (a + c) * (b + d) / (n**2 * (n - 1))).sum())
+    statistic = float((a - (a + b) * (a + c) / n).sum()) ** 2 / spread
+    return StratumTest(statistic, 1, float(chdtrc(1, statistic)))
+
+
+def homogeneity_test(cells: FloatArray, value: float | None, reason: str | None) -> StratumTest:
+    """Breslow and Day's test that the odds ratio is `value` in every stratum."""
+    if cells.shape[1] == 1:
+        return StratumTest(None, None, None, ONE_STRATUM)
+    if not value:
+        return StratumTest(None, None, None, reason)
+    a, b, c, _ = cells
+    row, column, n = a + b, a + c, cells.sum(axis=0)
+    expected = expected_favourable(np.asarray(value), row, column, n)
+    others = (row - expected, column - expected, n - row - column + expected)
+    inverse = 1 / expected + sum(1 / one for one in others)
+    statistic = float(((a - expected) ** 2 * inverse).sum())
+    degrees = cells.shape[1] - 1
+    return StratumTest(statistic, degrees, float(chdtrc(degrees, statistic)))
+
 
 Json: TypeAlias = dict[str, Any]
 Rows: TypeAlias = npt.NDArray[np.bool_]

@@ -1,15 +1,143 @@
 """Lending sheet as data, unrounded."""
 
-from dataclasses import asdict
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from ..metrics.groups import FloatArray
+from ..metrics.intervals import Z, log_ratio
 from ..records.cells import MISSING
 from .four_fifths import ImpactRow
 from .people import AttributeCategories, CountedPeople, count_category, name_reference, reference_rows, strata_of
-from .score_gaps import quantile_ratios, residual_gap, score_gap
+
+QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+"""Shares of everybody below the cut."""
+
+TOO_FEW = "fewer than two people of {name} have a score"
+NO_SPREAD = "all scores are equal, so there is no standard deviation to divide by"
+NOBODY_ABOVE = "nobody of the reference has a score above the quantile, so there is no ratio"
+TOO_MANY_STRATA = "there are no more people than terms of the fit, so the gap has no interval"
+FLAT = "within both categories all scores are equal, so there is no standard deviation within to divide by"
+NOT_APART = "no value of the controls has people of both categories, so the controls leave nothing to compare"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreGap:
+    """Mean score of a category less the reference's, in points and standard deviations; None where there is none.
+
+    `smd` is divided by `sd_all`, `smd_within` by `sd_within`; `lower` and `upper` are the 95 % interval of `smd`.
+    """
+
+    difference: float | None
+    smd: float | None
+    lower: float | None
+    upper: float | None
+    smd_within: float | None
+    sd_all: float | None
+    sd_within: float | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualGap:
+    """Gap that controls leave, divided by `sd_all`, with its 95 % interval; `people` of both categories."""
+
+    smd: float | None
+    lower: float | None
+    upper: float | None
+    people: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileRatio:
+    """Share above the quantile `cut` of everybody's scores, over the reference's; None if that is 0.
+
+    The cut is the lowest score that so large a share does not exceed; the 95 % interval takes it as given.
+    """
+
+    quantile: float
+    cut: float
+    rate: float
+    reference_rate: float
+    ratio: float | None
+    lower: float | None
+    upper: float | None
+    reason: str | None
+
+
+def score_gap(scores: FloatArray, reference: FloatArray, everybody: FloatArray, *, name: str, reference_name: str) -> ScoreGap:
+    """Gap between the scores of a category and of the reference; `everybody` are all scores of the table."""
+    for label, values in ((name, scores), (reference_name, reference)):
+        if values.size < 2:  # noqa: PLR2004 - one has no deviation
+            return ScoreGap(None, None, None, None, None, None, None, TOO_FEW.format(name=label))
+    difference = float(scores.mean() - reference.mean())
+    squares = float(((scores - scores.mean()) ** 2).sum() + ((reference - reference.mean()) ** 2).sum())
+    overall, within = float(everybody.std()), math.sqrt(squares / (scores.size + reference.size - 2))
+    # The deviation of equal numbers can be a rounding error above 0.
+    if everybody.min() == everybody.max():
+        return ScoreGap(difference, None, None, None, None, overall, within, NO_SPREAD)
+    is_flat = scores.min() == scores.max() and reference.min() == reference.max()
+    smd = difference / overall
+    # Means vary as in Welch's test; the estimated deviation as of normal scores, by the delta method.
+    means = float(scores.var(ddof=1)) / scores.size + float(reference.var(ddof=1)) / reference.size
+    half = Z * math.sqrt(means / overall**2 + smd**2 / (2 * everybody.size))
+    ends = (smd - half, smd + half)
+    return ScoreGap(difference, smd, *ends, None if is_flat else difference / within, overall, within, FLAT if is_flat else None)
+
+
+def residual_gap(is_category: npt.NDArray[np.bool_], scores: FloatArray, strata: npt.NDArray[np.int64], sd_all: float) -> ResidualGap:
+    """Category's coefficient in a least-squares fit of the scores [people] with one term for each stratum.
+
+    Category and controls are fitted at once: residuals of the controls alone make the gap too small where categories differ in them. Normal
+    interval, from the residual variance.
+    """
+    _, place = np.unique(strata, return_inverse=True)
+    sizes = np.bincount(place)
+    share = np.bincount(place, weights=is_category) / sizes
+    # Frisch, Waugh and Lovell: centred within the strata, the simple slope is the coefficient.
+    centred = is_category - share[place]
+    outcome = scores - (np.bincount(place, weights=scores) / sizes)[place]
+    spread = float(centred @ centred)
+    mixed = (share > 0) & (share < 1)
+    people, degrees = int(sizes[mixed].sum()), scores.size - sizes.size - 1
+    if not mixed.any() or not sd_all:
+        return ResidualGap(None, None, None, people, NO_SPREAD if mixed.any() else NOT_APART)
+    slope = float(centred @ outcome) / spread
+    if degrees <= 0:
+        return ResidualGap(slope / sd_all, None, None, people, TOO_MANY_STRATA)
+    rest = outcome - slope * centred
+    half = Z * math.sqrt(float(rest @ rest) / degrees / spread)
+    return ResidualGap(slope / sd_all, (slope - half) / sd_all, (slope + half) / sd_all, people)
+
+
+def quantile_ratios(
+    scores: FloatArray, reference: FloatArray, everybody: FloatArray, quantiles: Sequence[float] = QUANTILES
+) -> tuple[QuantileRatio, ...]:
+    """Ratios at each quantile of everybody's scores; a score equal to the cut is not above it. Neither side is empty."""
+    found = []
+    for quantile, cut in zip(quantiles, np.quantile(everybody, quantiles, method="inverted_cdf").tolist(), strict=True):
+        above, reference_above = int((scores > cut).sum()), int((reference > cut).sum())
+        rate, reference_rate = above / scores.size, reference_above / reference.size
+        ends = log_ratio(above, scores.size, reference_above, reference.size) if reference_above else None
+        found.append(
+            QuantileRatio(
+                quantile,
+                cut,
+                rate,
+                reference_rate,
+                rate / reference_rate if reference_rate else None,
+                None if ends is None else ends.lower,
+                None if ends is None else ends.upper,
+                None if reference_above else NOBODY_ABOVE,
+            )
+        )
+    return tuple(found)
+
 
 Json: TypeAlias = dict[str, Any]
 Rows: TypeAlias = npt.NDArray[np.bool_]

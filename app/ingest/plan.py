@@ -1,17 +1,187 @@
 """A deployment's schema compiled for checking."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from operator import attrgetter, itemgetter
+from typing import Annotated, Any, TypeAlias
 
-from ..domain.deployments import Column, ProblemType, has_protected
-from ..domain.texts import printable
+import msgspec
+from msgspec import UNSET, Meta, UnsetType, structs
+
+from ..domain.deployments import Column, FieldType, ProblemType, has_protected
+from ..domain.texts import MAX_TEXT, printable
 from ..payloads.classes import Classes
 from ..store.writing import Target
-from .cells import Check, Json, number, scalar
-from .checked import Cells, RecordRefused, checked_cell
-from .fast import FastReader
+from .cells import INT64_MAX, INT64_MIN, Check, Json, number, scalar, tidy
+from .checked import Cells, CheckedPayload, RecordRefused, checked_cell
+from .limits import EARLIEST, LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS, StatedTimes
 from .stored_forms import check_for
+from .strictness import is_evidently_strict
+
+_ESCAPED_NUL = b"\\u0000"
+
+_Integer = Annotated[int, Meta(ge=INT64_MIN, le=INT64_MAX)]
+_Share = Annotated[float, Meta(ge=0, le=1)]
+_Rate = Annotated[float, Meta(ge=LEAST_SAMPLE_RATE, le=1)]
+_Id = Annotated[str, Meta(min_length=1, max_length=MAX_ID_CHARACTERS)]
+_Moment = Annotated[datetime, Meta(tz=True)]
+_Text = Annotated[str, Meta(max_length=MAX_TEXT)]
+_Scalar = _Integer | float | _Text | bool
+
+_TYPES: dict[FieldType, Any] = {
+    FieldType.STRING: _Text,
+    FieldType.INTEGER: _Integer,
+    FieldType.NUMBER: float,
+    FieldType.BOOLEAN: bool,
+}
+
+_Pick: TypeAlias = Callable[[Any], Sequence[Any]]
+
+_id, _scored_at, _features, _meta = attrgetter("id"), attrgetter("scored_at"), attrgetter("features"), attrgetter("meta")
+_prediction, _probability, _label = attrgetter("prediction"), attrgetter("probability"), attrgetter("label")
+_sample_rate = attrgetter("sample_rate")
+
+
+class FastReader:
+    """Reads `{"records": […]}` of one schema."""
+
+    def __init__(self, target: Target) -> None:
+        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_body_type(target))
+        self._required = len(target.schema.features) + len(("features", "prediction"))
+        numbers = [position for position, column in enumerate(target.schema.features) if column.type is FieldType.NUMBER]
+        # A slice gives a tuple where a single position would give the bare value.
+        positions = numbers if len(numbers) > 1 else [slice(position, position + 1) for position in numbers]
+        self._pick_numbers: _Pick | None = itemgetter(*positions) if positions else None
+
+    @classmethod
+    def of(cls, target: Target) -> "FastReader | None":
+        """A reader, or None where a column's name needs escapes in JSON."""
+        try:
+            return cls(target)
+        except (ValueError, TypeError):
+            return None
+
+    def read(self, body: bytes, moments: StatedTimes) -> CheckedPayload | None:
+        """Records; None if any is invalid or unusual, for the exact way to decide."""
+        if b"\\" in body and _ESCAPED_NUL in body:  # the search for one byte is fifty times as fast
+            return None
+        try:
+            records: list[Any] = self._decoder.decode(body).records
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+        members = _Members(1 + len(records) * self._required)
+        ids = members.column(map(_id, records))
+        scored_at = members.column(map(_scored_at, records))
+        # A list: the builtins take twice as long over a generator.
+        if not all([record_id is None or record_id.isprintable() for record_id in ids]):  # noqa: C419
+            return None
+        if not _are_plausible(scored_at, moments):
+            return None
+        meta = members.column(map(_meta, records))
+        if meta.count(None) < len(meta):
+            rows = [None if one is None else members.column(structs.astuple(one)) for one in meta]
+            meta = [row and [tidy(cell) if type(cell) is float else cell for cell in row] for row in rows]
+        probabilities = members.column(map(_probability, records))
+        labels = members.column(map(_label, records))
+        rates = members.column(map(_sample_rate, records))
+        count = len(records)
+        if not is_evidently_strict(body, members.count, count - scored_at.count(None)):
+            return None
+        return CheckedPayload(
+            sent=count,
+            indexes=list(range(count)),
+            ids=ids,
+            times=scored_at,
+            features=_tidy_rows(map(_features, records), self._pick_numbers),
+            meta=meta,
+            predictions=[tidy(value) if type(value) is float else value for value in map(_prediction, records)],
+            probabilities=[_tidy_probability(value) for value in probabilities],
+            labels=[tidy(value) if type(value) is float else value for value in labels],
+            sample_rates=[] if rates.count(None) == count else [None if rate == 1 else rate for rate in rates],
+        )
+
+
+class _Members:
+    """A text with more members than were decoded names one twice."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def column(self, values: Iterable[Any]) -> list[Any]:
+        found = list(values)
+        if UnsetType in set(map(type, found)):
+            found_set = [value for value in found if value is not UNSET]
+            self.count += len(found_set)
+            return [None if value is UNSET else value for value in found] if found_set else [None] * len(found)
+        self.count += len(found)
+        return found
+
+
+def _body_type(target: Target) -> type[msgspec.Struct]:
+    prediction: Any = _Integer | float if target.problem_type is ProblemType.REGRESSION else _Scalar
+    record = msgspec.defstruct(
+        "Record",
+        [
+            ("features", _struct("Features", target.schema.features, required=True)),
+            ("prediction", prediction),
+            # A member left out differs from null, because members are counted.
+            ("id", _Id | UnsetType | None, UNSET),
+            ("scored_at", _Moment | UnsetType | None, UNSET),
+            ("meta", _struct("MetaFields", target.schema.meta, required=False) | UnsetType | None, UNSET),
+            ("probability", _Share | list[_Share] | UnsetType | None, UNSET),
+            ("label", _Scalar | UnsetType | None, UNSET),
+            ("sample_rate", _Rate | UnsetType | None, UNSET),
+        ],
+        forbid_unknown_fields=True,
+        gc=False,
+    )
+    return msgspec.defstruct("Body", [("records", list[record])], forbid_unknown_fields=True, gc=False)  # type: ignore[valid-type]
+
+
+def _struct(name: str, columns: Sequence[Column], *, required: bool) -> Json:
+    """A field per column, in schema order, whose JSON name is the column's."""
+    fields: list[Any] = []
+    for position, column in enumerate(columns):
+        # The column's own name need not be an identifier of Python.
+        attribute, kind = f"column_{position}", _TYPES[column.type] | None
+        fields.append(
+            (attribute, kind, msgspec.field(name=column.name))
+            if required
+            else (attribute, kind | UnsetType, msgspec.field(name=column.name, default=UNSET))
+        )
+    return msgspec.defstruct(name, fields, forbid_unknown_fields=True, gc=False)
+
+
+def _tidy_rows(values: Json, pick_numbers: _Pick | None) -> list[Any]:
+    rows = list(map(structs.astuple, values))
+    if pick_numbers is not None:
+        for position, row in enumerate(rows):
+            for value in pick_numbers(row):
+                if value is not None and value.is_integer():
+                    rows[position] = tuple(tidy(cell) if type(cell) is float else cell for cell in row)
+                    break
+    return rows
+
+
+def _are_plausible(times: list[datetime | None], moments: StatedTimes) -> bool:
+    latest, may_be_absent = moments.latest, not moments.historical
+    for time in times:
+        if time is None:
+            if not may_be_absent:
+                return False
+        elif not EARLIEST <= time <= latest:
+            return False
+    return True
+
+
+def _tidy_probability(value: Json) -> Json:
+    if type(value) is float:
+        return tidy(value)
+    if value is None:
+        return None
+    return [tidy(part) if part.is_integer() else part for part in value]
+
 
 _MOST_NAMES = 5
 

@@ -4,14 +4,128 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ..domain.values import GroupValue, Range
+from ..domain.values import GroupValue, Range, label_of, number_of
 from .age_values import match_ages
-from .category_values import match_categories
-from .kinds import KindRow, ValueNature
-from .names import NameMatch, match_name, unfit_reason
+from .kinds import NO_ANSWER, KindRow, ValueNature
+from .names import NameMatch, fold, match_name, split_words, unfit_reason
 from .places import match_places
-from .values import Fit, ValueMatch
-from .vocabulary import KINDS
+from .values import ENOUGH, MAX_VALUES, Fit, ValueMatch, holds_phrase, is_no_answer, list_values
+from .vocabulary import KINDS, NO, YES
+
+MAX_CATEGORY_LENGTH = 80
+
+MAX_WORDS = 10
+
+MAX_CATEGORIES = 20
+"""Max values of a column that is recognised by its name alone."""
+
+MAX_CODE = 100
+"""Above all numbers that are taken for codes."""
+
+PAIR = 2
+
+
+def match_categories(row: KindRow, counted: Mapping[GroupValue, int], name: NameMatch | None) -> ValueMatch:
+    if len(counted) > MAX_VALUES:
+        return ValueMatch(Fit.UNFIT, f"it holds {len(counted):,} different values, too many for groups")
+    if name is None or name.meaning is None:
+        return _match_words(row, counted) or _match_codes(row, counted, name) or _match_short_values(counted)
+
+    meanings = _decode(counted, dict.fromkeys(YES, name.meaning) | dict.fromkeys(NO, f"not {name.meaning}"))
+    foreign = [value for value in counted if label_of(value) not in meanings]
+    if foreign:
+        return ValueMatch(Fit.UNFIT, f"its name asks for yes or no, and it holds {list_values(foreign[:1])}")
+    if len({*meanings.values()} - {NO_ANSWER}) < PAIR:
+        return ValueMatch(Fit.UNFIT, "it holds one answer only")
+    return ValueMatch(Fit.SPOKEN, f"its values say yes or no to {name.meaning}: {list_values(list(counted))}", meanings)
+
+
+def _match_words(row: KindRow, counted: Mapping[GroupValue, int]) -> ValueMatch | None:
+    """Returns the fit of values that hold the kind's words; None if too few records have such a value."""
+    meanings: dict[str, str] = {}
+    is_clear = False
+    for value in counted:
+        meaning = NO_ANSWER if is_no_answer(value) else _find_meaning(row.words, value)
+        is_clear = is_clear or meaning not in (None, NO_ANSWER)
+        meaning = meaning or _find_meaning(row.weak_words, value)
+        if meaning is not None:
+            meanings[label_of(value)] = meaning
+    known = sum(records for value, records in counted.items() if label_of(value) in meanings)
+    if known < ENOUGH * sum(counted.values()):
+        return None
+
+    groups = {*meanings.values()} - {NO_ANSWER}
+    if len(groups) < PAIR:
+        return ValueMatch(Fit.UNFIT, f"its values are all of one group: {groups.pop()}") if groups else None
+    if len(groups - {"other"}) < PAIR:
+        return None
+    shown = list_values([value for value in counted if meanings.get(label_of(value), NO_ANSWER) != NO_ANSWER])
+    return ValueMatch(Fit.BY_THEMSELVES if is_clear else Fit.SPOKEN, f"its values are words for {row.title}: {shown}", meanings)
+
+
+def _find_meaning(words: Mapping[str, str], value: GroupValue) -> str | None:
+    """Returns the meaning of the longest word or phrase in the value; None if two equally long ones differ."""
+    label = label_of(value)
+    if not isinstance(value, str) or len(label) > MAX_CATEGORY_LENGTH:
+        return None
+    parts = split_words(label)
+    spelled, joined = " ".join(parts), "".join(parts)
+    if spelled in words or joined in words:
+        return words.get(spelled) or words[joined]
+    if len(parts) > MAX_WORDS:
+        return None
+    held = [(len(phrase.split()), meaning) for phrase, meaning in words.items() if holds_phrase(spelled, phrase)]
+    longest = max((size for size, _ in held), default=0)
+    meanings = {meaning for size, meaning in held if size == longest}
+    return meanings.pop() if len(meanings) == 1 else None
+
+
+def _match_codes(row: KindRow, counted: Mapping[GroupValue, int], name: NameMatch | None) -> ValueMatch | None:
+    """Returns the fit of the first coding that has all values and distinguishes two groups."""
+    for coding in row.codings:
+        if coding.names and (name is None or name.phrase not in coding.names):
+            continue
+        meanings = _decode(counted, coding.codes)
+        known = {code: meaning for code, meaning in meanings.items() if meaning != NO_ANSWER}
+        if any(label_of(value) not in meanings for value in counted) or len({*known.values()}) < PAIR:
+            continue
+        listed = ", ".join(f"{code} = {meaning}" for code, meaning in sorted(known.items()))
+        fit = Fit.BY_THEMSELVES if coding.is_distinctive else Fit.SPOKEN if coding.is_certain else Fit.CODED
+        if coding.is_certain:
+            return ValueMatch(fit, f"its values are {coding.source}: {listed}", meanings, coding.also)
+        sentence = f"its values are codes: {list_values(list(counted))}"
+        return ValueMatch(fit, sentence, meanings, f"probably {listed}, {coding.source}; confirm")
+
+    if name is None or {fold(label_of(value)) for value in counted} != {"0", "1"}:
+        return None
+    to_confirm = "the data do not show which group 0 is and which 1 is: both conventions are in use; confirm before you accept"
+    return ValueMatch(Fit.CODED, "its values are 0 and 1", {}, to_confirm)
+
+
+def _decode(counted: Mapping[GroupValue, int], codes: Mapping[str, str]) -> dict[str, str]:
+    meanings = {}
+    for value in counted:
+        label = label_of(value)
+        meaning = codes.get(fold(label).strip()) or (NO_ANSWER if is_no_answer(value) else None)
+        if meaning is not None:
+            meanings[label] = meaning
+    return meanings
+
+
+def _match_short_values(counted: Mapping[GroupValue, int]) -> ValueMatch:
+    known = [value for value in counted if not is_no_answer(value)]
+    if len(known) < PAIR:
+        return ValueMatch(Fit.UNFIT, "it holds one value only, so there is nobody to compare with")
+    if len(known) > MAX_CATEGORIES:
+        return ValueMatch(Fit.UNFIT, f"it holds {len(known):,} different values, too many for groups")
+    if any(len(label_of(value)) > MAX_CATEGORY_LENGTH or len(split_words(label_of(value))) > MAX_WORDS for value in known):
+        return ValueMatch(Fit.UNFIT, "it holds sentences, not categories")
+    numbers = [number_of(value) for value in known if not isinstance(value, Range)]
+    if any(number is not None and not (number.is_integer() and 0 <= number < MAX_CODE) for number in numbers):
+        return ValueMatch(Fit.UNFIT, "it holds numbers that are no codes")
+    to_confirm = f"the meaning of {list_values(known)} is not known; confirm that these are the groups to compare"
+    meanings = {label_of(value): NO_ANSWER for value in counted if is_no_answer(value)}
+    return ValueMatch(Fit.CATEGORIES, f"it holds {len(known)} short values: {list_values(known)}", meanings, to_confirm)
 
 
 class Confidence(StrEnum):

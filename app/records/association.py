@@ -16,12 +16,121 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import betaincinv
 
 from ..metrics.groups import FloatArray
 from ..metrics.values import Undefined
 from .cells import MISSING, Codes
-from .chance import Shape, Shuffled, shape_of_categories, shape_of_quantity
-from .moments import Moments, sum_products
+
+SHARE_BELOW = 0.95
+
+FEWEST_RECORDS = 20
+"""Min records: fewer are more than 5 % each, and the level is the highest value."""
+
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Rank of a column's projection (1 of a quantity, categories less one), and the sum of squared leverages."""
+
+    rank: int
+    leverage: float
+
+
+def shape_of_categories(counts: Codes) -> Shape:
+    """Returns the shape of categories with that many records each, all above 0."""
+    return Shape(len(counts) - 1, float((counts * (1.0 / counts - 1.0 / counts.sum()) ** 2).sum()))
+
+
+def shape_of_quantity(squares: float, fourths: float) -> Shape:
+    """Returns the shape of numbers by the sums of powers of their differences from the mean."""
+    return Shape(1, min(fourths / squares**2, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffled:
+    """The squared association over all shuffles of that many records, at least two."""
+
+    first: Shape
+    second: Shape
+    records: int
+
+    @property
+    def highest(self) -> int:
+        """The most that the square can be: 1, or of categories the smaller number of values less one."""
+        return min(self.first.rank, self.second.rank)
+
+    @property
+    def mean(self) -> float:
+        return self.first.rank * self.second.rank / (self.records - 1)
+
+    @property
+    def level(self) -> float:
+        """The level that 95 of 100 shuffles stay below; of few records the highest value."""
+        if self.records < FEWEST_RECORDS:
+            return float(self.highest)
+        share, spread = self.mean / self.highest, self.variance / self.highest**2
+        if spread < _ROUNDING * share:
+            return self.mean
+        concentration = share * (1 - share) / spread - 1
+        if concentration < _ROUNDING:
+            return float(self.highest if share > 1 - SHARE_BELOW else 0)
+        return float(self.highest * betaincinv(share * concentration, (1 - share) * concentration, SHARE_BELOW))
+
+    @property
+    def variance(self) -> float:
+        """The exact variance of the square, of four records at least."""
+        n = float(self.records)
+        ranks = [shape.rank * (n - 1 - shape.rank) for shape in (self.first, self.second)]
+        uneven = [n * (n + 1) * shape.leverage - (n - 1) * shape.rank * (shape.rank + 2) for shape in (self.first, self.second)]
+        even = 2 * np.prod(ranks) / ((n - 1) ** 2 * (n + 1) * (n - 2))
+        return float(even + np.prod(uneven) / ((n + 1) * n * (n - 1) * (n - 2) * (n - 3)))
+
+
+def sum_products(first: FloatArray, second: FloatArray) -> float:
+    """Returns the sum of products, on one thread: BLAS threads are slow on busy processors."""
+    return float(np.einsum("i,i", first, second))
+
+
+class Moments:
+    """Moments of the numbers added so far. Sums that are too large are not finite."""
+
+    def __init__(self) -> None:
+        self.records = 0
+        self.mean = 0.0
+        self.squares = 0.0
+        self._cubes = 0.0
+        self.fourths = 0.0
+
+    def add(self, numbers: FloatArray) -> None:
+        """Adds finite numbers; joined as in Pébay 2008, Sandia report SAND2008-6212."""
+        with np.errstate(all="ignore"):
+            mean = float(numbers.mean())
+            centred = numbers - mean
+            squared = centred * centred
+            squares, cubes, fourths = float(squared.sum()), sum_products(squared, centred), sum_products(squared, squared)
+            mine, theirs = self.records, len(numbers)
+            whole = mine + theirs
+            # A numpy number overflows to infinity, one of Python's raises an error.
+            apart = np.float64(mean - self.mean) / whole
+            self.fourths = float(
+                self.fourths
+                + fourths
+                + apart**4 * mine * theirs * whole * (mine**2 - mine * theirs + theirs**2)
+                + 6 * apart**2 * (mine**2 * squares + theirs**2 * self.squares)
+                + 4 * apart * (mine * cubes - theirs * self._cubes)
+            )
+            self._cubes = float(
+                self._cubes
+                + cubes
+                + apart**3 * mine * theirs * whole * (mine - theirs)
+                + 3 * apart * (mine * squares - theirs * self.squares)
+            )
+            self.squares = float(self.squares + squares + apart**2 * mine * theirs * whole)
+            self.mean = float(self.mean + apart * theirs)
+        self.records = whole
+
 
 NO_RECORDS = "no record has a value in both"
 ONE_VALUE = "one of the two has a single value in all records that are compared"

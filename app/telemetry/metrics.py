@@ -1,11 +1,118 @@
 """Prometheus metrics of one machine's processes."""
 
+import errno
 import os
+from collections.abc import Iterator
+from typing import Final
 
-from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
+import structlog
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    REGISTRY,
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    generate_latest,
+    mmap_dict,
+    multiprocess,
+    values,
+)
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from .allocated import allocate_before_writing
+FIRST_BYTES: Final = 1 << 16
+"""It doubles when they are used up."""
+
+_HEAD_BYTES: Final = 4
+"""These say how many bytes are used."""
+
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
+
+log = structlog.get_logger("evenhand.telemetry")
+
+
+class AllocatedDict(mmap_dict.MmapedDict):
+    """Counters for which there is no space stay in this process's memory."""
+
+    def __init__(self, filename: str, read_mode: bool = False) -> None:  # noqa: FBT001, FBT002 - the library's signature
+        self._own: dict[str, tuple[float, float]] = {}
+        self._is_mapped = True
+        if not read_mode:
+            try:
+                with open(filename, "a+b") as file:  # noqa: PTH123 - the library names files by text
+                    _allocate(file.fileno(), max(FIRST_BYTES, os.fstat(file.fileno()).st_size))
+            except OSError as error:
+                self._give_up(error)
+                self._used, self._positions = 0, {}
+                setattr(self, "_f", None)  # noqa: B010 - the library's own sign of a closed file, which its types do not allow
+                return
+        super().__init__(filename, read_mode)  # type: ignore[no-untyped-call]
+
+    @staticmethod
+    def read_all_values_from_file(filename: str) -> Iterator[tuple[str, float, float, int]]:
+        """None of a file without space or just created."""
+        if os.stat(filename).st_size < _HEAD_BYTES:  # noqa: PTH116 - as above
+            return iter(())
+        found: Iterator[tuple[str, float, float, int]] = mmap_dict.MmapedDict.read_all_values_from_file(filename)  # type: ignore[no-untyped-call]
+        return found
+
+    def read_value(self, key: str) -> tuple[float, float]:
+        if not self._has_place(key):
+            return self._own.setdefault(key, (0.0, 0.0))
+        found: tuple[float, float] = super().read_value(key)  # type: ignore[no-untyped-call]
+        return found
+
+    def write_value(self, key: str, value: float, timestamp: float) -> None:
+        if self._has_place(key):
+            super().write_value(key, value, timestamp)  # type: ignore[no-untyped-call]
+        else:
+            self._own[key] = value, timestamp
+
+    def read_all_values(self) -> Iterator[tuple[str, float, float]]:
+        if self._is_mapped:
+            yield from super().read_all_values()  # type: ignore[no-untyped-call]
+        yield from ((key, *pair) for key, pair in self._own.items())
+
+    def _has_place(self, key: str) -> bool:
+        if key in self._own or not self._is_mapped:
+            return False
+        if key in self._positions:
+            return True
+        # Longer than the entry by its head, its padding and its two numbers.
+        needed = self._used + len(key.encode()) + 64
+        capacity = self._capacity
+        while needed > capacity:
+            capacity *= 2
+        if capacity > self._capacity:
+            try:
+                _allocate(self._f.fileno(), capacity)
+            except OSError as error:
+                self._give_up(error)
+                return False
+        return True
+
+    def _give_up(self, error: OSError) -> None:
+        if error.errno not in _FULL:
+            raise error
+        self._is_mapped = self._is_mapped and hasattr(self, "_m")
+        log.warning(
+            "counters_not_shared", reason=f"{error.strerror}. New counters of this process are missing in /metrics until it is restarted."
+        )
+
+
+def allocate_before_writing() -> None:
+    """Puts every later counter into an allocated file, where files are shared at all."""
+    values.MmapedDict = AllocatedDict  # type: ignore[attr-defined]
+    multiprocess.MmapedDict = AllocatedDict  # type: ignore[attr-defined]
+
+
+def _allocate(descriptor: int, size: int) -> None:
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, 0, size)
+        return
+    missing = size - os.fstat(descriptor).st_size  # macOS: written instead
+    if missing > 0:
+        os.write(descriptor, bytes(missing))
+
 
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """prometheus_client reads it at import."""

@@ -1,10 +1,10 @@
 """Counts the records and labels of whole hours by group, each once."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from ..checks.feedback import compare_texts
 from ..clock import HOUR
 from ..domain.checks import DataSet, Span
 from ..domain.comparisons import comparisons_of
-from ..domain.monitors import Monitor
+from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.outcomes import Outcome
 from ..metrics.balanced import BALANCED
 from ..metrics.groups import of_role
@@ -23,14 +23,45 @@ from ..metrics.paired import Paired
 from ..metrics.tables import BalancedCells
 from ..records.reading import RecordColumns, RecordTable, read_table
 from ..store.database.arrow import ArrowReader
+from ..store.deployments.monitors import encode_rule, list_values
 from ..store.evidence.eras import Era, FollowedDeployment
 from ..store.evidence.figures import KnownFigure
 from ..store.evidence.hours import Cells, CountedHour, CountedPlace
 from ..store.evidence.records import labels_between, records_between
 from ..store.records.window import VALUE_PREFIX, WindowQuery
-from .definitions import Definition, define_figures
 from .figures import WatchedMetric, watched_metrics
 from .people import ChoosesRecords
+
+Definition = dict[str, Any]
+
+
+def define_figures(monitor: Monitor, watched: WatchedMetric) -> Definition:
+    """JSON of what a metric's figures compare, each with its group.
+
+    Labels name values within one attribute, so the group's label and this are the whole definition.
+    """
+    definition: Definition = {
+        "favourable": list_values(monitor.outcomes.favourable),
+        "unfavourable": list_values(monitor.outcomes.unfavourable),
+        "limits": [[limit.direction.value, limit.value] for limit in watched.limits],
+        "attributes": [_define_attribute(attribute) for attribute in watched.comparison.members(monitor)],
+        "evidence": asdict(monitor.evidence),
+    }
+    if watched.definition.is_paired:
+        (attribute,) = watched.comparison.members(monitor)
+        copies = {"draws": monitor.draws, "seed": monitor.seed, "correlated_features": list(attribute.correlated_features)}
+        definition["copies"] = copies
+    return definition
+
+
+def _define_attribute(attribute: MonitoredAttribute) -> Definition:
+    definition: Definition = {"feature": attribute.feature}
+    if attribute.rule is not None:
+        return definition | {"rule": encode_rule(attribute.rule)}
+    if attribute.reference is None:
+        return definition | {"all_but": list_values(attribute.monitored)}
+    return definition | {"reference": list_values(attribute.reference)}
+
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 

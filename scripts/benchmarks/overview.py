@@ -19,8 +19,7 @@ from unittest.mock import patch
 import psycopg
 
 from app.clock import utc_now
-from app.dashboard.glyphs import CHECKS
-from app.dashboard.overview import SHOWN
+from app.dashboard.overview import CHECKS, SHOWN
 from app.embedded import embedded_postgres
 from app.security.keys import create_key
 from app.security.principals import Role

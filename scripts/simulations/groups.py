@@ -12,7 +12,7 @@ from app.evidence.delays import simulate_delay
 from app.evidence.detector import HOURS_OF_A_YEAR
 from app.evidence.nulls import UnfairSide
 from app.evidence.planning import Traffic
-from app.scan.scanning import scan_cells
+from app.scan.results import scan_cells
 from tests.builders.brute_force import score_every_subgroup
 from tests.builders.evidence_hours import BELOW, follow_months, simulate
 from tests.builders.planted_tables import draw_table

@@ -6,7 +6,7 @@ from typing import Final
 import psycopg
 
 from app.clock import HOUR, hour_of, utc_now
-from app.store.checks.figure_days import join_day
+from app.store.checks.results import join_day
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_months

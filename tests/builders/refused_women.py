@@ -6,7 +6,7 @@ from random import Random
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.values import Scalar
 from app.mitigation.detector.model import BiasDetector
-from app.mitigation.detector.training import TrainingRefusal, train
+from app.mitigation.detector.versions import TrainingRefusal, train
 
 CUT_OFF, BONUS_OF_MEN = 0.5, 0.15
 

@@ -2,8 +2,8 @@ import numpy as np
 import numpy.typing as npt
 
 from app.metrics.groups import FloatArray, IntArray
-from app.metrics.rows.consistency import Neighbourhood, agreement
 from app.metrics.rows.flip_test import flips
+from app.metrics.rows.measure_rows import Neighbourhood, agreement
 from app.metrics.rows.neighbours import standardise
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.example.results import COLUMNS
+from app.example.performance import COLUMNS
 from app.store.database.engine import Database
 from tests.builders.docs_pages import DOCS, REPOSITORY, TUTORIAL, blocks, steps
 from tests.builders.docs_steps import TOOLS, everything, run, run_and_compare

@@ -1,15 +1,138 @@
 """Decides when bias detectors are trained again."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from ...domain.bias_detectors import ALL_TOGETHER, DetectorVersion
+import numpy as np
+import numpy.typing as npt
+
+from ...domain.bias_detectors import ALL_TOGETHER, DetectorCounts, DetectorVersion
 from ...domain.deployments import Column
 from ...domain.values import Scalar
+from ...metrics.groups import FloatArray
 from ...store.mitigation.bias_detectors import NewDetector
-from .model import LIBRARY, BiasDetector
-from .training import train
+from .features import Encoding
+from .model import LIBRARY, BiasDetector, limit_threads, predict
+from .quality import BoolArray, find_threshold, measure_quality
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+MOST_RECORDS = 50_000
+"""The newest are used."""
+
+LEAST = 50
+LEAST_HELD_OUT = 10
+LEAST_LEARNED_FROM = 20
+"""Min records that are biased, and that are not: of all, of those held out, and of the others."""
+
+HELD_OUT_SHARE = 0.3
+
+FOLDS = 5
+"""Parts of the records to learn from; each is scored by a classifier that has not seen it."""
+
+_SALT = b"evenhand bias detector held out"
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRefusal:
+    reason: str
+    counts: DetectorCounts
+
+
+def train(
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[Scalar | None]],
+    *,
+    own_scores: Sequence[float | None],
+    biased: Sequence[bool],
+    ids: Sequence[str],
+) -> BiasDetector | TrainingRefusal:
+    """Trains on monitored records with an unfavourable outcome, oldest first, each once; the newest MOST_RECORDS are used.
+
+    `own_scores` are the model's probabilities of the favourable outcome, `biased` whether the outcome as reference is favourable. The
+    records held out are picked by their `ids`: a record is always on the same side.
+    """
+    start = max(0, len(rows) - MOST_RECORDS)
+    # In [0, 1); the salt of its own makes the places independent of other draws by id.
+    digests = (hashlib.blake2b(record_id.encode(), digest_size=8, key=_SALT).digest() for record_id in ids[start:])
+    places = np.array([int.from_bytes(digest) / 2**64 for digest in digests], dtype=np.float64)
+    order = np.argsort(places, kind="stable")
+    records = list(zip(rows[start:], own_scores[start:], biased[start:], strict=True))
+    used = [records[position] for position in order.tolist()]
+    is_biased = np.array([is_biased for _, _, is_biased in used], dtype=np.bool_)
+    held_out = places[order] < HELD_OUT_SHARE
+    counts = DetectorCounts(
+        records=len(biased),
+        biased=sum(map(bool, biased)),
+        used=len(used),
+        used_biased=int(is_biased.sum()),
+        held_out=int(held_out.sum()),
+        held_out_biased=int((held_out & is_biased).sum()),
+    )
+    reason = _find_shortage(counts)
+    if reason is not None:
+        return TrainingRefusal(reason, counts)
+
+    encoding = Encoding.fit(columns, [row for (row, _, _), is_held_out in zip(used, held_out, strict=True) if not is_held_out])
+    numbers = encoding.encode([row for row, _, _ in used], [score for _, score, _ in used])
+    # The records held out measure quality only: neither encoding, classifier nor threshold may depend on them.
+    learned, is_learned_biased = numbers[~held_out], is_biased[~held_out]
+    threshold = find_threshold(_score_crosswise(learned, is_learned_biased, encoding), is_learned_biased)
+    classifier = _fit(learned, is_learned_biased, encoding)
+    quality = measure_quality(predict(classifier, numbers[held_out]), is_biased[held_out], threshold)
+    return BiasDetector(encoding, classifier, threshold, counts, quality)
+
+
+def _find_shortage(counts: DetectorCounts) -> str | None:
+    biased, held_out = counts.used_biased, counts.held_out_biased
+    kinds = (("biased", biased, held_out), ("not biased", counts.used - biased, counts.held_out - held_out))
+    for kind, of_all, of_held_out in kinds:
+        parts = (
+            (of_all, LEAST, f"of the {counts.used:,} monitored records with an unfavourable outcome"),
+            (of_held_out, LEAST_HELD_OUT, f"of the {counts.held_out:,} records held out to measure quality"),
+            (of_all - of_held_out, LEAST_LEARNED_FROM, f"of the {counts.used - counts.held_out:,} records to learn from"),
+        )
+        for found, least, where in parts:
+            if found < least:
+                return f"{found:,} {where} are {kind}; at least {least} are needed."
+    return None
+
+
+def _score_crosswise(numbers: FloatArray, biased: BoolArray, encoding: Encoding) -> FloatArray:
+    """Returns each record's score by a classifier fitted to the other folds; every fold has its part of both kinds."""
+    folds = np.empty(len(biased), dtype=np.int64)
+    for kind in (biased, ~biased):
+        folds[kind] = np.arange(int(kind.sum())) % FOLDS
+    scores: FloatArray = np.empty(len(biased))
+    for fold in range(FOLDS):
+        others: npt.NDArray[np.bool_] = folds != fold
+        scores[~others] = predict(_fit(numbers[others], biased[others], encoding), numbers[~others])
+    return scores
+
+
+def _fit(numbers: FloatArray, biased: BoolArray, encoding: Encoding) -> "HistGradientBoostingClassifier":
+    """Fits small trees, slowly added: the biased records may be few. `random_state` has no effect, and is set to keep it so."""
+    from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415
+
+    classifier = HistGradientBoostingClassifier(
+        learning_rate=0.1,
+        max_iter=100,
+        max_leaf_nodes=15,
+        min_samples_leaf=10,
+        l2_regularization=1.0,
+        categorical_features=encoding.categorical,
+        early_stopping=False,
+        random_state=0,
+    )
+    # A quantity without any value cannot be divided into bins.
+    known = np.where(np.isfinite(numbers).any(axis=0), numbers, 0.0)
+    with limit_threads():
+        return classifier.fit(known, biased)
+
 
 GROWTH = 0.2
 """Fraction by which the known records must have grown (after a refusal: changed) for a new version."""

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import text
 
 from app.alerts.attempts import Delivered, Undelivered
-from app.alerts.webhooks import signature
+from app.alerts.sending import signature
 from app.alerts.wording import facts
 from app.domain.alerts import Event
 from app.domain.channels import ChannelContent, ChannelKind, with_secret

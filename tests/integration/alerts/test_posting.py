@@ -10,7 +10,7 @@ import pytest
 
 from app.alerts import posting
 from app.alerts.attempts import Delivered, Undelivered
-from app.alerts.posting import post_json
+from app.alerts.sending import post_json
 from app.outbound.addresses import Address
 from app.outbound.egress import EgressPolicy
 from tests.models.receiving import Receiver, receiving

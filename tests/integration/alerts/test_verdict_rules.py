@@ -5,7 +5,7 @@ from threading import Barrier
 
 import pytest
 
-from app.alerts.conditions import apply_rule
+from app.alerts.evaluating import apply_rule
 from app.domain.alerts import AlertingVerdict, AlertState, Resolution, VerdictCondition
 from app.domain.checks import CheckState, Scope, Trigger
 from app.domain.retrying import CHECK_POLICY
@@ -244,7 +244,7 @@ def test_figures_that_break_a_rule_are_left_behind_and_the_check_keeps_its_resul
 ) -> None:
     check = history.ends(0, {"female": "unfair"})
     with monkeypatch.context() as patched:
-        patched.setattr("app.alerts.conditions.facts_of_figure", _divide)
+        patched.setattr("app.alerts.evaluating.facts_of_figure", _divide)
         done = history.evaluate()
     history.ends(1, {"female": "unfair"})
     history.evaluate()

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
-from app.alerts.webhooks import signature
+from app.alerts.sending import signature
 from app.security.principals import Role
 from app.store.database.engine import Database
 from tests.builders.bodies import deployment

@@ -14,7 +14,7 @@ from tests.builders.spark_engines import SPARK_URL, SPARK_WARNINGS, require_spar
 require_spark()
 pytestmark = SPARK_WARNINGS
 # They import pyspark, which few installations have.
-spark_engines, sessions, errors = (import_module(name) for name in ("app.batch.spark_engine", "app.batch.spark_sessions", "pyspark.errors"))
+spark_engines, sessions, errors = (import_module(name) for name in ("app.batch.spark_engine", "app.batch.spark_engine", "pyspark.errors"))
 
 
 @pytest.fixture(scope="module")

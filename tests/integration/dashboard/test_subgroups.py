@@ -8,7 +8,7 @@ import httpx
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.dashboard.subgroups import NO_MONITOR, NO_SCAN, NO_WORKER, NOTHING_COUNTED
+from app.dashboard.fairness import NO_MONITOR, NO_SCAN, NO_WORKER, NOTHING_COUNTED
 from app.domain.monitors import EvidenceSettings
 from app.security.principals import Role
 from app.store.database.engine import Database

@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.alerts.accumulated import evaluate_evidence
 from app.alerts.wording import facts, headline, sentence
-from app.checks.attributing.changing import AlertedGroup, explain_alert
+from app.checks.attributing.performing import AlertedGroup, explain_alert
 from app.domain.alerts import DEFAULT_RULE_ID, Alert, EvidenceCondition, RuleContent, RuleKind
 from app.domain.attributions import AttributionState, AttributionTrigger
 from app.domain.channels import ChannelContent, ChannelKind

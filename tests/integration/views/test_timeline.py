@@ -12,7 +12,7 @@ from app.domain.checks import DataSet, Span, Trigger
 from app.domain.deployments import Endpoint
 from app.domain.group_words import GroupWords
 from app.domain.time_ranges import Earlier, RangeChoice
-from app.store.checks.figure_days import DAY, join_day
+from app.store.checks.results import DAY, join_day
 from app.store.database.engine import Database
 from app.views.series import SeriesWanted, series_of
 from app.views.timeline import Timeline, TimelineWanted, read_timeline

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.alerts.watching import Watch, is_watched
+from app.alerts.evaluating import Watch, is_watched
 from app.domain.alerts import WHOLE_DEPLOYMENT, AlertSubject
 from app.domain.checks import DataSet
 from app.domain.mitigation import MitigationSettings

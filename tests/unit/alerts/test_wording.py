@@ -6,7 +6,7 @@ import msgspec
 from syrupy.assertion import SnapshotAssertion
 
 from app.alerts.email import alert_mail
-from app.alerts.slack import slack_body
+from app.alerts.sending import slack_body
 from app.alerts.wording import facts, headline, sentence
 from app.domain.alerts import AlertSubject, ClosingReason, Event, Resolution, RuleKind
 from app.domain.bidi import FIRST, LAST

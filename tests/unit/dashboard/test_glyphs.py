@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
-from app.dashboard.glyphs import WIDTH, glyph, strip
+from app.dashboard.overview import WIDTH, glyph, strip
 from app.domain.checks import DataSet
 from app.metrics.intervals import Interval
 from app.store.overviews.figures import Compared, TrendPoint

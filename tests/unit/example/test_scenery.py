@@ -9,8 +9,8 @@ from rich.console import Console
 
 from app.clock import HOUR
 from app.example.applicants import FEATURES, GOOD, applicants, outcomes
-from app.example.model import train
-from app.example.results import results_table
+from app.example.model_server import train
+from app.example.performance import results_table
 from app.example.traffic import hour_of_visits
 
 MIDDAY = datetime(2030, 1, 1, 13, tzinfo=UTC)

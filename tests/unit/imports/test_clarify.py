@@ -7,8 +7,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
 from app.errors import InvalidInput
-from app.imports.clarify import ClarifyChoices, ClarifyConfig, TranslatedMonitor, violations_of
-from app.imports.clarify_baseline import CLARIFY_KEYS
+from app.imports.clarify import CLARIFY_KEYS, ClarifyChoices, ClarifyConfig, TranslatedMonitor, violations_of
 from tests.builders.docs_pages import DOCS, table
 
 SCHEMA = RecordSchema(

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.metrics.groups import FloatArray, IntArray
-from app.metrics.rows.consistency import Neighbourhood, agreement
 from app.metrics.rows.flip_test import flips
+from app.metrics.rows.measure_rows import Neighbourhood, agreement
 from app.metrics.rows.neighbours import Points, neighbour_shares, standardise
 from tests.builders.row_metrics import consistency, counterfactual_flip_test
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.impact.score_gaps import quantile_ratios, score_gap
+from app.impact.lending import quantile_ratios, score_gap
 from app.metrics import GroupCounts, Measured, Undefined, Value, measure_payload
 from app.metrics.formulas.score_gaps import GAPS, QUANTILES
 from app.metrics.groups import FloatArray, as_groups

@@ -6,7 +6,7 @@ import pytest
 
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.mitigation.detector.model import BiasDetector
-from app.mitigation.detector.training import train
+from app.mitigation.detector.versions import train
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.golden import golden
 

@@ -10,7 +10,7 @@ from app.metrics.intervals import wilson
 from app.mitigation.detector.features import LARGEST, MOST_CATEGORIES, NO_CATEGORY, Encoding
 from app.mitigation.detector.model import predict
 from app.mitigation.detector.quality import LEAST_RECALL, find_threshold, measure_quality
-from app.mitigation.detector.training import LEAST, MOST_RECORDS, train
+from app.mitigation.detector.versions import LEAST, MOST_RECORDS, train
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.page_words import says
 from tests.builders.refused_women import COLUMNS, Refused, refused

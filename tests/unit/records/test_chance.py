@@ -12,10 +12,19 @@ from scipy.special import chdtri
 
 from app.metrics.groups import FloatArray as Numbers
 from app.metrics.values import Undefined
-from app.records.association import AbsolutePearson, AssociationCounts, CorrelationRatio, CramersV, Strength
+from app.records.association import (
+    AbsolutePearson,
+    AssociationCounts,
+    CorrelationRatio,
+    CramersV,
+    Moments,
+    Shape,
+    Shuffled,
+    Strength,
+    shape_of_categories,
+    shape_of_quantity,
+)
 from app.records.cells import Codes
-from app.records.chance import Shape, Shuffled, shape_of_categories, shape_of_quantity
-from app.records.moments import Moments
 
 Column = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 Squared = Callable[[Column, Column], float]

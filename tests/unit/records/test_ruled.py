@@ -13,7 +13,7 @@ from app.domain.deployments import Column, FieldKind, FieldType, RecordSchema
 from app.domain.group_rules import ALL_OTHERS, Condition, GroupRule, NumberInterval
 from app.domain.monitors import MonitoredAttribute
 from app.domain.ruled_attributes import rule_problems
-from app.records.ruled import is_in_group, read_attribute
+from app.records.reading import is_in_group, read_attribute
 from app.scan.bins import Bins
 from app.tracking.subgroups.scanning import count_values, encode
 

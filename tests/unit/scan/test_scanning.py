@@ -10,9 +10,8 @@ from scipy.stats import kstest
 
 from app.evidence.nulls import UnfairSide
 from app.scan.cells import CellTable, count_cells
-from app.scan.multipliers import LOWEST, find_range, fit_multiplier, log_likelihood
-from app.scan.scanning import scan_cells
-from app.scan.search import MIN_RECORDS, search_tables
+from app.scan.results import scan_cells
+from app.scan.search import LOWEST, MIN_RECORDS, find_range, fit_multiplier, log_likelihood, search_tables
 from tests.builders.brute_force import score_every_subgroup
 from tests.builders.planted_tables import draw_codes, draw_table
 

@@ -10,8 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, values
 from prometheus_client.mmap_dict import MmapedDict
 
 from app.telemetry import allocated
-from app.telemetry.allocated import FIRST_BYTES, AllocatedDict
-from app.telemetry.metrics import SHARED_FOLDER, exposition
+from app.telemetry.metrics import FIRST_BYTES, SHARED_FOLDER, AllocatedDict, exposition
 
 
 def refuse(*_: object) -> None:
