@@ -3,6 +3,7 @@
 Every batch is a transaction that looks for a legal hold first; a process that dies leaves nothing half done.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +14,7 @@ import structlog
 from sqlalchemy.orm import Session
 
 from ..batch.flags import FlagFile
-from ..batch.own_files import NO_PLACES, OwnPlaces, delete_answers
+from ..batch.own_files import NO_PLACES, OwnPlaces, delete_all, delete_answers
 from ..domain.retention import Erasure, ErasureKind, months_before
 from ..outbound.failures import without_excerpt
 from ..store.checks.checks import current_time
@@ -32,14 +33,47 @@ from ..store.retention.months import (
     drop_month,
     log_months,
 )
+from ..store.retention.own_files import deleted_tables, payload_tables
 from ..store.retention.policies import AppliedPolicy, note_answers_erased, policies_to_apply
 from ..store.retention.quotations import forget_rejection_reasons, remove_quotations
 from ..store.retention.record_traces import StoredPlace, erase_aged, erase_answers, erase_labels
 from ..telemetry.metrics import erased_rows
-from .own_files import answers_to_erase, delete_left_files
 from .pacing import BATCH_RECORDS, paced
 
 log = structlog.get_logger("evenhand.retention")
+
+
+def answers_to_erase(database: Database, places: OwnPlaces, cut_offs: Mapping[int, datetime]) -> dict[int, tuple[Path, datetime]]:
+    """Returns folders of kept answers and the time of aged ones, by the first deployment that has the folder.
+
+    A folder is left alone while one of its deployments is on hold, or keeps answers.
+    """
+    with database.transaction() as session:
+        tables = payload_tables(session)
+    owners = defaultdict[Path, list[int]](list)
+    for no, (deployment_id, table) in tables.items():
+        folder = places.folder(deployment_id, table)
+        if folder is not None:
+            owners[folder].append(no)
+    shared = {folder: sorted(found) for folder, found in owners.items() if all(no in cut_offs for no in found)}
+    return {found[0]: (folder, min(cut_offs[no] for no in found)) for folder, found in shared.items()}
+
+
+def delete_left_files(database: Database, places: OwnPlaces) -> int:
+    """Deletes the files of deleted deployments, unless another has the folder; returns how many."""
+    with database.transaction() as session:
+        present, deleted = payload_tables(session), deleted_tables(session)
+    in_use = {places.folder(deployment_id, table) for deployment_id, table in present.values()}
+    count = 0
+    for deployment_id, table in deleted:
+        folder = places.folder(deployment_id, table)
+        if folder is None or folder in in_use:
+            continue
+        files = delete_all(folder)
+        count += files
+        if files:
+            log.info("files_of_deleted_deployment_deleted", deployment=deployment_id, folder=str(folder), files=files)
+    return count
 
 
 def apply_policies(database: Database, places: OwnPlaces = NO_PLACES, *, batch_records: int = BATCH_RECORDS) -> list[Erasure]:

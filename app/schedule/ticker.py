@@ -1,16 +1,20 @@
 """Runs the jobs of the clock. Any number of processes may run a ticker."""
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 
 import structlog
+from apscheduler.events import EVENT_SCHEDULER_SHUTDOWN
 from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.schedulers.base import BaseScheduler
 from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..batch.own_files import OwnPlaces
 from ..checks.sources import NO_TABLES, TablePlaces
-from ..clock import utc_now
+from ..clock import monotonic_seconds, utc_now
 from ..domain.audit import AuditEvent, audit_line
 from ..domain.workers import BEAT_SECONDS
 from ..errors import Unavailable
@@ -23,7 +27,49 @@ from ..store.records.arrivals import fold_arrivals
 from ..store.records.counts import fold_counts
 from . import late_files, looks, retention
 from .due import queue_due_attributions, queue_due_checks
-from .set_back import watch_clock
+
+LOOK_SECONDS = 5.0
+
+TOLERANCE = timedelta(seconds=2)
+"""A clock corrected bit by bit is not set back."""
+
+log = structlog.get_logger(__name__)
+
+
+class ClockWatch:
+    """Compares the machine's clock with a monotonic one."""
+
+    def __init__(
+        self, scheduler: BaseScheduler, *, now: Callable[[], datetime] = utc_now, elapsed: Callable[[], float] = monotonic_seconds
+    ) -> None:
+        self._scheduler = scheduler
+        self._now = now
+        self._elapsed = elapsed
+        self._seen_at, self._seen_elapsed = now(), elapsed()
+
+    def look(self) -> None:
+        """Runs all jobs now if the clock was set back since the last look."""
+        now, elapsed = self._now(), self._elapsed()
+        set_back = self._seen_at + timedelta(seconds=elapsed - self._seen_elapsed) - now
+        self._seen_at, self._seen_elapsed = now, elapsed
+        if set_back <= TOLERANCE:
+            return
+        log.warning("clock_set_back", seconds=round(set_back.total_seconds(), 1))
+        for job in self._scheduler.get_jobs():
+            job.modify(next_run_time=now)
+
+
+def watch_clock(scheduler: BaseScheduler) -> None:
+    ended = threading.Event()
+    watch = ClockWatch(scheduler)
+
+    def look_again_and_again() -> None:
+        while not ended.wait(LOOK_SECONDS):
+            watch.look()
+
+    scheduler.add_listener(lambda _event: ended.set(), EVENT_SCHEDULER_SHUTDOWN)
+    threading.Thread(target=look_again_and_again, name="clock", daemon=True).start()
+
 
 SECOND = 35
 """Second of each minute: a little after an hour's check has become due."""
@@ -31,8 +77,6 @@ SECOND = 35
 ALERTS_SECOND = 50
 
 JOBS = 12
-
-log = structlog.get_logger(__name__)
 
 
 def start_ticker(database: Database, *, worker_id: str, places: TablePlaces = NO_TABLES) -> BackgroundScheduler:

@@ -15,7 +15,7 @@ from app.batch.own_files import OwnPlaces
 from app.cli.database import warn_of_foreign_tables
 from app.clock import HOUR, utc_now
 from app.domain.tables_of_files import NOT_READ
-from app.retention.own_files import delete_left_files
+from app.retention.expiring import delete_left_files
 from app.schedule.due import queue_due_checks
 from app.schedule.late_files import look_for_late_files
 from app.store.database.engine import Database

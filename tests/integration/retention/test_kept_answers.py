@@ -13,8 +13,7 @@ from app.domain.definitions import Definition, definition_of
 from app.domain.deployments import Endpoint
 from app.domain.retention import RetentionPolicy
 from app.domain.tables_of_files import PayloadTable, TableFormat
-from app.retention.expiring import apply_policies
-from app.retention.own_files import delete_left_files
+from app.retention.expiring import apply_policies, delete_left_files
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
 from app.store.people.activities import record_activity

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from app.domain.deployments import OutputFields
 from app.errors import ScoringFailed
 from app.payloads.codec import Codec
-from app.payloads.registry import KserveCodec, RecordsCodec
+from app.payloads.json_records import RecordsCodec
+from app.payloads.kserve import KserveCodec
 from app.payloads.sagemaker import SagemakerLinesCodec
 
 OUTPUTS = OutputFields(prediction="answer", probability="chance")
