@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,13 +9,19 @@ import typer
 from ..frames.evidence import follow_frame
 from .evidence_report import render_evidence
 from .file_options import (
-    FAVOURABLE,
-    MISSING,
-    MONITORED,
-    NUMBER,
-    REFERENCE,
-    UNFAVOURABLE,
-    Texts,
+    Attributes,
+    Favourable,
+    LabelColumn,
+    LowerLimit,
+    MeasuredFile,
+    MissingTexts,
+    Monitored,
+    Numbers,
+    PersonColumn,
+    PredictionColumn,
+    Reference,
+    TimeColumn,
+    Unfavourable,
     list_side,
     list_values,
     open_console,
@@ -33,19 +38,19 @@ command = typer.Typer(add_completion=False)
 @command.command()
 def evidence(
     *,
-    file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, readable=True, help="A CSV file with a header.")],
-    time: Annotated[str, typer.Option(help="Column of the times: ISO 8601 (UTC unless it says otherwise), or numbers since 1970.")],
-    attribute: Annotated[list[str], typer.Option(help="Column whose groups are compared. With two or three, their combinations are.")],
-    prediction: Annotated[str | None, typer.Option(help="Column of the model's predictions.")] = None,
-    label: Annotated[str | None, typer.Option(help="Column of the ground-truth labels.")] = None,
-    favourable: Annotated[Texts, typer.Option(help=FAVOURABLE)] = None,
-    unfavourable: Annotated[Texts, typer.Option(help=UNFAVOURABLE)] = None,
-    monitored: Annotated[Texts, typer.Option(help=MONITORED)] = None,
-    reference: Annotated[Texts, typer.Option(help=REFERENCE)] = None,
-    number: Annotated[Texts, typer.Option(help=NUMBER)] = None,
-    missing: Annotated[Texts, typer.Option(help=MISSING)] = None,
-    person: Annotated[str | None, typer.Option(help="Column of person ids. Only the first record of each person counts.")] = None,
-    limit: Annotated[float, typer.Option(help="Lower limit of the ratio of favourable rates; the upper one is 1 / limit.")] = 0.8,
+    file: MeasuredFile,
+    time: TimeColumn,
+    attribute: Attributes,
+    prediction: PredictionColumn = None,
+    label: LabelColumn = None,
+    favourable: Favourable = None,
+    unfavourable: Unfavourable = None,
+    monitored: Monitored = None,
+    reference: Reference = None,
+    number: Numbers = None,
+    missing: MissingTexts = None,
+    person: PersonColumn = None,
+    limit: LowerLimit = 0.8,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Follow a log over time: which group is unfair since when, with at most one false alarm a year over all comparisons."""

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
 
 import pandas as pd
 import typer
@@ -16,13 +17,33 @@ WIDTH = 100
 """Columns of the report where it is not printed on a terminal."""
 
 Texts: TypeAlias = list[str] | None
-FAVOURABLE = "A favourable value, or range lo-hi of numbers; by default 1. Repeatable."
-UNFAVOURABLE = "An unfavourable value or range; by default every other value. Repeatable."
-MONITORED = "A value or range lo-hi to watch; by default every value but the reference. With several attributes, NAME=VALUE. Repeatable."
-REFERENCE = "A value or range to compare with; by default every other value or, without --monitored, the largest group. Repeatable."
+Favourable = Annotated[Texts, typer.Option(help="A favourable value, or range lo-hi of numbers; by default 1. Repeatable.")]
+Unfavourable = Annotated[Texts, typer.Option(help="An unfavourable value or range; by default every other value. Repeatable.")]
+Monitored = Annotated[
+    Texts,
+    typer.Option(
+        help="A value or range lo-hi to watch; by default every value but the reference. With several attributes, NAME=VALUE. Repeatable."
+    ),
+]
+Reference = Annotated[
+    Texts,
+    typer.Option(
+        help="A value or range to compare with; by default every other value or, without --monitored, the largest group. Repeatable."
+    ),
+]
 
-NUMBER = "Column that holds numbers: 1 and 1.0 are one value there. A column with a range is one. Repeatable."
-MISSING = "Text that means a missing value, such as NA; an empty cell always does. Repeatable."
+Numbers = Annotated[
+    Texts, typer.Option(help="Column that holds numbers: 1 and 1.0 are one value there. A column with a range is one. Repeatable.")
+]
+MissingTexts = Annotated[Texts, typer.Option(help="Text that means a missing value, such as NA; an empty cell always does. Repeatable.")]
+
+MeasuredFile = Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, readable=True, help="A CSV file with a header.")]
+PredictionColumn = Annotated[str | None, typer.Option(help="Column of the model's predictions.")]
+Attributes = Annotated[list[str], typer.Option(help="Column whose groups are compared. With two or three, their combinations are.")]
+LabelColumn = Annotated[str | None, typer.Option(help="Column of the ground-truth labels.")]
+TimeColumn = Annotated[str, typer.Option(help="Column of the times: ISO 8601 (UTC unless it says otherwise), or numbers since 1970.")]
+PersonColumn = Annotated[str | None, typer.Option(help="Column of person ids. Only the first record of each person counts.")]
+LowerLimit = Annotated[float, typer.Option(help="Lower limit of the ratio of favourable rates; the upper one is 1 / limit.")]
 
 RANGE = re.compile(r"(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)")
 _OPTIONS = {"features": "--feature", "metrics": "--metric", "file": "FILE", "frame": "FILE"}

@@ -1,7 +1,6 @@
 """`evenhand groups`."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -14,11 +13,13 @@ from ..frames.groups import find_groups
 from ..scan.results import SearchResult, say_search
 from .evidence_report import fill
 from .file_options import (
-    FAVOURABLE,
-    MISSING,
-    NUMBER,
-    UNFAVOURABLE,
-    Texts,
+    Favourable,
+    MeasuredFile,
+    MissingTexts,
+    Numbers,
+    PersonColumn,
+    PredictionColumn,
+    Unfavourable,
     list_values,
     open_console,
     parse_values,
@@ -33,16 +34,16 @@ command = typer.Typer(add_completion=False)
 @command.command()
 def groups(
     *,
-    file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, readable=True, help="A CSV file with a header.")],
+    file: MeasuredFile,
     feature: Annotated[list[str], typer.Option(help="Column whose values may describe a subgroup. Repeatable, up to 8 times.")],
-    prediction: Annotated[str | None, typer.Option(help="Column of the model's predictions.")] = None,
+    prediction: PredictionColumn = None,
     label: Annotated[str | None, typer.Option(help="Column of the ground-truth labels, used where there are no predictions.")] = None,
     strata: Annotated[str | None, typer.Option(help="Column within each of whose values records are compared.")] = None,
-    favourable: Annotated[Texts, typer.Option(help=FAVOURABLE)] = None,
-    unfavourable: Annotated[Texts, typer.Option(help=UNFAVOURABLE)] = None,
-    number: Annotated[Texts, typer.Option(help=NUMBER)] = None,
-    missing: Annotated[Texts, typer.Option(help=MISSING)] = None,
-    person: Annotated[str | None, typer.Option(help="Column of person ids. Only the first record of each person counts.")] = None,
+    favourable: Favourable = None,
+    unfavourable: Unfavourable = None,
+    number: Numbers = None,
+    missing: MissingTexts = None,
+    person: PersonColumn = None,
     time: Annotated[
         str | None,
         typer.Option(help="Column of the times: they say which record of a person is the first, else the file does."),

@@ -1,7 +1,6 @@
 """`evenhand plan`."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,13 +8,18 @@ import typer
 from ..frames.planning import Plan, plan_frame
 from .evidence_report import fill
 from .file_options import (
-    FAVOURABLE,
-    MISSING,
-    MONITORED,
-    NUMBER,
-    REFERENCE,
-    UNFAVOURABLE,
-    Texts,
+    Attributes,
+    Favourable,
+    LabelColumn,
+    LowerLimit,
+    MeasuredFile,
+    MissingTexts,
+    Monitored,
+    Numbers,
+    PredictionColumn,
+    Reference,
+    TimeColumn,
+    Unfavourable,
     list_side,
     list_values,
     open_console,
@@ -32,20 +36,20 @@ command = typer.Typer(add_completion=False)
 @command.command()
 def plan(
     *,
-    file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, readable=True, help="A CSV file with a header.")],
-    time: Annotated[str, typer.Option(help="Column of the times: ISO 8601 (UTC unless it says otherwise), or numbers since 1970.")],
-    attribute: Annotated[list[str], typer.Option(help="Column whose groups are compared. With two or three, their combinations are.")],
-    prediction: Annotated[str | None, typer.Option(help="Column of the model's predictions.")] = None,
-    label: Annotated[str | None, typer.Option(help="Column of the ground-truth labels.")] = None,
-    favourable: Annotated[Texts, typer.Option(help=FAVOURABLE)] = None,
-    unfavourable: Annotated[Texts, typer.Option(help=UNFAVOURABLE)] = None,
-    monitored: Annotated[Texts, typer.Option(help=MONITORED)] = None,
-    reference: Annotated[Texts, typer.Option(help=REFERENCE)] = None,
-    number: Annotated[Texts, typer.Option(help=NUMBER)] = None,
-    missing: Annotated[Texts, typer.Option(help=MISSING)] = None,
+    file: MeasuredFile,
+    time: TimeColumn,
+    attribute: Attributes,
+    prediction: PredictionColumn = None,
+    label: LabelColumn = None,
+    favourable: Favourable = None,
+    unfavourable: Unfavourable = None,
+    monitored: Monitored = None,
+    reference: Reference = None,
+    number: Numbers = None,
+    missing: MissingTexts = None,
     ratio: Annotated[float, typer.Option(help="Ratio of favourable rates that is to be found; below the limit.")] = 0.7,
     probability: Annotated[float, typer.Option(help="Probability with which it is to be found by then.")] = 0.9,
-    limit: Annotated[float, typer.Option(help="Lower limit of the ratio of favourable rates; the upper one is 1 / limit.")] = 0.8,
+    limit: LowerLimit = 0.8,
 ) -> None:
     """Say after how many records a ratio of favourable rates would be found, at the traffic of the log's last week."""
     with refuse_errors():
