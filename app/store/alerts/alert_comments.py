@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.alerts import Alert
 from ...errors import Conflict
+from ..database.rows import read_row
 from ..tables import AlertCommentRow
 
 MAX_COMMENTS = 1_000
@@ -49,4 +50,4 @@ def count_comments(session: Session, alert: Alert) -> int:
 
 
 def _read(row: AlertCommentRow) -> AlertComment:
-    return AlertComment(no=row.no, id=row.id, author=row.author, text=row.text, created_at=row.created_at)
+    return read_row(AlertComment, row)

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from ...domain.alert_rules import MAX_RULES
 from ...domain.alerts import DEFAULT_RULE, DEFAULT_RULE_ID, KINDS, Rule, RuleContent, RuleKind
 from ...errors import Conflict, NotFound
+from ..database.rows import read_row
 from ..tables import AlertChannelRow, AlertRuleChannelRow, AlertRuleRow, DeploymentRow
 from .alert_channels import lock_channels
 
@@ -118,11 +119,9 @@ def _rules() -> Select[AlertRuleRow, Any]:
 def _rule(found: Any) -> Rule:  # noqa: ANN401 - a result row of `_rules`
     row, channels = found
     config = row.config
-    return Rule(
-        no=row.no,
-        id=row.id,
-        deployment_no=row.deployment_no,
-        version=row.version,
+    return read_row(
+        Rule,
+        row,
         content=RuleContent(
             name=config["name"],
             condition=msgspec.convert(config["condition"], _CONDITIONS[RuleKind(row.kind)]),
@@ -130,8 +129,6 @@ def _rule(found: Any) -> Rule:  # noqa: ANN401 - a result row of `_rules`
             channels=tuple(sorted(set(channels))),
             enabled=row.enabled,
         ),
-        created_at=row.created_at,
-        updated_at=row.updated_at,
     )
 
 

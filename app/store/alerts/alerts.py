@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from ...domain.alerts import Alert, AlertState, AlertSubject, ClosingReason, Resolution, Rule, RuleKind
 from ...domain.checks import CheckRun, DataSet, Span
 from ...errors import NotFound
+from ..database.rows import read_row
 from ..tables import AlertRow, AlertRuleRow, CheckRow, DeploymentRow
 
 MOST_BETWEEN = 10_000
@@ -252,34 +253,17 @@ def _alerts() -> Select[AlertRow, str, str]:
 
 def _read(session: Session, statement: Select[AlertRow, str, str]) -> list[Alert]:
     return [
-        Alert(
-            no=row.no,
-            id=row.id,
-            deployment_no=row.deployment_no,
+        read_row(
+            Alert,
+            row,
             deployment_id=deployment_id,
             deployment_name=deployment_name,
-            rule_no=row.rule_no,
-            rule_id=row.rule_id,
-            rule_name=row.rule_name,
             kind=RuleKind(row.kind),
             subject=AlertSubject(
                 data=None if row.data is None else DataSet(row.data), metric=row.metric, attribute=row.attribute, group=row.group
             ),
-            facts=row.facts,
-            opened_at=row.opened_at,
-            last_seen_at=row.last_seen_at,
-            reminded_at=row.reminded_at,
-            acknowledged_at=row.acknowledged_at,
-            acknowledged_by=row.acknowledged_by,
-            note=row.note,
-            resolved_at=row.resolved_at,
             resolution=None if row.resolution is None else Resolution(row.resolution),
-            change=row.change,
-            closed_by=row.closed_by,
-            closing_note=row.closing_note,
             closing_reason=None if row.closing_reason is None else ClosingReason(row.closing_reason),
-            assignee=row.assignee,
-            assigned_at=row.assigned_at,
         )
         for row, deployment_id, deployment_name in session.execute(statement)
     ]

@@ -15,6 +15,7 @@ from ...domain.notifications import Message, Notification, NotificationState, al
 from ...domain.retrying import KEPT
 from ...errors import NotFound
 from ..database.leased_rows import HeldRow, lease_row, write_held
+from ..database.rows import read_row
 from ..tables import AlertChannelRow, AlertRow, AlertRuleChannelRow, NotificationRow
 from .alert_channels import channel_by_no
 
@@ -172,20 +173,14 @@ def _one(session: Session, *conditions: Any) -> Notification | None:  # noqa: AN
 
 
 def _notification(row: NotificationRow, channel_id: str, alert_id: str | None) -> Notification:
-    return Notification(
-        no=row.no,
-        id=row.id,
-        channel_no=row.channel_no,
+    return read_row(
+        Notification,
+        row,
         channel_id=channel_id,
         alert_id=alert_id,
         event=Event(row.event),
-        body=row.body,
         state=NotificationState(row.state),
-        attempts=row.attempts,
         next_attempt_at=row.claimable_at,
-        last_error=row.last_error,
-        created_at=row.created_at,
-        sent_at=row.sent_at,
     )
 
 

@@ -13,6 +13,7 @@ from ...domain.attributions import AttributionLimits, AttributionResult, Attribu
 from ...domain.checks import Progress, Span
 from ...domain.comparisons import Comparison
 from ...errors import Conflict, NotFound
+from ..database.rows import read_row
 from ..tables import AttributionRow, DeploymentRow, MonitorRow
 
 _QUEUE_NIGHTLY = text("""
@@ -193,30 +194,16 @@ def _rows() -> Select[AttributionRow, str]:
 
 def _read(session: Session, statement: Select[AttributionRow, str]) -> list[AttributionRun]:
     return [
-        AttributionRun(
-            no=row.no,
-            id=row.id,
-            deployment_no=row.deployment_no,
+        read_row(
+            AttributionRun,
+            row,
             deployment_id=deployment_id,
             trigger=AttributionTrigger(row.trigger),
             state=AttributionState(row.state),
             span=Span(start=row.span_start, end=row.span_end),
-            check_id=row.check_id,
-            alert_no=row.alert_no,
             limits=_read_limits(row),
-            planned_rows=row.planned_rows,
-            planned_requests=row.planned_requests,
-            asked_rows=row.asked_rows,
             result=None if row.result is None else msgspec.convert(row.result, AttributionResult),
-            problem=row.problem,
-            attempts=row.attempts,
-            cancel_requested=row.cancel_requested,
-            lease_token=row.lease_token,
             progress=None if row.progress is None else Progress(**row.progress),
-            created_by=row.created_by,
-            created_at=row.created_at,
-            started_at=row.started_at,
-            finished_at=row.finished_at,
         )
         for row, deployment_id in session.execute(statement)
     ]

@@ -4,6 +4,7 @@ from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from ...domain.checks import CheckRun, CheckState, Failure, Progress, Span, Trigger
+from ..database.rows import read_row
 from ..tables import CheckRow, DeploymentRow
 
 
@@ -19,28 +20,14 @@ def read_run(session: Session, no: int) -> CheckRun:
 
 def to_run(row: CheckRow, deployment_id: str) -> CheckRun:
     waits_for_retry = row.state == CheckState.FAILED
-    return CheckRun(
-        no=row.no,
-        id=row.id,
-        deployment_no=row.deployment_no,
+    return read_row(
+        CheckRun,
+        row,
         deployment_id=deployment_id,
         trigger=Trigger(row.trigger),
         state=CheckState(row.state),
         span=Span(start=row.span_start, end=row.span_end),
-        batch=row.batch,
-        attempts=row.attempts,
-        lease_token=row.lease_token,
         progress=None if row.progress is None else Progress(**row.progress),
-        reason=row.reason,
-        window=row.window,
-        created_at=row.created_at,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
         next_attempt_at=row.claimable_at if waits_for_retry else None,
-        cancel_requested=row.cancel_requested,
-        created_by=row.created_by,
-        monitor_version=row.monitor_version,
-        model_revision=row.model_revision,
         failure=None if row.failure is None else Failure(row.failure),
-        traceparent=row.traceparent,
     )

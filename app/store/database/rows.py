@@ -1,12 +1,21 @@
-"""Rows of a statement in the binary form of the wire: less than half the time of SQLAlchemy's."""
+"""Rows as objects, and rows of a statement in the binary form of the wire: less than half the time of SQLAlchemy's."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import psycopg
 from psycopg.rows import namedtuple_row
 from sqlalchemy.orm import Session
+
+T = TypeVar("T")
+
+
+def read_row(kind: type[T], row: object, /, **others: object) -> T:
+    """Returns a dataclass of the row's columns that are called as its fields; `others` are fields that are not."""
+    names = {field.name for field in fields(kind)} - others.keys()  # type: ignore[arg-type]  # every class is one to the type checker
+    return kind(**{name: getattr(row, name) for name in names if hasattr(row, name)}, **others)
 
 
 def read_rows(session: Session, statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:

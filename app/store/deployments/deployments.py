@@ -28,6 +28,7 @@ from ...domain.endpoint_health import EndpointHealth
 from ...errors import Conflict, NotFound
 from ..alerts.alert_rules import add_default_rule
 from ..database.resealing import begin_sealing
+from ..database.rows import read_row
 from ..database.sealer import Sealer
 from ..tables import (
     ArrivalRow,
@@ -265,19 +266,13 @@ class Deployments:
                 concurrency=stored["concurrency"],
                 requests_per_second=stored["requests_per_second"],
             )
-        return Deployment(
-            no=row.no,
-            id=row.id,
-            name=row.name,
+        return read_row(
+            Deployment,
+            row,
             problem_type=ProblemType(row.problem_type),
             schema=RecordSchema(version=schema.version, features=columns_of(schema.features), meta=columns_of(schema.meta)),
             outputs=OutputFields(**row.outputs),
-            model_revision=row.model_revision,
             endpoint=endpoint,
-            created_at=row.created_at,
-            updated_at=row.updated_at,
-            owner=row.owner,
-            purpose=row.purpose,
             payload=read_payload_table(row.record_tables),
             feedback=read_feedback_table(row.record_tables),
             health=health,

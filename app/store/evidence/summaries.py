@@ -10,6 +10,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet
+from ..database.rows import read_row
 
 
 class Alarm(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,15 +113,6 @@ def summaries_of(
     """Returns the summaries of one metric in the present era, in order; None allows all."""
     wanted = {"no": deployment_no, "metric": metric, "data": None if data is None else data.value, "attribute": attribute, "group": group}
     return [
-        FigureSummary(
-            id=row.id,
-            data=DataSet(row.data),
-            attribute=row.attribute,
-            group=row.group,
-            metric=row.metric,
-            until=row.until,
-            is_stale=row.is_stale,
-            limits=msgspec.convert(row.summary, list[LimitSummary]),
-        )
+        read_row(FigureSummary, row, data=DataSet(row.data), limits=msgspec.convert(row.summary, list[LimitSummary]))
         for row in session.execute(text(_SUMMARIES), wanted)
     ]

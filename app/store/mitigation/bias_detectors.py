@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from ...domain.bias_detectors import DetectorCounts, DetectorQuality, DetectorVersion
+from ..database.rows import read_row
 from ..tables import BiasDetectorRow, CheckRow
 
 
@@ -108,15 +109,11 @@ def _versions(deployment_no: int) -> Select[Any]:
 
 def _version(row: Row[Any]) -> DetectorVersion:
     training = row.training
-    return DetectorVersion(
-        version=row.version,
-        attribute=row.attribute,
-        basis=row.basis,
-        check_id=row.check_id,
-        trained_at=row.trained_at,
+    return read_row(
+        DetectorVersion,
+        row,
         counts=msgspec.convert(training["counts"], DetectorCounts),
         made_by=training["made_by"],
         threshold=training["threshold"],
         quality=None if row.quality is None else msgspec.convert(row.quality, DetectorQuality),
-        reason=row.reason,
     )

@@ -9,6 +9,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from ...domain.deployments import Deployment
+from ..database.rows import read_row
 from ..tables import ActivityRow
 from .audit_events import insert_event
 
@@ -86,15 +87,4 @@ def page(session: Session, wanted: ActivityFilter, *, limit: int, before_no: int
         statement = statement.where(ActivityRow.action != wanted.without_action)
     if before_no is not None:
         statement = statement.where(ActivityRow.no < before_no)
-    return [
-        Activity(
-            no=row.no,
-            at=row.at,
-            actor=row.actor,
-            action=row.action,
-            deployment_id=row.deployment_id,
-            subject=row.subject,
-            details=row.details,
-        )
-        for row in session.scalars(statement)
-    ]
+    return [read_row(Activity, row) for row in session.scalars(statement)]

@@ -9,6 +9,7 @@ from sqlalchemy import func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from ...errors import NotFound
+from ..database.rows import read_row
 from ..tables import ApiKeyRow, DeploymentRow
 
 USE_NOTED_EVERY: Final = timedelta(minutes=1)
@@ -104,17 +105,4 @@ _SELECT = select(ApiKeyRow, DeploymentRow.id.label("deployment_id")).outerjoin(D
 
 
 def _key(row: ApiKeyRow, deployment_id: str | None) -> ApiKey:
-    return ApiKey(
-        no=row.no,
-        id=row.id,
-        name=row.name,
-        role=row.role,
-        deployment_no=row.deployment_no,
-        deployment_id=deployment_id,
-        secret_hash=row.secret_hash,
-        created_at=row.created_at,
-        revoked_at=row.revoked_at,
-        expires_at=row.expires_at,
-        last_used_at=row.last_used_at,
-        replaces=row.replaces,
-    )
+    return read_row(ApiKey, row, deployment_id=deployment_id)

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.audit import FIRST_HASH, AuditEvent, AuditOutcome, chain_hash
 from ...errors import Unavailable
+from ..database.rows import read_row
 from ..tables import AuditEventRow
 
 SEALED_AT_ONCE = 10_000
@@ -166,18 +167,4 @@ def _select(wanted: AuditFilter) -> Select[AuditEventRow]:
 
 def read_event(row: AuditEventRow, *, position: int | None = None) -> AuditEvent:
     """Returns the row as an event; `position` is that which it is about to have."""
-    return AuditEvent(
-        no=row.no,
-        at=row.at,
-        actor=row.actor,
-        action=row.action,
-        outcome=row.outcome,
-        address=row.address,
-        request_id=row.request_id,
-        route=row.route,
-        deployment_id=row.deployment_id,
-        subject=row.subject,
-        details=row.details,
-        position=row.position if position is None else position,
-        hash=row.hash,
-    )
+    return read_row(AuditEvent, row, position=row.position if position is None else position)

@@ -8,6 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...errors import Conflict, NotFound
+from ..database.rows import read_row
 from ..tables import DeploymentRow, SessionRow, UserRow
 
 
@@ -101,14 +102,4 @@ _SELECT = select(UserRow, DeploymentRow.id.label("deployment_id")).outerjoin(Dep
 
 
 def _user(row: UserRow, deployment_id: str | None) -> User:
-    return User(
-        no=row.no,
-        name=row.name,
-        password_hash=row.password_hash,
-        role=row.role,
-        deployment_no=row.deployment_no,
-        deployment_id=deployment_id,
-        created_at=row.created_at,
-        disabled_at=row.disabled_at,
-        issuer=row.issuer,
-    )
+    return read_row(User, row, deployment_id=deployment_id)

@@ -12,6 +12,7 @@ from ...domain.checks import Span
 from ...domain.report_schedules import KeptReport, KeptReportState
 from ...errors import Conflict, NotFound
 from ..database.leased_rows import HeldRow, lease_row, write_held
+from ..database.rows import read_row
 from ..tables import KeptReportFileRow, KeptReportRow
 
 MOST_OPEN = 20
@@ -105,21 +106,4 @@ def _end(session: Session, report: KeptReport, **values: Any) -> None:  # noqa: 
 
 
 def _report(row: KeptReportRow) -> KeptReport:
-    return KeptReport(
-        no=row.no,
-        id=row.id,
-        deployment_no=row.deployment_no,
-        schedule_id=row.schedule_id,
-        span=Span(start=row.span_start, end=row.span_end),
-        wanted=row.wanted,
-        state=KeptReportState(row.state),
-        reason=row.reason,
-        seal=row.seal,
-        chain_head=row.chain_head,
-        created_by=row.created_by,
-        created_at=row.created_at,
-        finished_at=row.finished_at,
-        attempts=row.attempts,
-        schedule_no=row.schedule_no,
-        lease_token=row.lease_token,
-    )
+    return read_row(KeptReport, row, span=Span(start=row.span_start, end=row.span_end), state=KeptReportState(row.state))

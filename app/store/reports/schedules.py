@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from ...domain.report_schedules import MAX_SCHEDULES, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent, periods_between
 from ...errors import Conflict, NotFound
 from ..alerts.alert_channels import lock_channels
+from ..database.rows import read_row
 from ..tables import AlertChannelRow, KeptReportRow, ReportScheduleChannelRow, ReportScheduleRow
 
 
@@ -121,16 +122,7 @@ def _schedule(found: Any) -> ReportSchedule:  # noqa: ANN401 - a result row of `
     content = ScheduleContent(
         name=row.name, rhythm=ReportRhythm(row.rhythm), wanted=row.wanted, channels=tuple(sorted(channels)), enabled=row.enabled
     )
-    return ReportSchedule(
-        no=row.no,
-        id=row.id,
-        deployment_no=row.deployment_no,
-        version=row.version,
-        content=content,
-        since=row.since,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-    )
+    return read_row(ReportSchedule, row, content=content)
 
 
 def first_due(schedule: ReportSchedule, after: datetime) -> datetime | None:

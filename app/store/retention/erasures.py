@@ -20,6 +20,7 @@ from ...domain.retention import (
     receipt_document,
 )
 from ...errors import Conflict, NotFound
+from ..database.rows import read_row
 from ..tables import ErasureRow
 
 
@@ -137,17 +138,4 @@ def _fresh(erasure_id: str, deployment_no: int, deployment_id: str, kind: Erasur
 
 
 def _erasure(row: ErasureRow) -> Erasure:
-    return Erasure(
-        no=row.no,
-        id=row.id,
-        deployment_id=row.deployment_id,
-        kind=ErasureKind(row.kind),
-        state=ErasureState(row.state),
-        scope=row.scope,
-        request_hash=row.request_hash,
-        counts=row.counts,
-        requested_by=row.requested_by,
-        requested_at=row.requested_at,
-        finished_at=row.finished_at,
-        hash=row.hash,
-    )
+    return read_row(Erasure, row, kind=ErasureKind(row.kind), state=ErasureState(row.state))

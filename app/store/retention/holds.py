@@ -4,6 +4,7 @@ from sqlalchemy import Select, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from ...domain.retention import LegalHold
+from ..database.rows import read_row
 from ..tables import LegalHoldRow
 
 
@@ -44,6 +45,4 @@ def _in_force(deployment_no: int) -> Select[LegalHoldRow]:
 
 
 def _hold(row: LegalHoldRow) -> LegalHold:
-    return LegalHold(
-        reason=row.reason, placed_by=row.placed_by, placed_at=row.placed_at, released_by=row.released_by, released_at=row.released_at
-    )
+    return read_row(LegalHold, row)

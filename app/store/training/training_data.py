@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.training_data import Cell, CountedBy, Distribution, LabelTable, TrainingData, TrainingForm, TrainingSummary
 from ...domain.values import GroupValue, Range
+from ..database.rows import read_row
 from ..tables import TrainingDataRow, TrainingDistributionRow, TrainingTableRow
 from .correlations import store_correlations
 
@@ -60,17 +61,7 @@ def training_summary_of(session: Session, deployment_no: int) -> TrainingSummary
     row = session.get(TrainingDataRow, deployment_no)
     if row is None:
         return None
-    return TrainingSummary(
-        form=TrainingForm(row.form),
-        label=row.label,
-        weight=row.weight,
-        records=row.records,
-        schema_version=row.schema_version,
-        labels=_distribution(row.labels),
-        absent=tuple(row.absent),
-        processed_at=row.processed_at,
-        processing_seconds=row.processing_seconds,
-    )
+    return read_row(TrainingSummary, row, form=TrainingForm(row.form), labels=_distribution(row.labels), absent=tuple(row.absent))
 
 
 def distributions_of(session: Session, deployment_no: int, column: str | None = None) -> tuple[Distribution, ...]:

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from app.alerts import posting
+from app.alerts import sending
 from app.alerts.attempts import Delivered, Undelivered
 from app.alerts.sending import post_json
 from app.outbound.addresses import Address
@@ -83,7 +83,7 @@ def test_control_characters_of_an_answer_are_not_repeated() -> None:
 
 
 def test_a_receiver_that_hangs_ends_the_attempt_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(posting, "TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(sending, "TIMEOUT_SECONDS", 0.2)
     with receiving(Receiver(hang=threading.Event())) as receiver:
         outcome = posted(receiver.url)
 
@@ -91,7 +91,7 @@ def test_a_receiver_that_hangs_ends_the_attempt_in_time(monkeypatch: pytest.Monk
 
 
 def test_a_receiver_that_drips_its_answer_ends_the_attempt_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(posting, "TIMEOUT_SECONDS", 0.4)
+    monkeypatch.setattr(sending, "TIMEOUT_SECONDS", 0.4)
     done = threading.Event()
 
     def drip(listener: socket.socket) -> None:
@@ -111,7 +111,7 @@ def test_a_receiver_that_drips_its_answer_ends_the_attempt_in_time(monkeypatch: 
 
 
 def test_a_name_server_that_hangs_ends_the_attempt_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(posting, "TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(sending, "TIMEOUT_SECONDS", 0.2)
     is_over, answers = threading.Event(), threading.Event()
 
     async def resolve(host: str, port: int) -> list[Address]:

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter, values
 from prometheus_client.mmap_dict import MmapedDict
 
-from app.telemetry import allocated
+from app.telemetry import metrics
 from app.telemetry.metrics import FIRST_BYTES, SHARED_FOLDER, AllocatedDict, exposition
 
 
@@ -82,7 +82,7 @@ def test_counters_of_other_processes_are_read_where_a_file_has_got_no_space(tmp_
 
 
 def test_counters_of_the_library_live_in_such_files(tmp_path: Path) -> None:
-    allocated.allocate_before_writing()
+    metrics.allocate_before_writing()
     with (
         patch.dict(os.environ, {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}),
         patch.object(values, "ValueClass", values.MultiProcessValue(lambda: 7)),
