@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import httpx
 
-from app.gateway import service
+from app.gateway import service as gateway
 from app.store.database.engine import Database
 from tests.models.serving import ModelServer
 from tests.progress import wait_until
@@ -100,7 +100,7 @@ def loans(model: ModelServer, **changes: object) -> dict[str, Any]:
 @contextmanager
 def open_scene(database: Database, data_dir: Path, model: ModelServer, **settings: object) -> Iterator[GatewayScene]:
     """The service on that database, until the block ends."""
-    impatient = patch.multiple(service, HOUSEKEEPING_SECONDS=0.05, SWEEP_SECONDS=0.05)
+    impatient = patch.multiple(gateway, HOUSEKEEPING_SECONDS=0.05, SWEEP_SECONDS=0.05)
     with impatient, running_service(database, data_dir, **settings) as service:
         service.client.post("/v1/deployments", json=loans(model)).raise_for_status()
         yield GatewayScene(service, model)

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from app.api import gateway as route
-from app.gateway import service
+from app.gateway import service as gateway
 from app.store.database.engine import Database
 from tests.integration.gateway.scene import MAN, WOMAN, GatewayScene, loans, open_scene
 from tests.models.faulty import Fault, closed_url, faulty
@@ -42,7 +42,7 @@ def test_what_could_not_be_kept_is_counted_once_after_a_restart(database: Databa
 def test_a_process_that_ends_leaves_what_it_cannot_store_in_time_to_the_next(
     database: Database, tmp_path: Path, model: ModelServer
 ) -> None:
-    with patch.object(service, "STOP_SECONDS", -1.0), open_scene(database, tmp_path, model) as scene:
+    with patch.object(gateway, "STOP_SECONDS", -1.0), open_scene(database, tmp_path, model) as scene:
         assert scene.predict(headers={"Evenhand-Record-Id": "late"}).status_code == 200
 
     with open_scene(database, tmp_path, model) as scene:
@@ -50,7 +50,7 @@ def test_a_process_that_ends_leaves_what_it_cannot_store_in_time_to_the_next(
 
 
 def test_a_process_that_ends_does_not_wait_for_more_records(database: Database, tmp_path: Path, model: ModelServer) -> None:
-    with patch.object(service, "GATHER_SECONDS", 86_400.0):
+    with patch.object(gateway, "GATHER_SECONDS", 86_400.0):
         with open_scene(database, tmp_path, model) as scene:
             assert scene.predict(headers={"Evenhand-Record-Id": "last"}).status_code == 200
         with database.transaction() as session:
