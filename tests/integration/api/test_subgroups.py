@@ -366,7 +366,20 @@ def test_a_group_that_the_command_found_in_a_file_is_watched_by_it(
     rows = [(*(record["features"][name] for name in columns), record["prediction"]) for record in make(planted=0.3)]
     file = tmp_path / "decisions.csv"
     pd.DataFrame(rows, columns=[*columns, "approved"]).to_csv(file, index=False)
-    options = ("--feature", "age", "--feature", "region", "--prediction", "approved", "--watch", "loans", "--name", "found in a file")
+    options = (
+        "--feature",
+        "age",
+        "--number",
+        "age",
+        "--feature",
+        "region",
+        "--prediction",
+        "approved",
+        "--watch",
+        "loans",
+        "--name",
+        "found in a file",
+    )
     key = watched.client.headers["Authorization"].removeprefix("Bearer ")
     run = [str(file), *options, "--key", key, "--url", watched.base_url]
     first, again = CliRunner().invoke(groups, run), CliRunner().invoke(groups, run)
