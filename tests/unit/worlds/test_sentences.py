@@ -115,7 +115,7 @@ def test_alerts_reports_and_explanations_say_the_same_true_sentences(world: Worl
         read(" ".join((explanation.sentence, *explanation.statements)), facts)
     for headline in headlines(payload):
         told = [part.figure for part in headline.parts if part.figure is not None]
-        bullets = [block for block in headline_section({}, payload, of="of this check").blocks if isinstance(block, Bullets)]
+        bullets = [block for block in headline_section(CHECK, {}, payload, of="of this check").blocks if isinstance(block, Bullets)]
         for one, text in zip(told, bullets[0].items, strict=True):
             assert text.endswith(one.text)
             read(one.text if one.measurement.value is not None else one.sentence, Facts(world, one.measurement))
