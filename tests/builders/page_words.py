@@ -40,8 +40,10 @@ def _hide(text: str) -> str:
     text = re.sub(r"\(key \w{8}\)", "(key <id>)", text)
     text = re.sub(r"\b20\d\d-\d\d-\d\d\b", "<date>", text)
     text = re.sub(r"\b\d\d? (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b( 20\d\d)?", "<date>", text)
-    text = re.sub(r"\bjust now\b|\b\d+ \w+ ago\b|\b\d+ min\b|\b\d{4,} h\b", "<ago>", text)
+    text = re.sub(r"\bjust now\b|(\bunder )?\b(\d+ \w+ ago|\d+ min|\d{4,} h)\b", "<ago>", text)
     text = re.sub(r"\b\d\d:\d\d(:\d\d(\.\d+)?)?\b", "<time>", text)
+    # Of the hour before now, in which the records of a test may lie or not.
+    text = re.sub(r"\b[\d,]+ records/h\b", "<count> records/h", text)
     # A span that goes over midnight names its second day, too.
     text = re.sub(r"<date> <time>( UTC)? (to|–) <date> <time>", r"<date> <time>\1 \2 <time>", text)
     return re.sub(r"(127\.0\.0\.1|localhost):\d+", r"\1:<port>", text)
