@@ -15,7 +15,7 @@ T = TypeVar("T")
 def read_row(kind: type[T], row: object, /, **others: object) -> T:
     """Returns a dataclass of the row's columns that are called as its fields; `others` are fields that are not."""
     names = {field.name for field in fields(kind)} - others.keys()  # type: ignore[arg-type]  # every class is one to the type checker
-    return kind(**{name: getattr(row, name) for name in names if hasattr(row, name)}, **others)
+    return kind(**{name: getattr(row, name) for name in names}, **others)
 
 
 def read_rows(session: Session, statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
