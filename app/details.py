@@ -19,7 +19,8 @@ class Details:
     A figure is about one `subject` (in JSON `"whom"`), or compares `monitored` with `reference`, the two
     furthest apart of `chosen_from` groups. `groups` to `value_without_small_groups` describe figures across
     all groups; `rate` to `subgroup_of_groups` compare a found subgroup with all records. `caution` continues
-    "It …". `others` are members that this release does not know and that are not numbers.
+    "It …". `labels` counts the records with a label, of a figure that needs them. `others` are members that this
+    release does not know and that are not numbers.
     """
 
     formula: str | None = None
@@ -51,6 +52,7 @@ class Details:
     records_without_a_feature: int | None = None
     records_not_scored: int | None = None
     caution: str | None = None
+    labels: Mapping[str, object] | None = None
     others: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod
@@ -86,8 +88,9 @@ class Details:
         members |= {**self.counts, **self.others}
         for side in SIDES:
             members |= {f"{side}_{name}": count for name, count in self.counts_of(side).items()}
-        if self.subgroup_of_groups is not None:
-            members["subgroup_of_groups"] = _order_as_jsonb(self.subgroup_of_groups)
+        for name in ("subgroup_of_groups", "labels"):
+            if name in members:
+                members[name] = _order_as_jsonb(members[name])
         return _order_as_jsonb(members)
 
     def name_of(self, side: Side) -> str | None:

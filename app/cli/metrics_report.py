@@ -44,6 +44,7 @@ def render_report(report: Report, name: str, console: Console) -> str:
     heading = [
         f"{name}: {report.records:,} records{out}. Favourable: {', '.join(report.favourable)}.",
         f"{report.attribute}: {', '.join(named)}.",
+        *([] if report.labels is None else [report.labels]),
         *([] if report.chosen is None else [f"{report.chosen[:1].upper()}{report.chosen[1:]}."]),
         *(f"Warning: {warning}." for warning in report.warnings),
     ]

@@ -13,6 +13,7 @@ from ..metrics import (
     CATALOGUE,
     FeedbackCells,
     GroupCounts,
+    Measured,
     Metric,
     measure_feedback,
     measure_payload,
@@ -22,6 +23,7 @@ from ..metrics import (
 from ..metrics.answers import measure_answers
 from ..metrics.catalogue.metric import FromAnswers
 from ..metrics.groups import NEITHER, Groups, as_groups
+from ..metrics.labels import judge_labels
 from ..metrics.rows import RowData, measure_rows
 from .columns import Codes, check_frame, checked_name, column_of, complete_numbers_of, looked_up
 from .further import scores_of, strata_of, weights_of
@@ -132,10 +134,11 @@ def measure_attributes(
     reports = {}
     for grouping in crossing.groupings:
         of_records = replace(grouping, codes=looked_up(grouping.codes, crossing.codes, missing=NEITHER))
-        table = (
-            _count(given, known, grouping.groups, of_records.codes) if cells is None else cells.regrouped(grouping.groups, grouping.codes)
-        )
-        reports[grouping.attribute] = _build_report(given, asked, known, of_records, table)
+        if cells is None:
+            tables = _count(given, known, grouping.groups, of_records.codes)
+        else:
+            tables = tuple(table.regrouped(grouping.groups, grouping.codes) for table in cells)
+        reports[grouping.attribute] = _build_report(given, asked, known, of_records, tables)
     return reports
 
 
@@ -175,6 +178,11 @@ class _Given:
         columns = (("strata", self.strata), ("rows", self.features))
         return {need for need, column in columns if column is not None}
 
+    def measurable(self) -> list[Metric]:
+        """Metrics on this data; those of predictions are of all records, whatever the labels."""
+        rows = {row.key for data in {self.data, "payload" if self.prediction is not None else self.data} for row in metrics_on(data)}
+        return [row for key, row in CATALOGUE.items() if key in rows]
+
     def lacking(self, metric: Metric) -> list[str]:
         """Arguments without which the metric cannot be measured."""
         present = {
@@ -207,9 +215,10 @@ class _Known:
 
 
 def _pick_metrics(given: _Given, metrics: Collection[str] | str | None, *, has_ranges: bool) -> list[str]:
-    here = {row.key for row in metrics_on(given.data)}
+    rows = given.measurable()
+    here = {row.key for row in rows}
     unfit = set(WITHOUT_WEIGHTS) if given.weight is not None else {"classes"} if has_ranges else {"numbers"}
-    fitting = [row for row in metrics_on(given.data) if not given.lacking(row) and not unfit & set(row.needs)]
+    fitting = [row for row in rows if not given.lacking(row) and not unfit & set(row.needs)]
     if metrics == DEFAULT:
         usual = [row.key for row in fitting if row.is_default or row.key in USUAL_OF_SCORES or given.on_purpose & set(row.needs)]
         return usual or [row.key for row in fitting]
@@ -245,17 +254,19 @@ def _read_outcomes(given: _Given, lists: OutcomeLists) -> _Known:
     return _Known(outcomes(given.label, "label"), outcomes(given.prediction, "prediction"))
 
 
-def _count(given: _Given, known: _Known, groups: Groups, codes: Codes) -> Table:
+def _count(given: _Given, known: _Known, groups: Groups, codes: Codes) -> tuple[Table, ...]:
+    """Tables of the predictions of all records, and of the labels."""
     weights = None if given.weight is None else weights_of(column_of(given.frame, given.weight, "weight"))
     strata = None if given.strata is None else strata_of(column_of(given.frame, given.strata, "strata"))
     scores = None
     if given.score is not None and known.predicted is not None:
         scores = scores_of(column_of(given.frame, given.score, "score"), known.predicted)
+    outcomes = known.predicted or known.actual
+    of_records = np.full(codes.size, UNCLASSIFIED, dtype=np.int8) if outcomes is None else outcomes.codes
+    counted = GroupCounts.from_records(groups, codes, of_records, weights=weights, strata=strata, scores=scores)
     if known.actual is None or known.predicted is None:
-        outcomes = known.actual or known.predicted
-        of_records = np.full(codes.size, UNCLASSIFIED, dtype=np.int8) if outcomes is None else outcomes.codes
-        return GroupCounts.from_records(groups, codes, of_records, weights=weights, strata=strata, scores=scores)
-    return FeedbackCells.from_records(
+        return (counted,)
+    labelled = FeedbackCells.from_records(
         groups,
         codes,
         actual=known.actual.codes,
@@ -265,15 +276,22 @@ def _count(given: _Given, known: _Known, groups: Groups, codes: Codes) -> Table:
         strata=strata,
         scores=scores,
     )
+    return counted, replace(labelled, cohort=labelled.count_labels())
 
 
-def _build_report(given: _Given, asked: _Asked, known: _Known, grouping: FrameGrouping, table: Table) -> Report:
-    metrics = [key for key in asked.metrics if not _is_of_rows(key)]
+def _measure(table: Table, given: _Given, asked: _Asked) -> list[Measured]:
+    data: _Data = "feedback" if isinstance(table, FeedbackCells) else "training" if given.prediction is None else "payload"
+    here = {row.key for row in metrics_on(data)}
+    metrics = [key for key in asked.metrics if key in here and not _is_of_rows(key)]
     if isinstance(table, FeedbackCells):
-        measured = list(measure_feedback(table, metrics=metrics, seed=asked.seed, draws=asked.draws))
-    else:
-        measure = measure_training if given.data == "training" else measure_payload
-        measured = list(measure(table, metrics=metrics, seed=asked.seed, draws=asked.draws))
+        return measure_feedback(table, metrics=metrics, seed=asked.seed, draws=asked.draws)
+    measure = measure_training if data == "training" else measure_payload
+    return measure(table, metrics=metrics, seed=asked.seed, draws=asked.draws)
+
+
+def _build_report(given: _Given, asked: _Asked, known: _Known, grouping: FrameGrouping, tables: tuple[Table, ...]) -> Report:
+    measured = [result for table in tables for result in _measure(table, given, asked)]
+    further: list[Measured] = []
     of_rows = {key: CATALOGUE[key].formula for key in asked.metrics if _is_of_rows(key)}
     if of_rows:
         names = given.feature_names
@@ -288,10 +306,14 @@ def _build_report(given: _Given, asked: _Asked, known: _Known, grouping: FrameGr
             predicted=None if known.predicted is None else known.predicted.codes.astype(np.int64),
             actual=None if known.actual is None else known.actual.codes.astype(np.int64),
         )
-        measured += measure_rows(given.data, rows, of_rows)
+        further += measure_rows(given.data, rows, of_rows)
     of_answers = {key: CATALOGUE[key].formula for key in asked.metrics if isinstance(CATALOGUE[key].measure, FromAnswers)}
     if of_answers and known.actual is not None and known.predicted is not None:
-        measured += measure_answers(answers_of(known.actual, known.predicted), of_answers)
+        further += measure_answers(answers_of(known.actual, known.predicted), of_answers)
+    labelled = tables[-1]
+    for result in further:
+        needs_labels = "labels" in CATALOGUE[result.metric].needs
+        measured += judge_labels([result], labelled) if needs_labels and isinstance(labelled, FeedbackCells) else [result]
 
     *counts, in_no_group = grouping.sizes.tolist()
     order = {key: place for place, key in enumerate(CATALOGUE)}
@@ -304,6 +326,6 @@ def _build_report(given: _Given, asked: _Asked, known: _Known, grouping: FrameGr
         in_no_group=in_no_group,
         chosen=grouping.chosen,
         warnings=grouping.warnings,
-        table=table,
+        tables=tables,
         measured=sorted(measured, key=lambda one: order[one.metric]),
     )

@@ -8,6 +8,7 @@ import pandas as pd
 from ..metrics import CATALOGUE, FeedbackCells, GroupCounts, Measured, Undefined, Value, Verdict, verdict
 from ..metrics.groups import Role
 from ..metrics.intervals import Interval
+from ..metrics.labels import LabelCounts
 from ..metrics.sides import mirror_of
 from ..metrics.statements import JudgedFigure, figure_sentence, gap_statement, limit_statement
 
@@ -28,7 +29,7 @@ class Report:
     """Everything measured of one frame. `data` is feedback (labels and predictions), payload, or training (labels).
 
     `in_no_group` of the `records` take no part. `chosen` says which reference was taken because none was given, `warnings` which listed
-    groups have no record. `table` holds the counts of all figures but those of rows.
+    groups have no record. `tables` hold the counts of all figures but those of rows: of predictions, and of labels.
     """
 
     data: str
@@ -39,8 +40,14 @@ class Report:
     in_no_group: int
     chosen: str | None
     warnings: tuple[str, ...]
-    table: Table
+    tables: tuple[Table, ...]
     measured: list[Measured]
+
+    @property
+    def labels(self) -> str | None:
+        """Sentence on labels that only some records have."""
+        cohorts = [table.cohort for table in self.tables if isinstance(table, FeedbackCells)]
+        return LabelCounts.of(cohorts[0].sum(axis=0)).headline if cohorts and cohorts[0] is not None else None
 
     @property
     def chosen_intervals(self) -> dict[str, Interval]:
@@ -69,6 +76,7 @@ class Report:
             "records": self.records,
             "records_in_no_group": self.in_no_group,
             "reference_chosen": self.chosen,
+            "labels": self.labels,
             "warnings": list(self.warnings),
             "measurements": [_measurement(one) for one in self.measured],
         }

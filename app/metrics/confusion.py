@@ -117,7 +117,6 @@ class Rate:
 
 RATES: Mapping[str, Rate] = MappingProxyType(
     {
-        "favourable": Rate("predicted_favourable", "records", "were predicted favourable"),
         "base": Rate("actual_favourable", "records", "have a favourable label"),
         "true_positive": Rate("true_positive", "actual_favourable", "were predicted favourable"),
         "false_negative": Rate("false_negative", "actual_favourable", "were predicted unfavourable", is_error=True),

@@ -12,6 +12,7 @@ from .drawing import PRIOR, DrawnCells
 from .estimates import Counted, Resampled, Words
 from .groups import FloatArray, Groups, IntArray
 from .paired import Paired
+from .tables import FeedbackCells
 from .tables.score_table import ScoreTable
 from .tables.strata import Strata
 from .tables.weighting import Weighting
@@ -23,7 +24,7 @@ Estimate: TypeAlias = Counted | Resampled | Paired
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableEvidence:
-    """One table, ready to be measured. `unclassified` [groups] are in no rate."""
+    """One table, ready to be measured. `unclassified` [groups] are in no rate; `labels` is the table of figures of labels."""
 
     groups: Groups
     estimates: Mapping[str, Estimate]
@@ -31,6 +32,7 @@ class TableEvidence:
     strata: Mapping[Over, Strata] = field(default_factory=dict)
     scores: ScoreTable | None = None
     unclassified: IntArray | None = None
+    labels: FeedbackCells | None = None
     limits: AllLimits
     seed: int = 0
     draws: int = 0

@@ -1,9 +1,6 @@
 """Predictions against the ground-truth labels."""
 
 from collections.abc import Collection
-from functools import partial
-
-import numpy as np
 
 from .catalogue.metric import Over
 from .confusion import LABELLED, PARTS, RATES
@@ -26,7 +23,7 @@ def measure_feedback(
     draws: int = DRAWS,
     limits: AllLimits = NO_LIMITS,
 ) -> list[Measured]:
-    """Every metric of labels and predictions, overall and per group.
+    """Every metric of labels and predictions, overall and per group; of predictions alone `measure_payload`.
 
     Arguments are as in `measure_payload`. Overall includes ungrouped records: it is the same for every attribute.
     """
@@ -48,17 +45,18 @@ def measure_feedback(
         lambda cells: cells[:, :2, :2].sum(axis=(1, 2))[:, 1],
         lambda cells: cells[:, :2, :2].sum(axis=(1, 2)).sum(axis=1),
     )
-    cells: dict[Over, DrawnCells] = {"confusion": build_cells(counts, weighting, seed=seed, draws=draws, tag=0)}
-    sides: tuple[tuple[Over, int], ...] = (("labels", -1), ("predictions", -2))
-    for tag, (over, axis) in enumerate(sides, start=1):
-        of_side = weighting and weighting.changed(partial(np.sum, axis=axis))
-        cells[over] = build_cells(counts.sum(axis=axis), of_side, seed=seed, draws=draws, tag=tag)
+    of_labels = weighting and weighting.changed(lambda part: part.sum(axis=-1))
+    cells: dict[Over, DrawnCells] = {
+        "confusion": build_cells(counts, weighting, seed=seed, draws=draws, tag=0),
+        "labels": build_cells(counts.sum(axis=-1), of_labels, seed=seed, draws=draws, tag=1),
+    }
     evidence = TableEvidence(
         groups=table.groups,
         estimates=estimates,
         cells=cells,
-        strata={} if strata is None else {over: strata.over(axis) for over, axis in sides},
+        strata={} if strata is None else {"labels": strata.of_labels()},
         scores=scores,
+        labels=table,
         limits=limits,
         seed=seed,
         draws=draws,

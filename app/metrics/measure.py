@@ -11,6 +11,7 @@ from .choice import allow_for_choice
 from .composites import measure_drawn
 from .evidence import TableEvidence
 from .formulas.scores import measure_scores
+from .labels import judge_labels
 from .members import omit_repeats
 from .rates import measure_closed
 from .values import Measured, Value
@@ -37,12 +38,12 @@ def measure_all(
             found = measure_closed(metric, how, evidence)
         elif isinstance(how, OfSet | OfPair | Across) or (isinstance(how, OverStrata) and (evidence.strata or wanted is not None)):
             found = measure_drawn(metric, how, evidence)
-        results += omit_repeats(_mark_worst(metric, found, evidence), evidence.groups)
+        results += _judge(metric, found, evidence)
 
     if of_scores and evidence.scores is not None:
         found = measure_scores(evidence.scores, evidence.groups, {key: row.formula for key, row in of_scores.items()})
         for row in of_scores.values():
-            results += omit_repeats(_mark_worst(row, [one for one in found if one.metric == row.key], evidence), evidence.groups)
+            results += _judge(row, [one for one in found if one.metric == row.key], evidence)
     order = {metric.key: place for place, metric in enumerate(_narrow_metrics(data, scopes))}
     return [_with_caution(result) for result in sorted(results, key=lambda result: order[result.metric])]
 
@@ -55,10 +56,11 @@ def _narrow_metrics(data: Data, scopes: frozenset[str] | None) -> tuple[Metric, 
     return tuple(replace(row, scopes=tuple(one for one in own if scopes is None or one in always | scopes)) for row, own in each)
 
 
-def _mark_worst(metric: Metric, found: Sequence[Measured], evidence: TableEvidence) -> Sequence[Measured]:
-    if "worst" not in metric.scopes:
-        return found
-    return [allow_for_choice(one, metric.measure, evidence) for one in mark_worst(metric, found, evidence.limits)]
+def _judge(metric: Metric, measured: Sequence[Measured], evidence: TableEvidence) -> list[Measured]:
+    results = measured if evidence.labels is None else judge_labels(measured, evidence.labels)
+    if "worst" in metric.scopes:
+        results = [allow_for_choice(one, metric.measure, evidence) for one in mark_worst(metric, results, evidence.limits)]
+    return omit_repeats(results, evidence.groups)
 
 
 def _with_caution(result: Measured) -> Measured:

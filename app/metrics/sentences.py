@@ -9,6 +9,7 @@ from .catalogue.metric import ComparedRate, CountOf, RateOf
 from .comparisons import REVERSED_DIFFERENCE
 from .confusion import PARTS, RATES
 from .figure_text import FigureText, format_figure, format_number, format_to
+from .labels import describe_mark
 from .rounding import MOST_OF_GAP, RoundedGap, round_gap, write_minus
 from .verdicts import MINIMUM_GROUP_SIZE, TOLERANCE
 
@@ -66,6 +67,9 @@ def sentence(
     if value is None:
         return f"{row.title} cannot be computed: {reason or 'no reason is known'}."
     text = _describe(row, value, (lower, upper), known)
+    if known.labels is not None:
+        mark, of_labels = describe_mark(known.labels)
+        text = f"{text.removesuffix('.')}{mark}.{of_labels}"
     if known.caution is not None:
         text += f" Caution: it {known.caution}."
     figure = known.value_without_small_groups
@@ -124,8 +128,6 @@ def _find_phrases(rate: str, known: Details) -> tuple[str, str]:
     counted = {*known.counts, *known.monitored_counts}
     if rate == "favourable" and "original_n" in counted:
         return "records{of}, original and synthesised", are
-    if rate == "favourable" and "predicted_favourable" in counted:
-        return "labelled records{of}", are
     return among, are
 
 

@@ -157,7 +157,7 @@ ROWS = (
     _conditional(
         "conditional_demographic_disparity_in_predicted_labels",
         "Conditional demographic disparity in predicted labels (CDDPL)",
-        ("payload", "feedback"),
+        ("payload",),
         OverStrata(conditional.conditional_demographic_disparity, "predictions", conditional.limits, conditional.METHOD, caution_of_strata),
         "CDDPL",
     ),

@@ -12,7 +12,7 @@ _ENDLESS = "within every stratum all records{of} are favourable, or none of the 
 
 _compared = partial(
     Metric,
-    data=("payload", "feedback"),
+    data=("payload",),
     scopes=("group", "pooled", "worst"),
     highest=None,
     ideal=1.0,

@@ -47,7 +47,7 @@ ROWS = (
         "counterfactual_flip_test",
         "Counterfactual flip test (FT)",
         "(F+ - F-) / n(monitored), F+ unfavourable records whose nearest reference records are favourable, F- the reverse",
-        data=("payload", "feedback"),
+        data=("payload",),
         scopes=("group", "pooled", "worst"),
         lowest=-1.0,
         ideal=0.0,
@@ -65,9 +65,7 @@ ROWS = (
     _consistency(
         "consistency", "Consistency of the labels", "label", ("training", "feedback"), ("labels", "rows"), ("AIF360 consistency",)
     ),
-    _consistency(
-        "prediction_consistency", "Consistency of the predictions", "prediction", ("payload", "feedback"), ("predictions", "rows"), ()
-    ),
+    _consistency("prediction_consistency", "Consistency of the predictions", "prediction", ("payload",), ("predictions", "rows"), ()),
     _rich("rich_subgroup_false_positive", "Rich subgroup, false positives", "FPR", "AIF360 rich_subgroup FP"),
     _rich("rich_subgroup_false_negative", "Rich subgroup, false negatives", "FNR", "AIF360 rich_subgroup FN"),
 )

@@ -2,11 +2,10 @@
 
 from ..comparisons import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
 from ..values import Scope
-from .metric import ComparedRate, Data, Direction, Metric, RateOf
+from .metric import ComparedRate, Direction, Metric, RateOf
 
 GROUPS: tuple[Scope, ...] = ("group", "pooled", "reference")
 PAIRS: tuple[Scope, ...] = ("group", "pooled", "worst", "worst_pair")
-_PREDICTED: tuple[Data, ...] = ("payload", "feedback")
 
 
 ROWS = (
@@ -14,7 +13,7 @@ ROWS = (
         "favourable_rate",
         "Favourable rate",
         "favourable(g) / n(g)",
-        data=("payload", "payload_perturbed", "balanced", "feedback"),
+        data=("payload", "payload_perturbed", "balanced"),
         measure=RateOf("favourable"),
         scopes=("overall", *GROUPS),
         convention="the share of a group's records with a favourable prediction; on payload_perturbed with their copies, each a record; on"
@@ -29,7 +28,7 @@ ROWS = (
         "disparate_impact",
         "Disparate impact",
         "favourable_rate(monitored) / favourable_rate(reference)",
-        data=("payload", "balanced", "feedback"),
+        data=("payload", "balanced"),
         measure=ComparedRate("favourable", RATIO),
         scopes=PAIRS,
         highest=None,
@@ -49,7 +48,7 @@ ROWS = (
         "statistical_parity_difference",
         "Statistical parity difference",
         "favourable_rate(monitored) - favourable_rate(reference)",
-        data=("payload", "balanced", "feedback"),
+        data=("payload", "balanced"),
         measure=ComparedRate("favourable", DIFFERENCE),
         scopes=PAIRS,
         lowest=-1.0,
@@ -73,7 +72,7 @@ ROWS = (
         "difference_in_positive_proportions_in_predicted_labels",
         "Difference in positive proportions in predicted labels (DPPL)",
         "favourable_rate(reference) - favourable_rate(monitored)",
-        data=_PREDICTED,
+        data=("payload",),
         measure=ComparedRate("favourable", REVERSED_DIFFERENCE),
         scopes=PAIRS,
         lowest=-1.0,

@@ -214,15 +214,20 @@ class GroupCounts(CountTable):
         return super().to_json() | {"other": self.other}
 
 
+@dataclass(frozen=True, eq=False)
 class FeedbackCells(CountTable):
     """Counts of predictions by ground-truth labels, and by whether the predicted label is right.
 
-    Without groups, of all records. The caller decides what is right: two labels of one outcome are different labels.
+    Without groups, of all records. The caller decides what is right: two labels of one outcome are different labels. `cohort`
+    [groups + 1, unfavourable and favourable prediction, records and labelled] says how many of the records whose label could be there
+    have one; None where that is not counted. Of several tables it is that of the most records: cohorts overlap.
     """
 
     AXES = {"actual": OUTCOMES, "predicted": OUTCOMES, "correct": 2}  # noqa: RUF012 - annotated in the base class
     DIVIDED = 2
     STORED = (slice(None),)
+
+    cohort: IntArray | None = None
 
     @classmethod
     def from_records(
@@ -240,6 +245,28 @@ class FeedbackCells(CountTable):
         """Counts the records by both outcomes (0, 1, 2) and correct (0, 1); see `_count`."""
         columns = [actual, predicted, correct]
         return cls._count(groups, codes, columns, weights=weights, strata=strata, labels=actual, scores=scores)
+
+    @classmethod
+    def _place(cls, tables: Sequence["CountTable"], rows_of: Sequence[IntArray], groups: Groups) -> Self:
+        cohorts = []
+        for table, rows in zip(tables, rows_of, strict=True):
+            if isinstance(table, FeedbackCells) and table.cohort is not None:
+                cohorts.append(np.zeros((len(groups) + 1, 2, 2), np.int64))
+                np.add.at(cohorts[-1], rows, table.cohort)
+        return replace(super()._place(tables, rows_of, groups), cohort=max(cohorts, key=np.sum, default=None))
+
+    def to_json(self) -> dict[str, Any]:
+        return super().to_json() | ({} if self.cohort is None else {"cohort": self.cohort.tolist()})
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        cohort = stored.get("cohort")
+        return replace(super().from_json(stored), cohort=None if cohort is None else np.asarray(cohort, np.int64))
+
+    def count_labels(self) -> IntArray:
+        """Cohort where the table itself holds the records without a label."""
+        decided = self.cells.sum(axis=-1)[:, :, :2]
+        return np.stack([decided.sum(axis=1), decided[:, :2].sum(axis=1)], axis=-1)
 
     @property
     def confusion(self) -> IntArray:

@@ -101,10 +101,10 @@ class Strata:
         """Weights, or counts."""
         return self.known.weights
 
-    def over(self, axis: int) -> "Strata":
-        """Cells summed over an outcome: -1 the predicted, -2 the actual."""
-        weighting = self.weighting and self.weighting.changed(lambda part: part.sum(axis=axis))
-        return Strata(self.labels, self.counts.sum(axis=axis), weighting, self.reason)
+    def of_labels(self) -> "Strata":
+        """Cells summed over the predicted outcome."""
+        weighting = self.weighting and self.weighting.changed(lambda part: part.sum(axis=-1))
+        return Strata(self.labels, self.counts.sum(axis=-1), weighting, self.reason)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values: only the cells that hold records, by their place in the flat table."""

@@ -44,7 +44,7 @@ def assert_equal_to_one_at_a_time(frame: pd.DataFrame, attributes: list[str], **
         alone = measure_frame(frame, attribute=names, **asked | sides)
         assert report.measured == alone.measured
         assert report.to_json() == alone.to_json()
-        assert report.table.to_json() == alone.table.to_json()
+        assert [table.to_json() for table in report.tables] == [table.to_json() for table in alone.tables]
     assert list(reports) == [report.attribute for report in reports.values()]
 
 

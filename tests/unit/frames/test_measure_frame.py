@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -66,19 +67,19 @@ def test_labels_alone_are_measured_as_training_data(applicants: pd.DataFrame) ->
 def test_labels_and_predictions_are_measured_as_feedback_with_weights_scores_and_strata(applicants: pd.DataFrame) -> None:
     report = measured(applicants, label="repaid", prediction="approved", score="score", weight="weight", strata="region")
     sex, repaid, approved = codes_of(applicants)
-    table = FeedbackCells.from_records(
-        GROUPS,
-        sex,
-        actual=repaid,
-        predicted=approved,
-        correct=(repaid == approved).astype(int),
-        weights=applicants["weight"],
-        strata=(["south", "north"], (applicants["region"] == "north").to_numpy().astype(int)),
-        scores=applicants["score"],
-    )
+    further: dict[str, Any] = {
+        "weights": applicants["weight"],
+        "strata": (["south", "north"], (applicants["region"] == "north").to_numpy().astype(int)),
+        "scores": applicants["score"],
+    }
+    predicted = GroupCounts.from_records(GROUPS, sex, approved, **further)
+    table = FeedbackCells.from_records(GROUPS, sex, actual=repaid, predicted=approved, correct=(repaid == approved).astype(int), **further)
+    labelled = replace(table, cohort=table.count_labels())
 
+    results = measure_payload(predicted, metrics=_keys(report), draws=100) + measure_feedback(labelled, metrics=_keys(report), draws=100)
+    order = list(CATALOGUE)
     assert report.data == "feedback"
-    assert report.measured == measure_feedback(table, metrics=_keys(report), draws=100)
+    assert report.measured == sorted(results, key=lambda one: order.index(one.metric))
 
 
 def test_the_order_of_the_rows_changes_nothing_but_the_order_of_what_was_seen_first(applicants: pd.DataFrame) -> None:
@@ -107,10 +108,12 @@ def test_every_metric_is_measured_that_the_columns_suffice_for(applicants: pd.Da
     little = measured(applicants, label="repaid", prediction="approved")
 
     assert {one.metric for one in everything.measured} == {
-        key for key, row in CATALOGUE.items() if "feedback" in row.data and "numbers" not in row.needs
+        key for key, row in CATALOGUE.items() if {"payload", "feedback"} & set(row.data) and "numbers" not in row.needs
     }
     assert {one.metric for one in little.measured} == {
-        key for key, row in CATALOGUE.items() if "feedback" in row.data and not {"scores", "strata", "rows", "numbers"} & set(row.needs)
+        key
+        for key, row in CATALOGUE.items()
+        if {"payload", "feedback"} & set(row.data) and not {"scores", "strata", "rows", "numbers"} & set(row.needs)
     }
 
 

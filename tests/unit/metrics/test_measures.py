@@ -136,6 +136,7 @@ def test_accuracy_counts_everybody_overall_and_each_group_apart(snapshot: Snapsh
         "correct": 3,
         "n": 5,
         "caution": "rests on 5 records in its smallest denominator, fewer than 10: the interval may not hold what it promises",
+        "labels": {"of": "labelled", "labelled": 5},
     }
 
 

@@ -11,26 +11,26 @@ from tests.builders.results import found
 from tests.unit.metrics.worked import worked
 
 TOLD = [
-    ("favourable_rate", "group", "women", "Of every 100 labelled records of women, 35 were predicted favourable (95 %: 26 to 45)."),
+    ("favourable_rate", "group", "women", "Of every 100 records of women, 35 were predicted favourable (95 %: 26 to 45)."),
     (
         "disparate_impact",
         "group",
         "women",
-        "Of every 100 labelled records of women, 35 were predicted favourable; of every 100 of men, 56: a ratio of 0.625"  # noqa: ISC004 - one sentence
+        "Of every 100 records of women, 35 were predicted favourable; of every 100 of men, 56: a ratio of 0.625"  # noqa: ISC004 - one sentence
         " (95 %: 0.454 to 0.860).",
     ),
     (
         "statistical_parity_difference",
         "group",
         "women",
-        "Of every 100 labelled records of women, 35.0 were predicted favourable; of every 100 of men, 56.0: 21.0"  # noqa: ISC004 - one sentence
+        "Of every 100 records of women, 35.0 were predicted favourable; of every 100 of men, 56.0: 21.0"  # noqa: ISC004 - one sentence
         " percentage points less (95 %: 33.7 percentage points less to 7.2 percentage points less).",
     ),
     (
         "difference_in_positive_proportions_in_predicted_labels",
         "group",
         "women",
-        "Of every 100 labelled records of women, 35.0 were predicted favourable; of every 100 of men, 56.0: 21.0"  # noqa: ISC004 - one sentence
+        "Of every 100 records of women, 35.0 were predicted favourable; of every 100 of men, 56.0: 21.0"  # noqa: ISC004 - one sentence
         " percentage points less (95 %: 33.7 percentage points less to 7.2 percentage points less).",
     ),
     ("true_positive_count", "overall", None, "70 records rightly predicted favourable (95 %: 57 to 84)."),

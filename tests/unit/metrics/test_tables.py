@@ -232,7 +232,7 @@ def test_too_many_strata_of_too_many_groups_are_none_and_say_so(snapshot: Snapsh
     assert (few.reason, few.counts.sum()) == ("", 1)
     assert says(many.reason, "101", "1,000", "100,000")
     assert many.reason == snapshot
-    assert many.over(-1).reason == many.reason
+    assert many.of_labels().reason == many.reason
 
 
 def test_strata_are_stored_by_the_cells_that_hold_records() -> None:

@@ -1,9 +1,11 @@
 """A table small enough to work out by hand: 100 women of whom 35 were favoured, 100 men of whom 56 were."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from app.metrics import FeedbackCells, Measured, measure_feedback
-from app.metrics.groups import Role
+from app.metrics import FeedbackCells, GroupCounts, Measured, measure_feedback, measure_payload
+from app.metrics.groups import Role, as_groups
 
 GROUPS: list[tuple[str, Role]] = [("women", "monitored"), ("men", "reference")]
 WOMEN = ((50, 10), (15, 25))
@@ -18,4 +20,7 @@ def worked() -> list[Measured]:
         for actual in (0, 1):
             for predicted in (0, 1):
                 counts[group, actual, predicted, int(actual == predicted)] = cells[actual][predicted]
-    return measure_feedback(FeedbackCells(tuple(GROUPS), counts), seed=1)  # type: ignore[arg-type]
+    groups = as_groups(GROUPS)
+    labelled = FeedbackCells(groups, counts)
+    predicted = GroupCounts(groups, counts.sum(axis=(1, 3)))
+    return measure_payload(predicted, seed=1) + measure_feedback(replace(labelled, cohort=labelled.count_labels()), seed=1)

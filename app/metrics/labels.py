@@ -1,0 +1,188 @@
+"""Figures that labels of some records allow. Source: spec of the whole decision, part C."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Self
+
+from .catalogue import CATALOGUE, Metric
+from .catalogue.metric import ComparedRate, CountOf, RateOf
+from .comparisons import Share
+from .groups import Groups, IntArray
+from .members import members, reference
+from .rates import significance
+from .tables import FeedbackCells
+from .values import Measured, Undefined, Value
+
+FEWEST, LEAST_OF_OTHER, LEAST_OF_EVEN, CERTAIN = 10, 0.02, 0.8, 0.01
+"""Labels of a decision; its share of labels, against the other decision's, for any figure and for an even state; p value of uneven."""
+
+_RATES_OF_DECISION = {
+    "favourable": {"positive_predictive", "false_discovery"},
+    "unfavourable": {"negative_predictive", "false_omission"},
+}
+"""Rates among the records of one decision."""
+
+
+class LabelState(StrEnum):
+    """Which records have a label, the worst first."""
+
+    NONE = "none"
+    ONE_DECISION = "one_decision"
+    UNEVEN = "uneven"
+    EVEN = "even"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedLabels:
+    """Records with one prediction whose label could be there, and those that have one."""
+
+    decision: str
+    records: int
+    labelled: int
+
+    @property
+    def share(self) -> float:
+        return self.labelled / self.records
+
+    @property
+    def has_few(self) -> bool:
+        return self.labelled < min(FEWEST, self.records)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCounts:
+    favourable: DecidedLabels
+    unfavourable: DecidedLabels
+
+    @classmethod
+    def of(cls, counts: IntArray) -> Self:
+        """From counts [unfavourable, favourable][records, labelled]."""
+        unfavourable, favourable = (tuple(map(int, row)) for row in counts)
+        return cls(DecidedLabels("favourable", *favourable), DecidedLabels("unfavourable", *unfavourable))
+
+    @property
+    def labelled(self) -> int:
+        return self.favourable.labelled + self.unfavourable.labelled
+
+    @property
+    def records(self) -> int:
+        return self.favourable.records + self.unfavourable.records
+
+    @property
+    def decided(self) -> list[DecidedLabels]:
+        """Decisions that have records, the one with the smaller share of labels first."""
+        return sorted((one for one in (self.favourable, self.unfavourable) if one.records), key=lambda one: one.share)
+
+    @property
+    def lacking(self) -> list[str]:
+        """Decisions with too few labels for a figure of all records."""
+        decided = self.decided
+        apart = bool(decided) and decided[0].share < LEAST_OF_OTHER * decided[-1].share
+        return [one.decision for one in decided if one.has_few or (apart and one is decided[0])]
+
+    @property
+    def state(self) -> LabelState:
+        if not self.labelled:
+            return LabelState.NONE
+        if self.labelled == self.records:
+            return LabelState.ALL
+        if self.lacking:
+            return LabelState.ONE_DECISION
+        low, high = self.decided[0], self.decided[-1]
+        is_uneven = low.share < LEAST_OF_EVEN * high.share and self.p_value < CERTAIN
+        return LabelState.UNEVEN if is_uneven else LabelState.EVEN
+
+    @property
+    def p_value(self) -> float:
+        """That both decisions have the same share of labels; 1 where only one has records."""
+        shares = [Share(one.labelled, one.records, one.records) for one in (self.favourable, self.unfavourable)]
+        is_open = all(share.total for share in shares) and 0 < self.labelled < self.records
+        return significance(*shares, pairs=1).p_value if is_open else 1.0
+
+    def allows(self, metric: Metric) -> bool:
+        """Whether the figure can be known, at least of the labelled."""
+        how = metric.measure
+        if self.state is LabelState.NONE or self.state is not LabelState.ONE_DECISION or isinstance(how, CountOf):
+            return self.state is not LabelState.NONE
+        present = [one.decision for one in self.decided if one.decision not in self.lacking]
+        if len(present) != 1:
+            return False
+        is_calibration = metric.key in {"calibration_gap", "calibration_error"}
+        return is_calibration or (isinstance(how, RateOf | ComparedRate) and how.rate in _RATES_OF_DECISION[present[0]])
+
+    def explain(self, metric: Metric) -> str:
+        """Reason why the figure is not there."""
+        if self.state is LabelState.NONE:
+            return "no label"
+        each = " and ".join(f"{one.labelled:,} of {one.records:,} {one.decision}" for one in (self.favourable, self.unfavourable))
+        name = f"{metric.title[:1].lower()}{metric.title[1:]}"
+        return f"labels exist for {each} predictions: no {name} can be known from labels of one decision"
+
+    @property
+    def headline(self) -> str | None:
+        """What a report opens with; None where all or no records have a label."""
+        if self.state in {LabelState.NONE, LabelState.ALL}:
+            return None
+        most = max(self.favourable, self.unfavourable, key=lambda one: one.labelled)
+        of_these = "all of them" if most.labelled == self.labelled else f"{most.labelled:,} of them"
+        return f"Labels of some: {self.labelled:,} of {self.records:,} records have a label, {of_these} {most.decision}."
+
+    def to_json(self) -> dict[str, int]:
+        decided = (self.favourable, self.unfavourable)
+        counts = {one.decision: one.records for one in decided} | {f"labelled_{one.decision}": one.labelled for one in decided}
+        return {"records": self.records, **counts}
+
+
+def describe_mark(labels: Mapping[str, Any]) -> tuple[str, str]:
+    """What a sentence adds on the labels of its figure, and the caution after it, from `Details.labels`."""
+    mark = f", of the {labels['labelled']:,} with a label"
+    counted = {name: labels.get(f"labelled_{name}", 0) for name in ("favourable", "unfavourable")}
+    if labels.get("state") == LabelState.ONE_DECISION:
+        most = max(counted, key=counted.__getitem__)
+        others = sum(counted.values()) - counted[most]
+        count = "all" if not others else f"{counted[most]:,}" if sum(counted.values()) == labels["labelled"] else "most"
+        return f"{mark}, {count} of them {'approved' if most == 'favourable' else 'refused'}", ""
+    if labels.get("state") != LabelState.UNEVEN:
+        return mark, ""
+    shares = {name: 100 * count / labels[name] if labels[name] else 0.0 for name, count in counted.items()}
+    each = " and ".join(f"{share:.0f} of 100 {name}" for name, share in shares.items())
+    leaning = f"figures of the labelled lean towards the {max(shares, key=shares.__getitem__)} ones"
+    return mark, f" Caution: {each} predictions have a label: {leaning}."
+
+
+def judge_labels(results: Iterable[Measured], table: FeedbackCells) -> list[Measured]:
+    """Figures of labels, marked as "of the labelled", or a reason in place of a number that labels of one decision cannot give."""
+    return [_judge(result, table) for result in results]
+
+
+def _judge(result: Measured, table: FeedbackCells) -> Measured:
+    metric, sides = CATALOGUE[result.metric], _find_sides(result, table.groups)
+    columns = sorted({column for side in sides for column in side})
+    mark = {"of": "labelled", "labelled": int(table.confusion[columns].sum())}
+    if table.cohort is None:
+        return replace(result, details=result.details.changed(labels=mark))
+    counted = [LabelCounts.of(table.cohort[list(side)].sum(axis=0)) for side in sides]
+    worst = min((side.state for side in counted), key=list(LabelState).index)
+    if worst is LabelState.ALL:
+        return result
+    together = LabelCounts.of(table.cohort[columns].sum(axis=0))
+    details = result.details.changed(labels=mark | {"state": worst.value} | together.to_json())
+    forbidding = next((side for side in counted if not side.allows(metric)), None)
+    if forbidding is None:
+        return replace(result, details=details)
+    number = Undefined(forbidding.explain(metric), result.number.n) if isinstance(result.number, Value) else result.number
+    return replace(result, number=number, details=details.changed(p_value=None))
+
+
+def _find_sides(result: Measured, groups: Groups) -> list[Sequence[int]]:
+    """Rows of the counts of each set of records that the figure is about."""
+    metric = CATALOGUE[result.metric]
+    if result.scope == "worst_pair":
+        names = (result.details.monitored, result.details.reference)
+        return [(place,) for place, group in enumerate(groups) if group.label in names]
+    own = next(member.columns for member in members((result.scope,), groups) if member.label == result.group)
+    if result.scope == "attribute":
+        return [(column,) for column in own]
+    return [own, reference(groups).columns] if "reference" not in metric.scopes and result.scope in {"group", "pooled"} else [own]
