@@ -42,6 +42,11 @@ class FeedbackFiles:
         """
         return self._join(self._read(span, limit), payload, query, Span(start=ALL_TIMES.start, end=span.end))
 
+    def labelled_among(self, records: pa.Array) -> pa.Array:
+        """Returns the ids of those records that have a label."""
+        labels = self._read(ALL_TIMES, len(records), records)
+        return labels.filter(pc.is_valid(labels["label"]))["feedback_id"].combine_chunks()
+
     def first_labels(self, records: pa.Table, horizon: timedelta) -> pa.Table:
         """Returns the records with a label within the horizon, and that as one more column: label (JSON text).
 

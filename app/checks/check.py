@@ -13,6 +13,8 @@ from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Progress
 from ..domain.retrying import CHECK_POLICY
 from ..domain.tables_of_files import PayloadTable
 from ..errors import ScoringFailed
+from ..metrics.labels import judge_labels
+from ..metrics.tables import FeedbackCells
 from ..outbound.egress import EgressPolicy
 from ..store.checks.leases import VersionsUsed, finish
 from ..store.checks.results import StoredTable, store_label_predictions, store_measurements, store_tables
@@ -151,7 +153,7 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
     details |= describe_answers(evidence.copies) | describe_not_scored(subject, evidence.copies, answers.refused, predicted.refused)
 
     report(Progress(step="computing the metrics"))
-    labels = read_labels(subject, evidence.groupings, predicted.window)
+    labels = read_labels(subject, evidence.groupings, predicted.window, evidence.cohort)
     tables = tabulate(evidence, labels, subject.monitor, None if counted is None else counted.tables)
     measured: list[Measurement] = []
     has_unequal_weights = is_unequal(evidence.window.weights()) or is_unequal(predicted.window.weights())
@@ -159,8 +161,11 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
         for data in data_measured_on(table.data):
             figures = measure_table(data, table.comparison, table.whole, monitor=subject.monitor, at=subject.at, lacking=table.lacking)
             measured += explain_nulls(figures, table.own.groups, table.other_revisions)
+    of_labels = {table.comparison: whole for table in tables if isinstance(whole := table.whole, FeedbackCells)}
     for rows in chain(measure_records(subject, evidence, labels, report, has_all=counted is None), measure_labels(subject, labels)):
-        figures = convert_rows(rows, monitor=subject.monitor, at=subject.at)
+        judged_by = of_labels.get(rows.comparison) if rows.data is DataSet.FEEDBACK else None
+        judged = rows if judged_by is None else replace(rows, measured=judge_labels(rows.measured, judged_by))
+        figures = convert_rows(judged, monitor=subject.monitor, at=subject.at)
         measured += without_values(figures) if has_unequal_weights else figures
     for gap in find_gaps(subject, evidence, labels, has_all=counted is None):
         measured += convert_gap(gap, monitor=subject.monitor, at=subject.at)

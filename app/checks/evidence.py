@@ -25,12 +25,14 @@ COPIED = (DataSet.PAYLOAD_PERTURBED, DataSet.BALANCED, DataSet.DEBIASED, DataSet
 class CheckEvidence:
     """A check's records as the monitor reads them, and the known outcomes of their copies.
 
-    `copies` has an entry per attribute but those by a rule; none without an endpoint or metrics of balanced data. Records of other
-    revisions than `model_revision` are in no group there: one model's answers to copies cannot be compared with another's.
+    `cohort` are records as old as those of the labels, with the mark of a label. `copies` has an entry per attribute but those by a rule;
+    none without an endpoint or metrics of balanced data. Records of other revisions than `model_revision` are in no group there: one
+    model's answers to copies cannot be compared with another's.
     """
 
     window: PayloadWindow
     feedback: Window
+    cohort: Window | None
     read: RecordTable
     copies: tuple[CopyOutcomes, ...]
     known_targets: dict[TargetKey, int]
@@ -71,10 +73,12 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
         for grouping in comparable
         if is_copied and subject.attribute(grouping).rule is None
     )
-    has_scores = is_needed(monitor, "scores")
+    feedback = read_feedback_window(source, replace(query, with_probabilities=is_needed(monitor, "scores")), span, monitor)
+    cohort = source.cohort(query, window.rows, feedback.rows, span.end)
     evidence = CheckEvidence(
         window,
-        read_feedback_window(source, replace(query, with_probabilities=has_scores), span, monitor),
+        feedback,
+        None if cohort is None else Window(cohort, len(cohort), query.columns),
         read,
         copies,
         source.targets(),

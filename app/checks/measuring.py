@@ -11,6 +11,7 @@ from ..metrics.balanced import measure_balanced
 from ..metrics.catalogue import CATALOGUE, Metric
 from ..metrics.debiased import measure_debiased, measure_debiased_feedback
 from ..metrics.feedback import measure_feedback
+from ..metrics.labels import judge_labels
 from ..metrics.payload import measure_payload, measure_training
 from ..metrics.perturbed import measure_perturbed
 from ..metrics.sides import mirror_of
@@ -47,16 +48,19 @@ def measure_table(
     lacking: Mapping[str, str] = NOTHING_LACKING,
     scopes: frozenset[str] | None = None,
     picked: Sequence[Metric] | None = None,
+    labels: FeedbackCells | None = None,
 ) -> list[Measurement]:
     """Picked metrics (None: the monitor's) of one table, in the scopes (None: all).
 
-    `at` is the end of its time, `lacking` the reasons why it has no strata or scores.
+    `at` is the end of its time, `lacking` the reasons why it has no strata or scores. `labels` says who has a label, of a table that needs
+    them and does not say it itself.
     """
     members = _members(monitor, comparison)
     everybody = comparison == EVERYBODY
     is_own = data is DataSet.DEBIASED_FEEDBACK
     found = []
-    for measured in _compute(data, table, members, monitor, scopes, picked_on(monitor, data) if picked is None else picked):
+    computed = _compute(data, table, members, monitor, scopes, picked_on(monitor, data) if picked is None else picked)
+    for measured in computed if labels is None else judge_labels(computed, labels):
         is_worst = scopes is not None and measured.worst_of is not None and "worst" in scopes
         if scopes is not None and measured.scope not in scopes and not is_worst:
             continue

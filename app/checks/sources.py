@@ -1,12 +1,14 @@
 """Where the records of a check lie: in Postgres, or in files."""
 
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..batch.answers import KeptAnswers
 from ..batch.engines import Engine, LocalEngine
@@ -20,7 +22,10 @@ from ..domain.deployments import Deployment
 from ..domain.tables_of_files import FeedbackTable, PayloadTable
 from ..store.database.arrow import ArrowReader
 from ..store.records.counterfactuals import TargetKey, stored_outcomes, stored_targets
-from ..store.records.window import WindowQuery, count_payload, newest_feedback, newest_payload
+from ..store.records.window import WindowQuery, count_payload, newest_cohort, newest_feedback, newest_payload
+
+COHORT = 10_000
+"""Max records of which a check counts how many have a label."""
 
 Numbers = npt.NDArray[np.int64]
 
@@ -43,6 +48,18 @@ class LoggedRecords:
     def feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         """Newest labels, newest first, in the columns of `newest_feedback`."""
         return newest_feedback(self._reader, query, span, limit)
+
+    def cohort(self, query: WindowQuery, window: pa.Table, labels: pa.Table, until: datetime) -> pa.Table | None:  # noqa: ARG002 - as of FiledRecords
+        """Newest records scored when those of the labels were, in the columns of `newest_cohort`; None if no label is of a record.
+
+        A label counts if it was usable before `until`.
+        """
+        scored = pc.min_max(labels["record_logged_at"]).as_py()
+        if scored["min"] is None:
+            return None
+        return newest_cohort(
+            self._reader, query, Span(start=scored["min"], end=scored["max"] + timedelta(microseconds=1)), COHORT, until=until
+        )
 
     def targets(self) -> dict[TargetKey, int]:
         if self._targets is None:
@@ -111,6 +128,13 @@ class FiledRecords:
         else:
             rows = self._labels.newest(self.files, query, span, limit)
         return rows.append_column("feedback_no", pa.array(range(rows.num_rows), pa.int64()))
+
+    def cohort(self, query: WindowQuery, window: pa.Table, labels: pa.Table, until: datetime) -> pa.Table | None:  # noqa: ARG002 - as above
+        """The window, which holds the records of the labels, in the columns of `newest_cohort`; None unless it is of one batch."""
+        if self._labels is None or self.counted is self.files:
+            return None
+        ids = window["record_id"].combine_chunks()
+        return window.append_column("labelled", pc.is_in(ids, self._labels.labelled_among(ids)))
 
     def targets(self) -> dict[TargetKey, int]:
         """No numbers: answers in files are kept by their whole key."""

@@ -211,7 +211,7 @@ def _count_feedback(labels: Labelled, comparison: Comparison) -> Tabulated:
         for part in _parts(labels.window)
     )
     column, lacking = _describe_lacking(read)
-    return Tabulated(DataSet.FEEDBACK, comparison, own, additional, column, lacking)
+    return Tabulated(DataSet.FEEDBACK, comparison, replace(own, cohort=labels.count_cohort(comparison)), additional, column, lacking)
 
 
 def _select_strata(strata: Divided | None, part: Part) -> RecordStrata | None:

@@ -25,7 +25,7 @@ _RATES_OF_DECISION = {
 
 
 class LabelState(StrEnum):
-    """Which records have a label, the worst first."""
+    """Share of the records with a label, the worst first."""
 
     NONE = "none"
     ONE_DECISION = "one_decision"
@@ -102,7 +102,7 @@ class LabelCounts:
         return significance(*shares, pairs=1).p_value if is_open else 1.0
 
     def allows(self, metric: Metric) -> bool:
-        """Whether the figure can be known, at least of the labelled."""
+        """True if the figure can be known, at least of the labelled."""
         how = metric.measure
         if self.state is LabelState.NONE or self.state is not LabelState.ONE_DECISION or isinstance(how, CountOf):
             return self.state is not LabelState.NONE
@@ -122,7 +122,7 @@ class LabelCounts:
 
     @property
     def headline(self) -> str | None:
-        """What a report opens with; None where all or no records have a label."""
+        """First sentence of a report; None where all or no records have a label."""
         if self.state in {LabelState.NONE, LabelState.ALL}:
             return None
         most = max(self.favourable, self.unfavourable, key=lambda one: one.labelled)
@@ -136,7 +136,7 @@ class LabelCounts:
 
 
 def describe_mark(labels: Mapping[str, Any]) -> tuple[str, str]:
-    """What a sentence adds on the labels of its figure, and the caution after it, from `Details.labels`."""
+    """End of a sentence on the labels of its figure, and the caution after it, from `Details.labels`."""
     mark = f", of the {labels['labelled']:,} with a label"
     counted = {name: labels.get(f"labelled_{name}", 0) for name in ("favourable", "unfavourable")}
     if labels.get("state") == LabelState.ONE_DECISION:

@@ -22,7 +22,6 @@ def rows_of(metric: Metric, data: Data, groups: Sequence[ComparedGroup]) -> set[
 
 
 def every_row(data: Data, groups: Sequence[ComparedGroup], keys: Iterable[str] | None = None) -> set[Row]:
-    """Every row of the data set, or of some of its metrics; with labels also those of predictions alone."""
+    """Every row of the data set, or of some of its metrics."""
     wanted = CATALOGUE.keys() if keys is None else set(keys)
-    several: tuple[Data, ...] = ("payload", "feedback") if data == "feedback" else (data,)
-    return {row for each in several for metric in metrics_on(each) if metric.key in wanted for row in rows_of(metric, each, groups)}
+    return {row for metric in metrics_on(data) if metric.key in wanted for row in rows_of(metric, data, groups)}

@@ -1,6 +1,6 @@
 """Worlds: groups with known outcomes and labels, and the limits that they are held against. Measured by the code of the product."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 
@@ -90,7 +90,8 @@ class World:
         for place, group in enumerate(self.groups):
             cells[place, 0, 0, 1], cells[place, 0, 1, 0] = group.tn, group.fp
             cells[place, 1, 0, 0], cells[place, 1, 1, 1] = group.fn, group.tp
-        feedback = FeedbackCells(pairs, cells)  # type: ignore[arg-type]
+        labelled = FeedbackCells(pairs, cells)  # type: ignore[arg-type]
+        feedback = replace(labelled, cohort=labelled.count_labels())
         tables = ((DataSet.PAYLOAD, payload), (DataSet.FEEDBACK, feedback))
         return [
             one for data, table in tables for one in measure_table(data, Comparison((ATTRIBUTE,)), table, monitor=self.monitor, at=NOON)

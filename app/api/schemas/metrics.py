@@ -13,7 +13,7 @@ _METRIC: dict[str, Any] = {
     "key": "statistical_parity_difference",
     "title": "Statistical parity difference",
     "formula": "favourable_rate(monitored) - favourable_rate(reference)",
-    "data": ["payload", "balanced", "feedback"],
+    "data": ["payload", "balanced"],
     "scopes": ["group", "pooled", "worst", "worst_pair"],
     "needs": ["predictions"],
     "lowest": -1.0,

@@ -94,6 +94,7 @@ def mitigate_window(subject: Subject, evidence: CheckEvidence, labels: Labelled 
                 monitor=subject.monitor,
                 at=subject.at,
                 picked=stored_on(subject.monitor, table.data),
+                labels=None if labels is None or table.data is not DataSet.DEBIASED_FEEDBACK else labels.count_cells(table.comparison),
             ),
             table.own.groups,
             table.other_revisions,

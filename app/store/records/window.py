@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import msgspec
 import pyarrow as pa
@@ -31,6 +31,7 @@ _NEWEST_FEEDBACK = """
       AND coalesce(p.schema_version, f.schema_version) = $2 AND f.usable_at >= $3 AND f.usable_at < $4
     ORDER BY f.usable_at DESC, f.feedback_no DESC LIMIT $5
 """
+_HAS_LABEL = "EXISTS (SELECT FROM feedback_records f WHERE f.deployment_no = $1 AND f.feedback_id = record_id AND f.usable_at < $6)"
 _PREDICTED = "coalesce(p.label, p.prediction, f.predicted_label, f.predicted)::text AS predicted"
 
 _MARGIN = timedelta(minutes=10)
@@ -91,6 +92,16 @@ def newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: i
     )
 
 
+def newest_cohort(reader: ArrowReader, query: WindowQuery, span: Span, limit: int, *, until: datetime) -> pa.Table:
+    """Returns the newest records in the span: outcome as in `newest_payload`, labelled (with a label usable before `until`), value_0 …."""
+    return reader.table(
+        # Only positions of columns, as above.
+        f"""SELECT coalesce(label, prediction)::text AS outcome, {_HAS_LABEL} AS labelled {query.values("features", "meta")}
+                   {_NEWEST_PAYLOAD}""",
+        [*_parameters(query, span, limit), until],
+    )
+
+
 def newest_payload_numbers(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
     """Returns record_no of `newest_payload` alone, in a fraction of its time."""
     return reader.table(f"SELECT record_no {_NEWEST_PAYLOAD}", _parameters(query, span, limit))
@@ -99,14 +110,15 @@ def newest_payload_numbers(reader: ArrowReader, query: WindowQuery, span: Span, 
 def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
     """Returns the newest labels that became usable in the span, newest first, without those whose record is gone.
 
-    Columns: feedback_no, feedback_id, record_no (NULL: own features), model_revision (of the prediction), sample_rate (NULL: 1), label and
-    predicted (JSON texts; predicted is NULL before the model is asked), probability (JSON text or NULL) if wanted, value_0 ….
+    Columns: feedback_no, feedback_id, record_no and record_logged_at (NULL: own features), model_revision (of the prediction), sample_rate
+    (NULL: 1), label and predicted (JSON texts; predicted is NULL before the model is asked), probability (JSON text or NULL) if wanted,
+    value_0 ….
     """
     probability = ", coalesce(p.probability, f.predicted_probability)#>>'{}' AS probability" if query.with_probabilities else ""
     return reader.table(
         # Only positions of columns, as above.
-        f"""SELECT f.feedback_no, f.feedback_id, f.record_no, coalesce(p.model_revision, f.predicted_revision) AS model_revision,
-                   p.sample_rate,
+        f"""SELECT f.feedback_no, f.feedback_id, f.record_no, f.record_logged_at,
+                   coalesce(p.model_revision, f.predicted_revision) AS model_revision, p.sample_rate,
                    f.label::text AS label, {_PREDICTED} {probability}
                    {query.values("coalesce(p.features, f.features)", "coalesce(p.meta, f.meta)")} {_NEWEST_FEEDBACK}""",
         _parameters(query, span, limit),
