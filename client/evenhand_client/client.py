@@ -14,12 +14,14 @@ from typing import Any
 
 from .counting import HOUR_NANOSECONDS, Report, Stats
 from .delivery import OnError
-from .entries import FEEDBACK, PAIR, PAYLOAD, Logged, plain_list
-from .identifiers import is_in_sample, new_id
+from .entries import FEEDBACK, PAIR, PAYLOAD, Logged
+from .identifiers import id_text, is_in_sample, new_id
 from .options import Options
 from .outbox import Outbox
+from .rows import Answers, answers_of, number_of, one_a_row, read_columns
 from .spool import CAN_SPOOL
 from .transport import HttpxLike
+from .values import plain_parts
 
 EXIT_SECONDS = 5.0
 """Max seconds by which the end of the program is delayed."""
@@ -80,7 +82,6 @@ class Evenhand:
         self._http = http
         self._is_enabled = self._options.why_disabled is None
         self._is_closed = False
-        self._has_failed = False
         # A record needs no more than a place in the queue while fewer than `_room` wait, and not `_rings_at`, after which the bell rings.
         self._room = self._options.max_queue if self._is_enabled and self._options.sample_rate >= 1.0 else 0
         self._rings_at = self._options.flush_at - 1
@@ -119,9 +120,13 @@ class Evenhand:
         observed outcome goes to `log_label`.
         """
         now = time.time_ns()
-        record_id = id or new_id(now)
+        record_id = id if id.__class__ is str and id else new_id(now)
         try:
-            copied = features.copy() if features.__class__ is dict else dict(features)
+            if id is not None and id.__class__ is not str:
+                record_id = id_text(id) or record_id
+            copied = features.copy() if features.__class__ is dict else _copy_mapping(features)
+            if probability is not None and probability.__class__ is not float:
+                probability = plain_parts(probability, "probability")  # a model may use its array again
             others = None
             if meta is not None or scored_at is not None or label is not None:
                 others = {"meta": None if meta is None else dict(meta), "scored_at": scored_at, "label": label}
@@ -136,34 +141,36 @@ class Evenhand:
                 queue.append(logged)
             else:
                 self._put(Logged(*logged))
-        except Exception:  # noqa: BLE001 - the model's own code must go on
-            self._fail()
+        except Exception as error:  # noqa: BLE001 - the model's own code must go on
+            self._refuse(error)
         return record_id
 
     def log_label(self, id: str, label: Any) -> None:  # noqa: A002, ANN401 - as above
         """Takes the observed outcome of the record of that id. Never raises."""
         try:
-            self._put(Logged(FEEDBACK, id, time.time_ns(), others={"label": label}))
-        except Exception:  # noqa: BLE001 - as above
-            self._fail()
+            self._put(Logged(FEEDBACK, id_text(id) or "", time.time_ns(), others={"label": label}))
+        except Exception as error:  # noqa: BLE001 - as above
+            self._refuse(error, is_label=True)
 
     def log_pair(self, request: Any, response: Any, id: str | None = None) -> str:  # noqa: A002, ANN401 - JSON of a model server
         """Takes a request to a model server and its answer, decoded, in a form that the service reads; never raises.
 
-        Returns the id of the pair: its rows become records with the ids `<id>-1`, `<id>-2` and so on.
+        Both are encoded later, so do not change them afterwards. Returns the id of the pair: its rows become records with the ids
+        `<id>-1`, `<id>-2` and so on.
         """
         now = time.time_ns()
-        pair_id = id or new_id(now)
+        pair_id = id if id.__class__ is str and id else new_id(now)
         try:
+            pair_id = id_text(id) or pair_id
             self._put(Logged(PAIR, pair_id, now, others={"request": request, "response": response}))
-        except Exception:  # noqa: BLE001 - as above
-            self._fail()
+        except Exception as error:  # noqa: BLE001 - as above
+            self._refuse(error)
         return pair_id
 
     def log_frame(
         self,
         frame: Any,  # noqa: ANN401 - a DataFrame of pandas, or of a library like it
-        prediction: str | Sequence[Any],
+        prediction: Any,  # noqa: ANN401 - the name of a column, or what a model answers
         probability: str | Sequence[Any] | None = None,
         id: str | None = None,  # noqa: A002 - as above
         meta: Sequence[str] = (),
@@ -171,31 +178,14 @@ class Evenhand:
     ) -> list[str]:
         """Takes each row of a DataFrame as a record, and returns their ids. Never raises.
 
-        `prediction` and `probability` are names of columns, or one value per row; `id` and `meta` are names of columns. The features are
-        the columns left, unless they are named.
+        `prediction` is the name of a column, or one value per row in any form that `monitored` reads; `probability` the name of a column,
+        or one value per row; `id` and `meta` are names of columns. The features are the columns left, unless they are named. A frame of
+        which a part cannot be read, or has another length, is refused as a whole.
         """
         try:
-            columns = {str(name): plain_list(frame[name]) for name in frame.columns}
-            rows = len(frame)
-            special = {name for name in (prediction, probability, id) if isinstance(name, str)} | set(meta)
-            chosen = [name for name in columns if name not in special] if features is None else list(features)
-            predictions = columns[prediction] if isinstance(prediction, str) else plain_list(prediction)
-            probabilities: Any = [None] * rows
-            if probability is not None:
-                probabilities = columns[probability] if isinstance(probability, str) else plain_list(probability)
-            ids = [None] * rows if id is None else [str(one) for one in columns[id]]
-            return [
-                self.log(
-                    {name: columns[name][row] for name in chosen},
-                    predictions[row],
-                    probabilities[row],
-                    ids[row],
-                    {name: columns[name][row] for name in meta} or None,
-                )
-                for row in range(rows)
-            ]
-        except Exception:  # noqa: BLE001 - as above
-            self._fail()
+            return self._log_frame(frame, prediction, probability, id, meta, features)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._refuse(error, number_of(frame))
             return []
 
     def flush(self, timeout: float = 30.0) -> Report:
@@ -237,6 +227,54 @@ class Evenhand:
     def __reduce__(self) -> tuple[type[Evenhand], tuple[str, None, str]]:
         return type(self), (self._options.url, None, self._options.deployment)
 
+    def _log_frame(
+        self,
+        frame: Any,  # noqa: ANN401 - as above
+        prediction: Any,  # noqa: ANN401 - as above
+        probability: str | Sequence[Any] | None,
+        id: str | None,  # noqa: A002 - as above
+        meta: Sequence[str],
+        features: Sequence[str] | None,
+    ) -> list[str]:
+        columns = read_columns(frame)
+        if columns is None:
+            raise TypeError(f"expected a DataFrame, found {type(frame).__name__}")
+        special = {name for name in (prediction, probability, id) if isinstance(name, str)} | set(meta)
+        chosen = [name for name in columns if name not in special] if features is None else list(features)
+        absent = [name for name in (*special, *chosen) if name not in columns]
+        if absent:
+            raise ValueError(f"there is no column {', '.join(absent)}; the frame has {', '.join(columns)}")
+        answers = Answers(columns[prediction]) if isinstance(prediction, str) else answers_of(prediction)
+        if probability is not None:
+            probabilities = columns[probability] if isinstance(probability, str) else one_a_row(probability)
+            answers = answers._replace(probabilities=probabilities)
+        rows = range(len(next(iter(columns.values()), ())))
+        return self._log_rows(
+            [{name: columns[name][row] for name in chosen} for row in rows],
+            answers,
+            ids=None if id is None else columns[id],
+            metas=[{name: columns[name][row] for name in meta} for row in rows] if meta else None,
+        )
+
+    def _log_rows(
+        self,
+        features: Sequence[Mapping[str, Any]],
+        answers: Answers,
+        ids: Sequence[Any] | None = None,
+        metas: Sequence[Mapping[str, Any] | None] | None = None,
+    ) -> list[str]:
+        """Takes a record a row, and returns their ids.
+
+        Raises:
+            ValueError: something is not one a row.
+        """
+        parts = {"predictions": answers.predictions, "probabilities": answers.probabilities, "ids": ids, "meta fields": metas}
+        for name, values in parts.items():
+            if values is not None and len(values) != len(features):
+                raise ValueError(f"{len(values)} {name} for {len(features)} rows; give one a row, or call log() for each record")
+        columns = [[None] * len(features) if values is None else values for values in parts.values()]
+        return [self.log(row, *values) for row, *values in zip(features, *columns)]
+
     def _put(self, logged: Logged) -> None:
         if not self._is_enabled:
             return
@@ -270,12 +308,11 @@ class Evenhand:
                 time.sleep(0.005)
         return len(outbox.queue) < self._options.max_queue
 
-    def _fail(self) -> None:
-        """Counts a call that could not be understood, and says so once."""
-        self._outbox.counters.add("rejected")
-        if not self._has_failed:
-            self._has_failed = True
-            log.warning("Evenhand could not log a record; later ones are only counted", exc_info=True)  # noqa: LOG014 - called where an error was caught
+    def _refuse(self, error: Exception, records: int = 1, *, is_label: bool = False) -> None:
+        """Counts records of a call that cannot be read."""
+        if self._is_enabled:
+            reason = f"{type(error).__name__}: {error}"
+            self._outbox.refuse(time.time_ns() // HOUR_NANOSECONDS, records, reason, is_label=is_label)
 
     def _make_outbox(self) -> None:
         self._outbox = Outbox(self._options, on_error=self._on_error, http=self._http)
@@ -287,6 +324,12 @@ class Evenhand:
 
 
 _clients: set[Evenhand] = set()
+
+
+def _copy_mapping(features: Mapping[str, Any]) -> dict[str, Any]:
+    if not hasattr(features, "keys"):  # of a list of pairs, or of texts of two letters, dict() makes one, too
+        raise TypeError(f"features: expected a mapping of names to values, found {features!r:.50} of type {type(features).__name__}")
+    return dict(features)
 
 
 def _close_all() -> None:

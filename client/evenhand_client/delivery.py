@@ -108,17 +108,21 @@ class Delivery:
 
     def reject(self, record: dict[str, Any], reason: str) -> None:
         """Counts a record that is refused for good, and hands it to the program."""
-        self._counters.add("rejected")
-        # Where every record is refused for the same reason, a line each would fill the log.
-        if time.monotonic() >= self._next_warning:
-            self._next_warning = time.monotonic() + WARN_SECONDS
-            log.warning("Evenhand refuses records; %d so far. This one because: %s", self._counters.totals["rejected"], reason[:500])
+        self.count_rejected(1, reason)
         if self._on_error is None:
             return
         try:
             self._on_error(record, reason)
         except Exception:
             log.exception("on_error raised")
+
+    def count_rejected(self, records: int, reason: str) -> None:
+        """Counts records that are refused for good; a line of the log says why, at most once in a minute."""
+        self._counters.add("rejected", records)
+        # Where every record is refused for the same reason, a line each would fill the log.
+        if time.monotonic() >= self._next_warning:
+            self._next_warning = time.monotonic() + WARN_SECONDS
+            log.warning("Evenhand refuses records; %d so far. The last reason: %s", self._counters.totals["rejected"], reason[:500])
 
     def _is_settled(self, batch: list[Entry], answer: Answer) -> bool:
         """Returns whether the receipt says what became of each record; False if the batch is to be split."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from .counting import HOUR_NANOSECONDS, time_text
+from .values import plain, plain_parts
 
 PAYLOAD, FEEDBACK, PAIR = "payload", "feedback", "pair"
 KINDS = (PAYLOAD, PAIR, FEEDBACK)
@@ -87,46 +86,14 @@ def encode(logged: Logged) -> Entry:
         body = {"id": logged.id, "scored_at": time_text(logged.nanoseconds) if scored_at is None else _moment(scored_at), **members}
     try:
         text = _encoder.encode(body)
-    except ValueError:
-        # A number that is not finite, as pandas writes a missing value; looked for only where there is one.
-        text = _encoder.encode(_without_nan(body))
+    except (TypeError, ValueError):
+        # A number that is not finite, as pandas writes a missing value, is looked for only where there is one.
+        text = _encoder.encode({name: plain_parts(value, name) for name, value in body.items()})
     return Entry(logged.kind, logged.id, logged.hour, text.encode("ascii"))
 
 
-def plain_list(values: Any) -> list[Any]:  # noqa: ANN401 - a column or an array of any library
-    """Returns the values as a list of plain ones."""
-    convert = getattr(values, "tolist", None) or getattr(values, "to_list", None)
-    return list(convert() if callable(convert) else values)
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - of any library
-    """Returns a number or array of another library, a time or a mapping as plain values."""
-    if type(value).__name__ in ("NAType", "NaTType"):  # pandas' missing values; NaT calls itself a datetime
-        return None
-    if isinstance(value, (datetime, date)):
-        return value.isoformat()
-    for method in ("tolist", "item"):
-        found = getattr(value, method, None)
-        if callable(found):
-            plain = found()
-            return None if isinstance(plain, float) and math.isnan(plain) else plain
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"a value of type {type(value).__name__} cannot be logged")
-
-
-_encoder = json.JSONEncoder(allow_nan=False, default=_plain, separators=(",", ":"))
+_encoder = json.JSONEncoder(allow_nan=False, default=plain, separators=(",", ":"))
 """One for all records: `json.dumps` with such options makes one for each."""
-
-
-def _without_nan(value: Any) -> Any:  # noqa: ANN401 - any part of a record
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    if isinstance(value, dict):
-        return {name: _without_nan(one) for name, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_without_nan(one) for one in value]
-    return value
 
 
 def _moment(value: Any) -> str:  # noqa: ANN401 - checked here

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import os
+from enum import Enum
 from hashlib import blake2b
+from typing import Any
+
+from .values import plain_parts
+
+MOST_EXACT = 2**53
+"""From here on a float may be another whole number than the one that it was made of."""
 
 _NUMBERS = [f"{number:03x}" for number in range(4095, -1, -1)]
 """The 12 bits after the version, as text; the last is taken first."""
@@ -35,6 +42,22 @@ def new_id(nanoseconds: int) -> str:
         number = block.numbers.pop()
     milliseconds = nanoseconds // 1_000_000
     return f"{milliseconds >> 16:08x}-{milliseconds & 0xFFFF:04x}-7{number}-{block.tail}"
+
+
+def id_text(value: Any) -> str | None:  # noqa: ANN401 - an id of any library
+    """Returns an id as text; None if it is missing.
+
+    Raises:
+        TypeError, ValueError: it is neither text nor a whole number nor a UUID.
+    """
+    plain = plain_parts(value.value if isinstance(value, Enum) else value, "id")
+    if isinstance(plain, float) and plain.is_integer() and abs(plain) < MOST_EXACT:
+        plain = int(plain)  # a column of whole numbers in which one is missing is of floats
+    if plain is None or isinstance(plain, str):
+        return plain and str.__str__(plain)
+    if isinstance(plain, int) and not isinstance(plain, bool):
+        return str(int(plain))
+    raise TypeError(f"id: expected text, a whole number or a UUID, found {value!r:.50}")
 
 
 def is_in_sample(record_id: str, rate: float) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from .client import Evenhand
-from .entries import plain_list
+from .rows import OUTPUTS, answers_of, features_of, likeliest_of, number_of
 
 METHODS = ("predict", "predict_proba")
 
@@ -20,6 +20,7 @@ def monitored(
     feature_names: Sequence[str] | None = None,
     methods: Collection[str] = ("predict",),
     meta: Callable[[Any], Sequence[dict[str, Any]]] | None = None,
+    outputs: tuple[str, str] = OUTPUTS,
 ) -> Any:  # noqa: ANN401 - it is used as the model is
     """Returns the model, wrapped: its answers to `predict` are logged, one record a row. What the model raises is raised.
 
@@ -28,13 +29,25 @@ def monitored(
     probability. `feature_names` are needed where rows are arrays and the model has no `feature_names_in_`. `meta` gets the rows and returns
     the meta fields of each. Without a client, one is made of the environment.
 
+    An answer is a list, an array, a column or a generator, or it has names: a DataFrame, a dictionary of columns, a list of dictionaries.
+    `outputs` are the names of the predictions and of the probabilities in it; an only column is the predictions. Rows are counted as
+    rejected if the answer is something else or has another number of rows.
+
     Raises:
         ValueError: a method is unknown.
     """
     unknown = sorted(set(methods) - set(METHODS))
     if unknown:
         raise ValueError(f"methods may be {' and '.join(METHODS)}; found {', '.join(unknown)}")
-    return MonitoredModel(model, client or Evenhand(), feature_names, tuple(methods), meta)
+    return MonitoredModel(model, client or Evenhand(), feature_names, tuple(methods), meta, outputs)
+
+
+class _Asked(NamedTuple):
+    """The rows of one call, or the problem for which they cannot be logged."""
+
+    features: list[dict[str, Any]]
+    metas: list[dict[str, Any]] | None = None
+    problem: Exception | None = None
 
 
 class MonitoredModel:
@@ -50,6 +63,7 @@ class MonitoredModel:
         feature_names: Sequence[str] | None,
         methods: tuple[str, ...],
         meta: Callable[[Any], Sequence[dict[str, Any]]] | None,
+        outputs: tuple[str, str],
     ) -> None:
         self.__dict__.update(
             _model=model,
@@ -57,6 +71,7 @@ class MonitoredModel:
             _feature_names=None if feature_names is None else list(feature_names),
             _methods=methods,
             _meta=meta,
+            _outputs=outputs,
             _local=threading.local(),
         )
 
@@ -76,7 +91,7 @@ class MonitoredModel:
         return f"monitored({self._model!r})"
 
     def __reduce__(self) -> tuple[type[MonitoredModel], tuple[Any, ...]]:
-        return type(self), (self._model, self._client, self._feature_names, self._methods, self._meta)
+        return type(self), (self._model, *self._settings)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> MonitoredModel:
         return self._wrap(copy.deepcopy(self._model, memo))
@@ -96,30 +111,59 @@ class MonitoredModel:
         """Returns the ids of the records of this thread's last logged call."""
         return list(getattr(self._local, "ids", ()))
 
+    @property
+    def _settings(self) -> tuple[Any, ...]:
+        return self._client, self._feature_names, self._methods, self._meta, self._outputs
+
     def _wrap(self, model: Any) -> MonitoredModel:  # noqa: ANN401 - as above
-        return type(self)(model, self._client, self._feature_names, self._methods, self._meta)
+        return type(self)(model, *self._settings)
 
     def _logging(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        def call(rows: Any, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - the model's
-            answer = method(rows, *arguments, **options)
-            try:
-                self._local.ids = self._log(name, rows, answer)
-            except Exception:  # noqa: BLE001 - the model has answered, and its caller gets the answer
-                self._client._fail()  # noqa: SLF001 - of this package
+        def call(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - the model's
+            rows = next(iter((*arguments, *options.values())), None)
+            self._local.ids = []
+            # Before the model is asked, because some change their rows.
+            asked = self._read(rows)
+            answer = method(*arguments, **options)
+            if isinstance(answer, Iterator):
+                return self._pass_on(name, asked, answer)
+            self._log(name, asked, answer)
             return answer
 
         return call
 
-    def _log(self, name: str, rows: Any, answer: Any) -> list[str]:  # noqa: ANN401 - as above
-        features, answers = _records(rows, self._names()), plain_list(answer)
-        metas = self._meta(rows) if self._meta is not None else [None] * len(answers)
-        if name == "predict":
-            return [self._client.log(row, one, meta=meta) for row, one, meta in zip(features, answers, metas)]
-        classes = plain_list(self._model.classes_)
-        return [
-            self._client.log(row, classes[shares.index(max(shares))], probability=shares, meta=meta)
-            for row, shares, meta in zip(features, answers, metas)
-        ]
+    def _read(self, rows: Any) -> _Asked:  # noqa: ANN401 - as above
+        try:
+            return _Asked(features_of(rows, self._names()), None if self._meta is None else list(self._meta(rows)))
+        except Exception as error:  # noqa: BLE001 - the model is asked nevertheless
+            return _Asked([{}] * number_of(rows), problem=error)
+
+    def _pass_on(self, name: str, asked: _Asked, answers: Iterator[Any]) -> Iterator[Any]:
+        """Yields each answer as it comes; all are logged after the last, or those so far if the caller or the model ends earlier."""
+        given: list[Any] = []
+        try:
+            for answer in answers:
+                given.append(dict(answer) if isinstance(answer, dict) else answer)
+                yield answer
+        except BaseException:
+            metas = asked.metas and asked.metas[: len(given)]
+            asked = asked._replace(features=asked.features[: len(given)], metas=metas)
+            raise
+        finally:
+            self._log(name, asked, given)
+
+    def _log(self, name: str, asked: _Asked, answer: Any) -> None:  # noqa: ANN401 - as above
+        if asked.problem is not None:
+            self._client._refuse(asked.problem, max(len(asked.features), number_of(answer)))  # noqa: SLF001 - of this package
+            return
+        try:
+            if name == "predict":
+                answers = answers_of(answer, self._outputs)
+            else:
+                answers = likeliest_of(answer, getattr(self._model, "classes_", None))
+            self._local.ids = self._client._log_rows(asked.features, answers, metas=asked.metas)  # noqa: SLF001 - as above
+        except Exception as error:  # noqa: BLE001 - the model has answered, and its caller gets the answer
+            self._client._refuse(error, len(asked.features))  # noqa: SLF001 - as above
 
     def _names(self) -> list[str] | None:
         if self._feature_names is not None:
@@ -127,18 +171,3 @@ class MonitoredModel:
             return names
         found = getattr(self._model, "feature_names_in_", None)
         return None if found is None else [str(name) for name in found]
-
-
-def _records(rows: Any, names: list[str] | None) -> list[dict[str, Any]]:  # noqa: ANN401 - a frame, an array, a list
-    if hasattr(rows, "columns"):
-        columns = [str(name) for name in rows.columns]
-        values = [plain_list(rows[name]) for name in rows.columns]
-        return [dict(zip(columns, row)) for row in zip(*values)]
-    plain = plain_list(rows)
-    if plain and isinstance(plain[0], dict):
-        return plain
-    if names is None:
-        raise ValueError("the rows have no names: give feature_names to monitored()")
-    if plain and len(plain[0]) != len(names):
-        raise ValueError(f"the rows have {len(plain[0])} values, and there are {len(names)} feature_names")
-    return [dict(zip(names, row)) for row in plain]

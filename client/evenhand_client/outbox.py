@@ -12,7 +12,7 @@ from typing import Any, Union
 
 from .counting import Counters, Losses, Report, Stats
 from .delivery import Delivery, OnError, Pauses, Postponed
-from .entries import Entry, Logged, encode
+from .entries import FEEDBACK, Entry, Logged, encode
 from .options import Options
 from .spool import Segment, Spool
 from .transport import HttpxLike, NoAnswer, Transport
@@ -88,6 +88,12 @@ class Outbox:
         """Counts records that are lost because there is no room."""
         self.counters.add("dropped", count)
         self.losses.add(hour, not_received=count)
+
+    def refuse(self, hour: int, count: int, reason: str, *, is_label: bool) -> None:
+        """Counts records, or a label, of a call that cannot be read."""
+        self._delivery.count_rejected(count, reason)
+        if not is_label:
+            self.losses.add(hour, not_received=count)
 
     def write_now(self) -> None:
         """Writes the queue to the spool in the thread of the caller."""
@@ -316,6 +322,8 @@ class Outbox:
                 entries.append(encode(logged))
             except Exception as error:  # noqa: BLE001 - values of the program may raise anything; the others of its batch must go on
                 self._delivery.reject({"id": logged.id, **logged.members}, f"it cannot be written as JSON: {error}")
+                if logged.kind != FEEDBACK:
+                    self.losses.add(logged.hour, not_received=1)
         return entries
 
     def _rest(self, seconds: float | None, *, longest: float | None = None) -> None:

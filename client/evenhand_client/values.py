@@ -1,0 +1,114 @@
+"""Values of a program as JSON has them, and columns of any library. None is imported: each is known by its members."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+MOST_DIGITS = 309
+"""Digits of a whole Decimal, beyond which no reader of JSON has a number for it."""
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - of any library
+    """Returns a value that JSON has, or that is one step nearer to it.
+
+    Missing values are None, an Enum is its value, a Decimal its number, a UUID its text, a time ISO 8601.
+
+    Raises:
+        TypeError: JSON has no such value.
+    """
+    kind = type(value).__name__
+    if kind in ("NAType", "NaTType"):  # pandas' missing values; NaT calls itself a datetime
+        return None
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, Decimal):
+        return _number(value)
+    if isinstance(value, (datetime, date)):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if kind == "datetime64":  # whose item() is a number of nanoseconds
+        return None if str(value) == "NaT" else str(value)
+    # What only has a method of that name is no number of a library.
+    if not hasattr(value, "dtype") or kind == "timedelta64":
+        raise TypeError(f"a value of type {kind} cannot be logged; log its text or its number")
+    if getattr(value, "shape", ()) != ():
+        return plain_list(value)
+    item = value.item()
+    return float(item) if type(item) is type(value) else item  # of numpy's longdouble
+
+
+def plain_parts(value: Any, place: str) -> Any:  # noqa: ANN401 - any part of a record
+    """Returns a value with all its parts as JSON has them; a number that is none is None.
+
+    Raises:
+        TypeError, ValueError: JSON has no such value; the message begins with its place.
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        if math.isnan(value):
+            return None
+        raise ValueError(f"{place}: the number {value} is infinite, which JSON cannot say; log None or a number")
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, dict):
+        return {name: plain_parts(part, f"{place}.{name}") for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_parts(part, f"{place}[{number}]") for number, part in enumerate(value)]
+    try:
+        nearer = plain(value)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{place}: {error}") from error
+    return plain_parts(nearer, place)
+
+
+def plain_list(values: Any) -> list[Any]:  # noqa: ANN401 - a column or an array of any library
+    """Returns the values of a list, a column or an array.
+
+    Raises:
+        TypeError: it is something else, though it may have parts: a text, a dictionary, a set, a frame, a single number.
+    """
+    is_whole = isinstance(values, (str, bytes, bytearray, Mapping, AbstractSet)) or hasattr(values, "columns")
+    if is_whole or not isinstance(values, Iterable) or getattr(values, "shape", None) == ():
+        raise TypeError(f"one value a row was expected, found {values!r:.50} of type {type(values).__name__}; give a list or a column")
+    is_of_times = getattr(getattr(values, "dtype", None), "kind", None) in ("M", "m")
+    convert = None if is_of_times else getattr(values, "tolist", None) or getattr(values, "to_list", None)
+    return list(convert() if callable(convert) else values)
+
+
+def columns_of(frame: Any) -> dict[Any, Any] | None:  # noqa: ANN401 - as above
+    """Returns the columns of a DataFrame, a dictionary, a list of dictionaries or an array with names; None if it is something else.
+
+    Raises:
+        ValueError: two columns have one name.
+    """
+    names: Any
+    if isinstance(frame, (list, tuple)) and frame and all(hasattr(row, "keys") for row in frame):
+        names = dict.fromkeys(name for row in frame for name in row.keys())  # noqa: SIM118 - a Series iterates over values
+        return {name: [row.get(name) for row in frame] for name in names}
+    if isinstance(frame, Mapping):
+        names = frame
+    else:
+        names = getattr(getattr(frame, "dtype", None), "names", None) or getattr(frame, "columns", None)
+    if names is None:
+        return None
+    columns = {name: frame[name] for name in names}
+    if len(columns) < len(list(names)):
+        raise ValueError(f"two columns have one name, of {', '.join(map(str, names))}; rename one")
+    return columns
+
+
+def _number(value: Decimal) -> float | None:
+    if value.is_nan():
+        return None
+    if not value.is_finite() or value.adjusted() >= MOST_DIGITS:
+        raise ValueError(f"the number {value} is infinite or too large; log None or a smaller number")
+    return int(value) if value == value.to_integral_value() else float(value)
