@@ -112,7 +112,8 @@ def test_what_cannot_be_logged_is_counted_and_does_not_raise(make: Make, collect
 
     assert client.flush() == Report(sent=1, rejected=3)
     assert collector.ids == [good]
-    assert refused == [(bad, "it cannot be written as JSON: a value of type object cannot be logged")]
+    reason = "features.sex: a value of type object cannot be logged; log its text or its number"
+    assert refused == [(bad, f"it cannot be written as JSON: {reason}")]
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
@@ -183,7 +184,9 @@ def test_a_flood_of_refused_records_is_one_line_of_the_log(
         client.log({"a": object()}, 1)
 
     assert client.flush() == Report(rejected=100)
-    assert collector.requests == []
+    assert collector.records == []
+    (message,) = collector.missing.values()
+    assert message["hours"][0]["not_received"] == 100
     texts = caplog.messages
     assert says(texts[0], "1", "JSON")
     assert texts == snapshot
