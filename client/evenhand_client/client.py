@@ -21,7 +21,7 @@ from .outbox import Outbox
 from .rows import Answers, answers_of, number_of, one_a_row, read_columns
 from .spool import CAN_SPOOL
 from .transport import HttpxLike
-from .values import plain_parts
+from .values import columns_of, plain_parts
 
 EXIT_SECONDS = 5.0
 """Max seconds by which the end of the program is delayed."""
@@ -183,7 +183,23 @@ class Evenhand:
         which a part cannot be read, or has another length, is refused as a whole.
         """
         try:
-            return self._log_frame(frame, prediction, probability, id, meta, features)
+            columns = read_columns(columns_of(frame) or {})
+            special = {name for name in (prediction, probability, id) if isinstance(name, str)} | set(meta)
+            chosen = [name for name in columns if name not in special] if features is None else list(features)
+            absent = [name for name in (*special, *chosen) if name not in columns]
+            if absent:
+                raise ValueError(f"there is no column {', '.join(absent)}; the frame has {', '.join(columns)}")  # noqa: TRY301 - as all others
+            answers = Answers(columns[prediction]) if isinstance(prediction, str) else answers_of(prediction)
+            if probability is not None:
+                probabilities = columns[probability] if isinstance(probability, str) else one_a_row(probability)
+                answers = answers._replace(probabilities=probabilities)
+            rows = [dict(zip(columns, row)) for row in zip(*columns.values())]
+            return self._log_rows(
+                [{name: row[name] for name in chosen} for row in rows],
+                answers,
+                ids=None if id is None else columns[id],
+                metas=[{name: row[name] for name in meta} for row in rows] if meta else None,
+            )
         except Exception as error:  # noqa: BLE001 - as above
             self._refuse(error, number_of(frame))
             return []
@@ -226,35 +242,6 @@ class Evenhand:
 
     def __reduce__(self) -> tuple[type[Evenhand], tuple[str, None, str]]:
         return type(self), (self._options.url, None, self._options.deployment)
-
-    def _log_frame(
-        self,
-        frame: Any,  # noqa: ANN401 - as above
-        prediction: Any,  # noqa: ANN401 - as above
-        probability: str | Sequence[Any] | None,
-        id: str | None,  # noqa: A002 - as above
-        meta: Sequence[str],
-        features: Sequence[str] | None,
-    ) -> list[str]:
-        columns = read_columns(frame)
-        if columns is None:
-            raise TypeError(f"expected a DataFrame, found {type(frame).__name__}")
-        special = {name for name in (prediction, probability, id) if isinstance(name, str)} | set(meta)
-        chosen = [name for name in columns if name not in special] if features is None else list(features)
-        absent = [name for name in (*special, *chosen) if name not in columns]
-        if absent:
-            raise ValueError(f"there is no column {', '.join(absent)}; the frame has {', '.join(columns)}")
-        answers = Answers(columns[prediction]) if isinstance(prediction, str) else answers_of(prediction)
-        if probability is not None:
-            probabilities = columns[probability] if isinstance(probability, str) else one_a_row(probability)
-            answers = answers._replace(probabilities=probabilities)
-        rows = range(len(next(iter(columns.values()), ())))
-        return self._log_rows(
-            [{name: columns[name][row] for name in chosen} for row in rows],
-            answers,
-            ids=None if id is None else columns[id],
-            metas=[{name: columns[name][row] for name in meta} for row in rows] if meta else None,
-        )
 
     def _log_rows(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from enum import Enum
 from hashlib import blake2b
 from typing import Any
 
@@ -50,11 +49,13 @@ def id_text(value: Any) -> str | None:  # noqa: ANN401 - an id of any library
     Raises:
         TypeError, ValueError: it is neither text nor a whole number nor a UUID.
     """
-    plain = plain_parts(value.value if isinstance(value, Enum) else value, "id")
+    plain = plain_parts(value, "id")
     if isinstance(plain, float) and plain.is_integer() and abs(plain) < MOST_EXACT:
         plain = int(plain)  # a column of whole numbers in which one is missing is of floats
-    if plain is None or isinstance(plain, str):
-        return plain and str.__str__(plain)
+    if plain is None:
+        return None
+    if isinstance(plain, str):
+        return str.__str__(plain)  # of an Enum that is a text str() may be its name
     if isinstance(plain, int) and not isinstance(plain, bool):
         return str(int(plain))
     raise TypeError(f"id: expected text, a whole number or a UUID, found {value!r:.50}")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from .client import Evenhand
 from .rows import OUTPUTS, answers_of, features_of, likeliest_of, number_of
+from .values import plain_list
 
 METHODS = ("predict", "predict_proba")
 
@@ -39,7 +40,18 @@ def monitored(
     unknown = sorted(set(methods) - set(METHODS))
     if unknown:
         raise ValueError(f"methods may be {' and '.join(METHODS)}; found {', '.join(unknown)}")
-    return MonitoredModel(model, client or Evenhand(), feature_names, tuple(methods), meta, outputs)
+    names = None if feature_names is None else list(feature_names)
+    return MonitoredModel(model, _Settings(client or Evenhand(), names, tuple(methods), meta, outputs))
+
+
+class _Settings(NamedTuple):
+    """Everything that was said of one monitored model; copies of it share this."""
+
+    client: Evenhand
+    feature_names: list[str] | None
+    methods: tuple[str, ...]
+    meta: Callable[[Any], Sequence[dict[str, Any]]] | None
+    outputs: tuple[str, str]
 
 
 class _Asked(NamedTuple):
@@ -56,30 +68,14 @@ class MonitoredModel:
     `last_ids` are the ids of the records of this thread's last logged call, in the order of its rows.
     """
 
-    def __init__(
-        self,
-        model: Any,  # noqa: ANN401 - as above
-        client: Evenhand,
-        feature_names: Sequence[str] | None,
-        methods: tuple[str, ...],
-        meta: Callable[[Any], Sequence[dict[str, Any]]] | None,
-        outputs: tuple[str, str],
-    ) -> None:
-        self.__dict__.update(
-            _model=model,
-            _client=client,
-            _feature_names=None if feature_names is None else list(feature_names),
-            _methods=methods,
-            _meta=meta,
-            _outputs=outputs,
-            _local=threading.local(),
-        )
+    def __init__(self, model: Any, settings: _Settings) -> None:  # noqa: ANN401 - as above
+        self.__dict__.update(_model=model, _settings=settings, _local=threading.local())
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - the model's
         if name.startswith("__") and name.endswith("__") and name not in ("__sklearn_tags__", "__sklearn_is_fitted__"):
             raise AttributeError(name)  # copying and pickling ask for these before there is a model
         found = getattr(self.__dict__["_model"], name)
-        return self._logging(name, found) if name in self.__dict__["_methods"] else found
+        return self._logging(name, found) if name in self.__dict__["_settings"].methods else found
 
     def __setattr__(self, name: str, value: object) -> None:
         setattr(self.__dict__["_model"], name, value)
@@ -91,15 +87,15 @@ class MonitoredModel:
         return f"monitored({self._model!r})"
 
     def __reduce__(self) -> tuple[type[MonitoredModel], tuple[Any, ...]]:
-        return type(self), (self._model, *self._settings)
+        return type(self), (self._model, self._settings)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> MonitoredModel:
-        return self._wrap(copy.deepcopy(self._model, memo))
+        return type(self)(copy.deepcopy(self._model, memo), self._settings)
 
     def __sklearn_clone__(self) -> MonitoredModel:
         from sklearn.base import clone  # type: ignore[import-untyped] # noqa: PLC0415 - the caller has it, and others do without
 
-        return self._wrap(clone(self._model))
+        return type(self)(clone(self._model), self._settings)
 
     def fit(self, *arguments: Any, **options: Any) -> MonitoredModel:  # noqa: ANN401 - the model's
         """Fits the model and returns this, so that `monitored(model).fit(X, y)` stays monitored."""
@@ -110,13 +106,6 @@ class MonitoredModel:
     def last_ids(self) -> list[str]:
         """Returns the ids of the records of this thread's last logged call."""
         return list(getattr(self._local, "ids", ()))
-
-    @property
-    def _settings(self) -> tuple[Any, ...]:
-        return self._client, self._feature_names, self._methods, self._meta, self._outputs
-
-    def _wrap(self, model: Any) -> MonitoredModel:  # noqa: ANN401 - as above
-        return type(self)(model, *self._settings)
 
     def _logging(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - the model's
@@ -133,8 +122,11 @@ class MonitoredModel:
         return call
 
     def _read(self, rows: Any) -> _Asked:  # noqa: ANN401 - as above
+        names = self._settings.feature_names or getattr(self._model, "feature_names_in_", None)
+        meta = self._settings.meta
         try:
-            return _Asked(features_of(rows, self._names()), None if self._meta is None else list(self._meta(rows)))
+            features = features_of(rows, None if names is None else list(map(str, names)))
+            return _Asked(features, None if meta is None else list(meta(rows)))
         except Exception as error:  # noqa: BLE001 - the model is asked nevertheless
             return _Asked([{}] * number_of(rows), problem=error)
 
@@ -154,20 +146,14 @@ class MonitoredModel:
 
     def _log(self, name: str, asked: _Asked, answer: Any) -> None:  # noqa: ANN401 - as above
         if asked.problem is not None:
-            self._client._refuse(asked.problem, max(len(asked.features), number_of(answer)))  # noqa: SLF001 - of this package
+            self._settings.client._refuse(asked.problem, max(len(asked.features), number_of(answer)))  # noqa: SLF001 - of this package
             return
         try:
             if name == "predict":
-                answers = answers_of(answer, self._outputs)
+                answers = answers_of(answer, self._settings.outputs)
             else:
-                answers = likeliest_of(answer, getattr(self._model, "classes_", None))
-            self._local.ids = self._client._log_rows(asked.features, answers, metas=asked.metas)  # noqa: SLF001 - as above
+                classes = getattr(self._model, "classes_", getattr(answer, "columns", ()))
+                answers = likeliest_of(answer, plain_list(classes))
+            self._local.ids = self._settings.client._log_rows(asked.features, answers, metas=asked.metas)  # noqa: SLF001 - as above
         except Exception as error:  # noqa: BLE001 - the model has answered, and its caller gets the answer
-            self._client._refuse(error, len(asked.features))  # noqa: SLF001 - as above
-
-    def _names(self) -> list[str] | None:
-        if self._feature_names is not None:
-            names: list[str] = self._feature_names
-            return names
-        found = getattr(self._model, "feature_names_in_", None)
-        return None if found is None else [str(name) for name in found]
+            self._settings.client._refuse(error, len(asked.features))  # noqa: SLF001 - as above

@@ -84,25 +84,23 @@ def plain_list(values: Any) -> list[Any]:  # noqa: ANN401 - a column or an array
     return list(convert() if callable(convert) else values)
 
 
-def columns_of(frame: Any) -> dict[Any, Any] | None:  # noqa: ANN401 - as above
+def columns_of(frame: Any) -> dict[str, Any] | None:  # noqa: ANN401 - as above
     """Returns the columns of a DataFrame, a dictionary, a list of dictionaries or an array with names; None if it is something else.
 
     Raises:
-        ValueError: two columns have one name.
+        ValueError: two columns have one name, or one has a name of several levels.
     """
-    names: Any
-    if isinstance(frame, (list, tuple)) and frame and all(hasattr(row, "keys") for row in frame):
-        names = dict.fromkeys(name for row in frame for name in row.keys())  # noqa: SIM118 - a Series iterates over values
-        return {name: [row.get(name) for row in frame] for name in names}
+    names: Any = getattr(getattr(frame, "dtype", None), "names", None) or getattr(frame, "columns", None)
     if isinstance(frame, Mapping):
         names = frame
-    else:
-        names = getattr(getattr(frame, "dtype", None), "names", None) or getattr(frame, "columns", None)
+    if isinstance(frame, (list, tuple)) and frame and all(hasattr(row, "keys") for row in frame):
+        names = dict.fromkeys(name for row in frame for name in row.keys())  # noqa: SIM118 - a Series iterates over values
+        frame = {name: [row.get(name) for row in frame] for name in names}
     if names is None:
         return None
-    columns = {name: frame[name] for name in names}
+    columns = {str(name): frame[name] for name in names if isinstance(name, (str, int))}
     if len(columns) < len(list(names)):
-        raise ValueError(f"two columns have one name, of {', '.join(map(str, names))}; rename one")
+        raise ValueError(f"each column needs a name of its own, and one text; found {', '.join(map(repr, names))}; rename them")
     return columns
 
 

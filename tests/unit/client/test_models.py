@@ -115,7 +115,7 @@ def test_copies_go_on_logging_and_a_pickle_holds_no_key(make: Make, collector: C
     monkeypatch.setenv("EVENHAND_KEY", "evk_other")
     other = pickle.loads(pickled)  # noqa: S301 - our own
     other.predict(FRAME)
-    other._client.close()  # noqa: SLF001 - it has no other name
+    other._settings.client.close()  # noqa: SLF001 - it has no other name
     assert collector.requests[-1].key == "Bearer evk_other"
     assert len(collector.records) == 12
 
