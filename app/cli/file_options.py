@@ -91,7 +91,7 @@ def parse_side(frame: pd.DataFrame, attributes: Sequence[str], texts: Texts, opt
 def print_notes(notes: Sequence[str]) -> None:
     """Prints what was left out of a file to standard error: programs read the results."""
     for note in notes:
-        typer.echo(printable(note), err=True)
+        typer.echo(printable(f"{note}."), err=True)
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from ..domain.spreadsheets import harmless
 from ..domain.values import number_of
 from ..errors import InvalidInput
 from ..frames import Report
+from ..frames.columns import some_numbers_of
 from .file_options import RANGE
 
 FORMATS = (".json", ".csv")
@@ -118,20 +119,13 @@ def _read_numbers(frame: pd.DataFrame, columns: Mapping[str, Sequence[str | None
     for name in declared.numbers:
         if name is not None and name not in frame.columns:
             raise InvalidInput.of("number", f"{name!r} is not a column that another option names")
-    notes = []
+    notes: list[str] = []
     for name in frame.columns:
         ranges = [text for text in declared.listed.get(name, ()) if RANGE.fullmatch(text)]
         if name not in declared.numbers and (not ranges or frame[name].isin(ranges).any()):
             continue
-        numbers = frame[name].map(number_of, na_action="ignore").astype("float64")
-        others = frame[name][numbers.isna() & frame[name].notna()]
-        if not others.empty:
-            first = f"{others.iloc[0]!r:.100} in record {int(others.index[0]) + 1:,}"
-            if numbers.isna().all():
-                option = next(option for option, names in columns.items() if name in names)
-                raise InvalidInput.of(option, f"{name!r} must hold numbers and has none, the first cell is {first}")
-            notes.append(f"{name!r} holds numbers: {others.size:,} of its {len(frame):,} cells are none and left out, the first {first}.")
-        frame[name] = numbers
+        option = next(option for option, names in columns.items() if name in names)
+        frame[name] = some_numbers_of(frame[name], option, notes)
     return CsvCells(frame, notes)
 
 

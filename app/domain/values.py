@@ -6,8 +6,11 @@ column, and of outcomes `app/domain/outcomes.py`.
 
 import math
 from dataclasses import dataclass
+from datetime import date, datetime, time
 from decimal import Decimal
+from enum import Enum
 from typing import Any, TypeAlias
+from uuid import UUID
 
 from .texts import MAX_TEXT
 
@@ -79,6 +82,21 @@ def shown_value(value: Any) -> Any:  # noqa: ANN401 - a value as it was stored: 
             return {name: shown_value(part) for name, part in value.items()}
         case _:
             return value
+
+
+def plain_cell(value: Any) -> Any:  # noqa: ANN401 - any cell of Parquet, or of a program
+    """Returns a cell as JSON has it, or as it is; NaN is missing, as pandas writes it."""
+    if isinstance(value, Enum):
+        return plain_cell(value.value)
+    if isinstance(value, Decimal):
+        value = int(value) if value.is_finite() and value == value.to_integral_value() else float(value)
+    if isinstance(value, float) and value != value:  # noqa: PLR0124 - the test for NaN
+        return None
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    if isinstance(value, UUID):
+        return str(value)
+    return value.isoformat() if isinstance(value, datetime | date | time) else value
 
 
 def number_of(value: Scalar | None) -> float | None:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..domain.values import Range, Scalar, canonical, exact_number, label_of, number_of
+from ..domain.values import Range, Scalar, canonical, exact_number, label_of, number_of, plain_cell
 from ..errors import InvalidInput
 from ..metrics.groups import FloatArray, IntArray
 from ..metrics.tables.weighting import slices
@@ -106,9 +106,10 @@ def encode(column: Column, option: str, *, keeps_types: bool = False) -> Encoded
         InvalidInput: it has more than MOST_DISTINCT.
     """
     codes, values = _factorize(column, option)
+    cells = [_plain(value) for value in values]
     spelled = [
-        _Spelled(canonical(value if isinstance(value, str | bool | int | float) else str(value)), keeps_types and isinstance(value, str))
-        for value in values
+        _Spelled(canonical(cell if isinstance(cell, str | bool | int | float) else str(cell)), keeps_types and isinstance(cell, str))
+        for cell in cells
     ]
     place = {one: position for position, one in enumerate(dict.fromkeys(spelled))}
     encoded = codes if len(place) == len(spelled) else looked_up([place[one] for one in spelled], codes, missing=MISSING)
@@ -184,7 +185,9 @@ def sizes_of(codes: Codes, size: int) -> IntArray:
 
 
 def is_numeric(column: Column) -> bool:
-    """Whether the column is of numbers; booleans are not."""
+    """Whether the column is of numbers, or of objects that are all Decimals; booleans are not."""
+    if column.dtype == object:
+        return pd.api.types.infer_dtype(column) == "decimal"
     return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
 
 
@@ -194,27 +197,43 @@ def numbers_of(column: Column, option: str) -> FloatArray:
     Raises:
         InvalidInput: a value is not a finite number.
     """
-    if pd.api.types.is_complex_dtype(column.dtype):
-        raise InvalidInput.of(option, f"{column.name!r} must hold numbers, found complex ones")
-    if is_numeric(column):
+    numbers, others = _read_numbers(column)
+    if others.any():
+        raise InvalidInput.of(
+            option, f"{column.name!r} must hold numbers, found {_plain(column[others].iloc[0])!r:.100} in {where(others)}"
+        )
+    return numbers
+
+
+def some_numbers_of(column: Column, option: str, notes: list[str]) -> FloatArray:
+    """Column as float64 [records]; NaN where a value is no finite number, too, which adds a sentence to `notes`.
+
+    Raises:
+        InvalidInput: there are values, and none is a number.
+    """
+    numbers, others = _read_numbers(column)
+    if not others.any() or np.isnan(numbers).all():
+        return numbers_of(column, option)
+    first = f"{_plain(column[others].iloc[0])!r:.100} in record {int(np.argmax(others)) + 1:,}"
+    notes.append(f"{column.name!r} holds numbers: {others.sum():,} of its {len(column):,} cells are none and left out, the first {first}")
+    return numbers
+
+
+def _read_numbers(column: Column) -> "tuple[FloatArray, np.ndarray[tuple[int], np.dtype[np.bool_]]]":
+    """Numbers [records], NaN elsewhere; and whether there is another value."""
+    if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype):
         # `na_value` would copy even float64.
         numbers = column.to_numpy() if column.dtype == np.float64 else column.to_numpy(dtype=np.float64, na_value=np.nan)
-    else:
-        try:
-            parsed = pd.to_numeric(column, errors="coerce")
-        except (TypeError, ValueError, NotImplementedError):  # pandas raises any of them, by the type
-            plain = column.map(lambda value: value if isinstance(value, str | bool | int | float) else None)
-            parsed = pd.to_numeric(plain, errors="coerce")
-        wrong = parsed.isna() & column.notna()
-        if wrong.any():
-            raise InvalidInput.of(
-                option, f"{column.name!r} must hold numbers, found {column[wrong].iloc[0]!r:.100} in {where(wrong.to_numpy())}"
-            )
-        numbers = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
-    infinite = np.isinf(numbers)
-    if infinite.any():
-        raise InvalidInput.of(option, f"{column.name!r} must hold finite numbers, found {numbers[infinite][0]} in {where(infinite)}")
-    return np.asarray(numbers, dtype=np.float64)
+        infinite = np.isinf(numbers)
+        return (np.where(infinite, np.nan, numbers) if infinite.any() else numbers), infinite
+    cells = [_plain(value) for value in column]
+    found = [float(cell) if isinstance(cell, bool) else number_of(cell) if isinstance(cell, str | int | float) else None for cell in cells]
+    numbers = np.array(found, dtype=np.float64)
+    return numbers, np.isnan(numbers) & column.notna().to_numpy()
+
+
+def _plain(value: object) -> Any:  # noqa: ANN401 - any value
+    return plain_cell(value.item() if isinstance(value, np.generic) else value)
 
 
 def complete_numbers_of(column: Column, option: str) -> FloatArray:
@@ -265,17 +284,17 @@ def shown(names: Sequence[str]) -> str:
 
 
 def _read_listed(listed: object, option: str) -> Scalar | Range:
-    one = listed.item() if isinstance(listed, np.generic) else listed
+    one = _plain(listed)
     if isinstance(one, tuple):
-        ends = [end.item() if isinstance(end, np.generic) else end for end in one]
+        ends = [_plain(end) for end in one]
         if len(ends) != 2 or not all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends):  # noqa: PLR2004 - its two ends
             raise InvalidInput.of(option, f"a range must be two numbers (lo, hi), found {one!r}")
         if not ends[0] <= ends[1]:
             raise InvalidInput.of(option, f"lo {ends[0]} of a range is above hi {ends[1]}")
         return Range(*ends)
-    if isinstance(one, str | bool | int | float) and one == one:  # noqa: PLR0124 - NaN is not itself
+    if isinstance(one, str | bool | int | float):
         return one
-    raise InvalidInput.of(option, f"must list text, numbers, true/false or ranges (lo, hi), found {one!r}")
+    raise InvalidInput.of(option, f"must list text, numbers, true/false or ranges (lo, hi), found {listed!r}")
 
 
 def where(marked: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> str:

@@ -27,9 +27,9 @@ from .columns import (
     encode,
     looked_up,
     narrowest,
-    numbers_of,
     shown,
     sizes_of,
+    some_numbers_of,
 )
 
 Listing: TypeAlias = tuple[Scalar | Range, ...] | None
@@ -68,7 +68,7 @@ class Crossing:
 class _Part:
     """One attribute: labels, roles (None where neither side was given), and the records' codes.
 
-    `unseen` says per listed group without records what the column holds instead.
+    `unseen` says per listed group without records what the column holds instead, and of ranges which cells are no numbers.
     """
 
     name: str
@@ -234,9 +234,9 @@ def _divide_by_ranges(column: Column, name: str, monitored: Listing, reference: 
                 raise InvalidInput.of(
                     "reference", f"{later.label} overlaps {earlier.label}, which is listed as monitored (both ends belong to a range)"
                 )
-    numbers = numbers_of(column, "attribute")
+    unseen: list[str] = []
+    numbers = some_numbers_of(column, "attribute", unseen)
     codes = np.full(numbers.size, NEITHER, dtype=narrowest(len(ranges)))
-    unseen = []
     for place, bounds in enumerate(ranges):
         inside = in_ranges(numbers, ValueTest(ranges=(bounds,)))
         codes[inside] = place

@@ -3,15 +3,13 @@
 import csv
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import date, datetime, time
-from decimal import Decimal
 from functools import partial
 from typing import Any
-from uuid import UUID
 
 from ..domain.arrivals import LogKind
 from ..domain.deployments import Column
 from ..domain.texts import printable
+from ..domain.values import plain_cell
 from ..errors import InvalidInput
 from ..ingest.cells import parse_label, parse_text
 from .files import InputFile
@@ -60,7 +58,7 @@ class FlatTable:
         if self._meta:
             found["meta"] = {column.name: cell(row[column.name], column) for column in self._meta}
         if self._id is not None:
-            value = plain(row[self._id])
+            value = plain_cell(row[self._id])
             found["id"] = str(value) if isinstance(value, int) and not isinstance(value, bool) else value or None
         stated = None if self._time is None else write_time(row[self._time], self._time, self._subject)
         name = "labelled_at" if self._subject.kind is LogKind.FEEDBACK else "scored_at"
@@ -118,7 +116,7 @@ def read_parquet(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
                 yield row.row_at(file.name, number)
                 continue
             table = table or FlatTable(list(row), subject, file)
-            yield _row_of(file, number, partial(table.record, row, lambda value, _: plain(value), plain))
+            yield _row_of(file, number, partial(table.record, row, lambda value, _: plain_cell(value), plain_cell))
 
 
 def read_json_lines(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
@@ -126,19 +124,6 @@ def read_json_lines(files: Sequence[InputFile], subject: ImportSubject) -> Itera
     for file in files:
         for number, found in file.json_lines():
             yield _row_of(file, number, partial(_record_of, found, subject, file))
-
-
-def plain(value: Any) -> Any:  # noqa: ANN401 - any cell of Parquet
-    """Returns a cell for JSON; NaN is missing, as pandas writes it."""
-    if isinstance(value, float) and value != value:  # noqa: PLR0124 - the test for NaN
-        return None
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "surrogateescape")
-    if isinstance(value, UUID):
-        return str(value)
-    return value.isoformat() if isinstance(value, datetime | date | time) else value
 
 
 def _record_of(found: dict[str, Any] | RowRefused, subject: ImportSubject, file: InputFile) -> dict[str, Any]:
@@ -180,7 +165,7 @@ class _Numbered:
 
 def _read_probability(value: Any) -> Any:  # noqa: ANN401 - any cell
     if not isinstance(value, str):
-        return [plain(one) for one in value] if isinstance(value, list) else plain(value)
+        return [plain_cell(one) for one in value] if isinstance(value, list) else plain_cell(value)
     if not value.strip():
         return None
     try:

@@ -338,7 +338,7 @@ REFUSED = [
     ),
     (
         ("--attribute", "sex", "--label", "repaid", "--favourable", "yes", "--feature", "approved"),
-        "--feature: 'approved' must hold numbers and has none, the first cell is 'yes' in record 1",
+        "--feature: 'approved' must hold numbers, found 'yes' in 100 records, the first of them 1",
     ),
     (("--attribute", "sex", "--label", "repaid", "--output", "out.txt"), "--output: must end in .json or .csv, found 'out.txt'"),
     (

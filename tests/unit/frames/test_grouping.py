@@ -184,6 +184,16 @@ def test_a_listed_group_without_a_record_is_kept_and_warned_of(snapshot: Snapsho
     assert together.sizes.tolist() == [1, 0, 2]
 
 
+@pytest.mark.parametrize("cell", ["?", "unknown", float("inf"), pd.Timestamp("2026-03-09"), ["a"]])
+def test_a_range_declares_a_number_and_a_cell_that_is_none_is_left_out_and_counted(cell: object, snapshot: SnapshotAssertion) -> None:
+    grouping = group_records(people(age=[20, "30", None, cell, cell]), "age", [(18, 25)], [(26, 99)])
+
+    assert labels(grouping) == ["18-25", "26-99", None, None, None]
+    assert grouping.sizes.tolist() == [1, 1, 3]
+    assert says(grouping.warnings[0], "'age'", "2 of its 5 cells", "record 4")
+    assert grouping.warnings == snapshot
+
+
 def test_a_column_of_very_many_values_is_refused_with_advice(snapshot: SnapshotAssertion) -> None:
     frame = people(income=list(range(20_000)), zip=[place % 150 for place in range(20_000)])
 
