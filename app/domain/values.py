@@ -105,7 +105,7 @@ def number_of(value: Scalar | None) -> float | None:
         return None
     try:
         number = float(value)
-    except (ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
 

@@ -107,10 +107,7 @@ def encode(column: Column, option: str, *, keeps_types: bool = False) -> Encoded
     """
     codes, values = _factorize(column, option)
     cells = [_plain(value) for value in values]
-    spelled = [
-        _Spelled(canonical(cell if isinstance(cell, str | bool | int | float) else str(cell)), keeps_types and isinstance(cell, str))
-        for cell in cells
-    ]
+    spelled = [_Spelled(canonical(cell), keeps_types and isinstance(cell, str)) for cell in cells]
     place = {one: position for position, one in enumerate(dict.fromkeys(spelled))}
     encoded = codes if len(place) == len(spelled) else looked_up([place[one] for one in spelled], codes, missing=MISSING)
     return Encoded(
@@ -188,7 +185,7 @@ def is_numeric(column: Column) -> bool:
     """Whether the column is of numbers, or of objects that are all Decimals; booleans are not."""
     if column.dtype == object:
         return pd.api.types.infer_dtype(column) == "decimal"
-    return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
+    return pd.api.types.is_any_real_numeric_dtype(column.dtype)
 
 
 def numbers_of(column: Column, option: str) -> FloatArray:
@@ -221,14 +218,13 @@ def some_numbers_of(column: Column, option: str, notes: list[str]) -> FloatArray
 
 def _read_numbers(column: Column) -> "tuple[FloatArray, np.ndarray[tuple[int], np.dtype[np.bool_]]]":
     """Numbers [records], NaN elsewhere; and whether there is another value."""
-    if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype):
+    if pd.api.types.is_any_real_numeric_dtype(column.dtype):
         # `na_value` would copy even float64.
         numbers = column.to_numpy() if column.dtype == np.float64 else column.to_numpy(dtype=np.float64, na_value=np.nan)
         infinite = np.isinf(numbers)
         return (np.where(infinite, np.nan, numbers) if infinite.any() else numbers), infinite
     cells = [_plain(value) for value in column]
-    found = [float(cell) if isinstance(cell, bool) else number_of(cell) if isinstance(cell, str | int | float) else None for cell in cells]
-    numbers = np.array(found, dtype=np.float64)
+    numbers = np.array([float(cell) if isinstance(cell, bool) else number_of(cell) for cell in cells], dtype=np.float64)
     return numbers, np.isnan(numbers) & column.notna().to_numpy()
 
 
