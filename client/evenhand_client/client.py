@@ -18,10 +18,10 @@ from .entries import FEEDBACK, PAIR, PAYLOAD, Logged
 from .identifiers import id_text, is_in_sample, new_id
 from .options import Options
 from .outbox import Outbox
-from .rows import Answers, answers_of, number_of, one_a_row, read_columns
+from .rows import Answers, answers_of, features_of, number_of, one_a_row
 from .spool import CAN_SPOOL
 from .transport import HttpxLike
-from .values import columns_of, plain_parts
+from .values import plain_parts
 
 EXIT_SECONDS = 5.0
 """Max seconds by which the end of the program is delayed."""
@@ -150,7 +150,7 @@ class Evenhand:
         try:
             self._put(Logged(FEEDBACK, id_text(id) or "", time.time_ns(), others={"label": label}))
         except Exception as error:  # noqa: BLE001 - as above
-            self._refuse(error, is_label=True)
+            self._refuse(error, 0)
 
     def log_pair(self, request: Any, response: Any, id: str | None = None) -> str:  # noqa: A002, ANN401 - JSON of a model server
         """Takes a request to a model server and its answer, decoded, in a form that the service reads; never raises.
@@ -183,21 +183,22 @@ class Evenhand:
         which a part cannot be read, or has another length, is refused as a whole.
         """
         try:
-            columns = read_columns(columns_of(frame) or {})
+            rows = features_of(frame, None)
             special = {name for name in (prediction, probability, id) if isinstance(name, str)} | set(meta)
-            chosen = [name for name in columns if name not in special] if features is None else list(features)
-            absent = [name for name in (*special, *chosen) if name not in columns]
+            names = rows[0] if rows else special
+            chosen = [name for name in names if name not in special] if features is None else features
+            absent = [name for name in (*special, *chosen) if name not in names]
             if absent:
-                raise ValueError(f"there is no column {', '.join(absent)}; the frame has {', '.join(columns)}")  # noqa: TRY301 - as all others
-            answers = Answers(columns[prediction]) if isinstance(prediction, str) else answers_of(prediction)
+                raise ValueError(f"there is no column {', '.join(absent)}; the frame has {', '.join(names)}")  # noqa: TRY301 - as all others
+            answers = Answers([row[prediction] for row in rows]) if isinstance(prediction, str) else answers_of(prediction)
+            if isinstance(probability, str):
+                probability = [row[probability] for row in rows]
             if probability is not None:
-                probabilities = columns[probability] if isinstance(probability, str) else one_a_row(probability)
-                answers = answers._replace(probabilities=probabilities)
-            rows = [dict(zip(columns, row)) for row in zip(*columns.values())]
+                answers = answers._replace(probabilities=one_a_row(probability))
             return self._log_rows(
                 [{name: row[name] for name in chosen} for row in rows],
                 answers,
-                ids=None if id is None else columns[id],
+                ids=None if id is None else [row[id] for row in rows],
                 metas=[{name: row[name] for name in meta} for row in rows] if meta else None,
             )
         except Exception as error:  # noqa: BLE001 - as above
@@ -259,7 +260,7 @@ class Evenhand:
         for name, values in parts.items():
             if values is not None and len(values) != len(features):
                 raise ValueError(f"{len(values)} {name} for {len(features)} rows; give one a row, or call log() for each record")
-        columns = [[None] * len(features) if values is None else values for values in parts.values()]
+        columns = [values or [None] * len(features) for values in parts.values()]
         return [self.log(row, *values) for row, *values in zip(features, *columns)]
 
     def _put(self, logged: Logged) -> None:
@@ -295,11 +296,10 @@ class Evenhand:
                 time.sleep(0.005)
         return len(outbox.queue) < self._options.max_queue
 
-    def _refuse(self, error: Exception, records: int = 1, *, is_label: bool = False) -> None:
-        """Counts records of a call that cannot be read."""
+    def _refuse(self, error: Exception, records: int = 1) -> None:
+        """Counts records of a call that cannot be read; 0 for a label."""
         if self._is_enabled:
-            reason = f"{type(error).__name__}: {error}"
-            self._outbox.refuse(time.time_ns() // HOUR_NANOSECONDS, records, reason, is_label=is_label)
+            self._outbox.refuse(time.time_ns() // HOUR_NANOSECONDS, records, f"{type(error).__name__}: {error}")
 
     def _make_outbox(self) -> None:
         self._outbox = Outbox(self._options, on_error=self._on_error, http=self._http)

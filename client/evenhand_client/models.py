@@ -138,8 +138,8 @@ class MonitoredModel:
                 given.append(dict(answer) if isinstance(answer, dict) else answer)
                 yield answer
         except BaseException:
-            metas = asked.metas and asked.metas[: len(given)]
-            asked = asked._replace(features=asked.features[: len(given)], metas=metas)
+            answered = slice(len(given))
+            asked = asked._replace(features=asked.features[answered], metas=asked.metas and asked.metas[answered])
             raise
         finally:
             self._log(name, asked, given)

@@ -89,11 +89,10 @@ class Outbox:
         self.counters.add("dropped", count)
         self.losses.add(hour, not_received=count)
 
-    def refuse(self, hour: int, count: int, reason: str, *, is_label: bool) -> None:
-        """Counts records, or a label, of a call that cannot be read."""
-        self._delivery.count_rejected(count, reason)
-        if not is_label:
-            self.losses.add(hour, not_received=count)
+    def refuse(self, hour: int, records: int, reason: str) -> None:
+        """Counts records of a call that cannot be read; 0 for a label."""
+        self._delivery.count_rejected(max(records, 1), reason)
+        self.losses.add(hour, not_received=records)
 
     def write_now(self) -> None:
         """Writes the queue to the spool in the thread of the caller."""
@@ -322,8 +321,7 @@ class Outbox:
                 entries.append(encode(logged))
             except Exception as error:  # noqa: BLE001 - values of the program may raise anything; the others of its batch must go on
                 self._delivery.reject({"id": logged.id, **logged.members}, f"it cannot be written as JSON: {error}")
-                if logged.kind != FEEDBACK:
-                    self.losses.add(logged.hour, not_received=1)
+                self.losses.add(logged.hour, not_received=int(logged.kind != FEEDBACK))
         return entries
 
     def _rest(self, seconds: float | None, *, longest: float | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from .values import columns_of, plain_list
@@ -27,27 +27,21 @@ def features_of(rows: Any, names: Sequence[str] | None) -> list[dict[str, Any]]:
     if isinstance(rows, Iterator):
         raise TypeError("rows that a generator makes can be read once, by the model; give the model a list of them")
     # In a list of dictionaries one may lack a name.
-    found = None if isinstance(rows, (list, tuple)) else columns_of(rows)
-    if found is not None:
-        columns = read_columns(found)
-        return [dict(zip(columns, row)) for row in zip(*columns.values())]
+    columns = None if isinstance(rows, (list, tuple)) else columns_of(rows)
+    if columns is not None:
+        lists = [plain_list(values) for values in columns.values()]
+        if len(set(map(len, lists))) > 1:
+            raise ValueError(f"columns differ in length: {', '.join(f'{name} has {len(values)}' for name, values in zip(columns, lists))}")
+        return [dict(zip(columns, row)) for row in zip(*lists)]
     plain = plain_list(rows)
     if all(hasattr(row, "keys") for row in plain):
         return [dict(row) for row in plain]
     if names is None:
         raise ValueError("the rows have no names; give feature_names to monitored()")
     lists = [plain_list(row) for row in plain]
-    if {len(row) for row in lists} != {len(names)}:
+    if set(map(len, lists)) != {len(names)}:
         raise ValueError(f"{len(names)} values a row were expected, {', '.join(names)}; found {lists!r:.100}")
     return [dict(zip(names, row)) for row in lists]
-
-
-def read_columns(columns: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Returns each column as a list. Raises TypeError or ValueError if one is none, or they differ in length."""
-    lists = {name: plain_list(values) for name, values in columns.items()}
-    if len({len(values) for values in lists.values()}) > 1:
-        raise ValueError(f"columns differ in length: {', '.join(f'{name} has {len(values)}' for name, values in lists.items())}")
-    return lists
 
 
 def answers_of(answer: Any, outputs: tuple[str, str] = OUTPUTS) -> Answers:  # noqa: ANN401 - what a model returns
@@ -60,10 +54,11 @@ def answers_of(answer: Any, outputs: tuple[str, str] = OUTPUTS) -> Answers:  # n
     if columns is None:
         return Answers(one_a_row(answer))
     prediction, probability = outputs
-    if prediction not in columns and (len(columns) != 1 or probability in columns):
+    if len(columns) == 1 and probability not in columns:
+        (prediction,) = columns
+    if prediction not in columns:
         raise ValueError(f"no column of the answer is named {prediction!r}, found {', '.join(columns)}; name one in outputs")
-    chosen = columns[prediction] if prediction in columns else next(iter(columns.values()))
-    return Answers(one_a_row(chosen), one_a_row(columns[probability]) if probability in columns else None)
+    return Answers(one_a_row(columns[prediction]), one_a_row(columns[probability]) if probability in columns else None)
 
 
 def likeliest_of(shares: Any, classes: Sequence[Any]) -> Answers:  # noqa: ANN401 - as above

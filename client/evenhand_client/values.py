@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from datetime import date, datetime
+from datetime import date
 from decimal import Decimal
 from enum import Enum
 from typing import Any
@@ -15,7 +15,7 @@ MOST_DIGITS = 309
 """Digits of a whole Decimal, beyond which no reader of JSON has a number for it."""
 
 
-def plain(value: Any) -> Any:  # noqa: ANN401 - of any library
+def plain(value: Any, place: str = "a record") -> Any:  # noqa: ANN401 - of any library
     """Returns a value that JSON has, or that is one step nearer to it.
 
     Missing values are None, an Enum is its value, a Decimal its number, a UUID its text, a time ISO 8601.
@@ -28,19 +28,18 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - of any library
         return None
     if isinstance(value, Enum):
         return value.value
-    if isinstance(value, UUID):
-        return str(value)
     if isinstance(value, Decimal):
-        return _number(value)
-    if isinstance(value, (datetime, date)):
-        return value.isoformat()
+        is_whole = value.is_finite() and value.adjusted() < MOST_DIGITS and value == value.to_integral_value()
+        return None if value.is_nan() else int(value) if is_whole else float(value)
+    if isinstance(value, (date, UUID)):
+        return str(value) if isinstance(value, UUID) else value.isoformat()
     if isinstance(value, Mapping):
         return dict(value)
     if kind == "datetime64":  # whose item() is a number of nanoseconds
         return None if str(value) == "NaT" else str(value)
     # What only has a method of that name is no number of a library.
     if not hasattr(value, "dtype") or kind == "timedelta64":
-        raise TypeError(f"a value of type {kind} cannot be logged; log its text or its number")
+        raise TypeError(f"{place}: a value of type {kind} cannot be logged; log its text or its number")
     if getattr(value, "shape", ()) != ():
         return plain_list(value)
     item = value.item()
@@ -56,18 +55,14 @@ def plain_parts(value: Any, place: str) -> Any:  # noqa: ANN401 - any part of a 
     if isinstance(value, float) and not math.isfinite(value):
         if math.isnan(value):
             return None
-        raise ValueError(f"{place}: the number {value} is infinite, which JSON cannot say; log None or a number")
+        raise ValueError(f"{place}: the number {value} is infinite, or too large for JSON; log None or a number")
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, dict):
         return {name: plain_parts(part, f"{place}.{name}") for name, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain_parts(part, f"{place}[{number}]") for number, part in enumerate(value)]
-    try:
-        nearer = plain(value)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{place}: {error}") from error
-    return plain_parts(nearer, place)
+    return plain_parts(plain(value, place), place)
 
 
 def plain_list(values: Any) -> list[Any]:  # noqa: ANN401 - a column or an array of any library
@@ -79,8 +74,8 @@ def plain_list(values: Any) -> list[Any]:  # noqa: ANN401 - a column or an array
     is_whole = isinstance(values, (str, bytes, bytearray, Mapping, AbstractSet)) or hasattr(values, "columns")
     if is_whole or not isinstance(values, Iterable) or getattr(values, "shape", None) == ():
         raise TypeError(f"one value a row was expected, found {values!r:.50} of type {type(values).__name__}; give a list or a column")
-    is_of_times = getattr(getattr(values, "dtype", None), "kind", None) in ("M", "m")
-    convert = None if is_of_times else getattr(values, "tolist", None) or getattr(values, "to_list", None)
+    # An array of times would list numbers of nanoseconds.
+    convert = None if "time" in str(getattr(values, "dtype", "")) else getattr(values, "tolist", None)
     return list(convert() if callable(convert) else values)
 
 
@@ -102,11 +97,3 @@ def columns_of(frame: Any) -> dict[str, Any] | None:  # noqa: ANN401 - as above
     if len(columns) < len(list(names)):
         raise ValueError(f"each column needs a name of its own, and one text; found {', '.join(map(repr, names))}; rename them")
     return columns
-
-
-def _number(value: Decimal) -> float | None:
-    if value.is_nan():
-        return None
-    if not value.is_finite() or value.adjusted() >= MOST_DIGITS:
-        raise ValueError(f"the number {value} is infinite or too large; log None or a smaller number")
-    return int(value) if value == value.to_integral_value() else float(value)
