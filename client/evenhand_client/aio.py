@@ -27,9 +27,8 @@ class AsyncEvenhand:
         label: Any = None,  # noqa: ANN401 - as above
     ) -> str:
         """Takes a record and returns its id, as `Evenhand.log`; where the queue is full, the loop goes on while this waits."""
-        if self.client.is_full:
-            return await asyncio.to_thread(self.client.log, features, prediction, probability, id, meta, scored_at, label)
-        return self.client.log(features, prediction, probability, id, meta, scored_at, label)
+        members = (features, prediction, probability, id, meta, scored_at, label)
+        return await asyncio.to_thread(self.client.log, *members) if self.client.is_full else self.client.log(*members)
 
     async def log_label(self, id: str, label: Any) -> None:  # noqa: A002, ANN401 - as above
         """Takes the observed outcome of the record of that id."""

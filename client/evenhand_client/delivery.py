@@ -58,20 +58,13 @@ class Delivery:
     def batches(self, entries: Iterable[Entry]) -> deque[list[Entry]]:
         """Returns the entries as batches of one kind and of bounded size."""
         found: deque[list[Entry]] = deque()
-        entries = list(entries)
-        for kind in KINDS:
-            batch: list[Entry] = []
-            size = 0
-            for entry in entries:
-                if entry.kind != kind:
-                    continue
-                if batch and (len(batch) >= self._flush_at or size + len(entry.body) > MAX_BATCH_BYTES):
-                    found.append(batch)
-                    size, batch = 0, []
-                batch.append(entry)
-                size += len(entry.body)
-            if batch:
-                found.append(batch)
+        size = 0
+        for entry in sorted(entries, key=lambda entry: KINDS.index(entry.kind)):
+            size += len(entry.body)
+            if not found or found[-1][0].kind != entry.kind or len(found[-1]) >= self._flush_at or size > MAX_BATCH_BYTES:
+                found.append([])
+                size = len(entry.body)
+            found[-1].append(entry)
         return found
 
     def deliver(self, batches: deque[list[Entry]]) -> None:

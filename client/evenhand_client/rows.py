@@ -1,4 +1,4 @@
-"""What a model was asked and what it answered, a row each, in any form that models use."""
+"""Rows that a model was asked about, and its answers, in any form that models use."""
 
 from __future__ import annotations
 

@@ -411,3 +411,16 @@ def test_a_probability_is_as_it_was_when_it_was_logged(make: Make, collector: Co
     client.flush()
 
     assert [one["probability"] for one in collector.records] == [[0.25, 0.75], 0.75, None]
+
+
+def test_in_a_pair_nan_is_missing_and_infinity_is_refused_by_its_place(
+    make: Make, collector: Collector, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = make()
+    for income in (math.nan, -math.inf):
+        client.log_pair({"dataframe_split": {"columns": ["sex", "income"], "data": [["f", income]]}}, {"predictions": [1]})
+    report = client.flush()
+
+    assert (report.sent, report.rejected) == (1, 1)
+    assert collector.records[0]["request"]["dataframe_split"]["data"] == [["f", None]]
+    assert "request.dataframe_split.data[0][1]: the number -inf is infinite" in caplog.text
