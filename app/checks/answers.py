@@ -22,7 +22,7 @@ from ..metrics.answers import (
 from ..metrics.answers.answer_data import NO_CLASS_PROBABILITIES
 from ..metrics.catalogue import FromAnswers
 from ..metrics.groups import FloatArray
-from ..records.cells import JsonCells, canonical_texts
+from ..records.cells import JsonCells, canonical_texts, read_answers
 from ..records.scores import MIXED, NO_DISTRIBUTION, NO_PLACE, OFF_ONE, OUTSIDE, find_places, parse_numbers
 from .feedback import PROBABILITY
 from .labelled import Labelled
@@ -36,12 +36,13 @@ def measure_labels(subject: Subject, labels: Labelled | None) -> list[MeasuredRo
     wanted = {one.key: one.formula for one in picked_on(subject.monitor, DataSet.FEEDBACK) if isinstance(one.measure, FromAnswers)}
     if not wanted or labels is None:
         return []
-    actual, predicted = labels.window.rows["label"], labels.window.rows["predicted"]
+    rows = labels.window.rows
+    actual, predicted = (read_answers(rows[name], subject.monitor.outcomes) for name in ("label", "predicted"))
     is_regression = subject.deployment.problem_type is ProblemType.REGRESSION
     answers = read_numbers(actual, predicted) if is_regression else read_classes(actual, predicted)
-    if isinstance(answers, ClassAnswers) and PROBABILITY in labels.window.rows.column_names:
-        rows = labels.window.rows
-        answers = replace(answers, probabilities=read_probabilities(rows, subject.deployment.outputs.classes))
+    if isinstance(answers, ClassAnswers) and PROBABILITY in rows.column_names:
+        texts = {"label": actual, "predicted": predicted, PROBABILITY: rows[PROBABILITY]}
+        answers = replace(answers, probabilities=read_probabilities(pa.table(texts), subject.deployment.outputs.classes))
     return [MeasuredRows(DataSet.FEEDBACK, EVERYBODY, measure_answers(answers, wanted))]
 
 

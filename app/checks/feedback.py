@@ -12,7 +12,7 @@ from ..domain.checks import Progress
 from ..domain.deployments import Deployment, ProblemType
 from ..domain.outcomes import Outcome, OutcomeRule
 from ..domain.records import Prediction
-from ..records.cells import canonical_texts, format_value
+from ..records.cells import canonical_texts, format_value, read_answers
 from ..records.outcomes import outcome_codes
 from ..scoring.refusals import Refusal
 from ..store.database.engine import Database
@@ -111,6 +111,6 @@ def compare_texts(
     if problem_type is ProblemType.REGRESSION:
         correct = (actual == predicted) & (actual != Outcome.UNCLASSIFIED)
     else:
-        alike = pc.equal(canonical_texts(labels), canonical_texts(answers))
+        alike = pc.equal(*(canonical_texts(read_answers(texts, rule)) for texts in (labels, answers)))
         correct = np.asarray(pc.fill_null(alike, fill_value=False).to_numpy(), dtype=np.bool_) & (actual == predicted)
     return ComparedLabels(actual, predicted, correct.astype(np.int64))

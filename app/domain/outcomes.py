@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from .value_tests import ValueTest, is_numeric, outcome_test
-from .values import GroupValue, Scalar, exact_number, label_of, number_of
+from .values import BOOLEANS, GroupValue, Scalar, exact_number, fold, label_of, number_of
 
 
 class Outcome(IntEnum):
@@ -29,6 +29,11 @@ class OutcomeTests:
             return Outcome.FAVOURABLE
         return Outcome.UNFAVOURABLE if self.unfavourable.passes(answer) else Outcome.UNCLASSIFIED
 
+    def read(self, answer: Scalar) -> Scalar:
+        """Returns the class of an answer: a spelling of a listed boolean is that boolean."""
+        text = fold(answer)
+        return BOOLEANS[text] if text in (*self.favourable.spellings, *self.unfavourable.spellings) else answer
+
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRule:
@@ -40,7 +45,7 @@ class OutcomeRule:
     @property
     def tests(self) -> OutcomeTests:
         """The rule as tests; make them once for many answers."""
-        return OutcomeTests(outcome_test(self.favourable), outcome_test(self.unfavourable))
+        return OutcomeTests(outcome_test(self.favourable, self.unfavourable), outcome_test(self.unfavourable, self.favourable))
 
     def classify(self, prediction: Scalar | None) -> Outcome:
         return self.tests.classify(prediction)

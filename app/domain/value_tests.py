@@ -3,32 +3,42 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .values import GroupValue, Range, Scalar, canonical, number_of
+from .values import BOOLEANS, GroupValue, Range, Scalar, canonical, fold, number_of
 
 
 @dataclass(frozen=True, slots=True)
 class ValueTest:
-    """Values of these canonical texts pass, and numbers in these closed ranges. `only_numbers`: no text does, even if it spells one."""
+    """Values of these canonical texts pass, those that fold to these spellings of booleans, and numbers in these closed ranges.
+
+    `only_numbers`: no other text passes, even if it spells a number.
+    """
 
     texts: tuple[str, ...] = ()
     ranges: tuple[Range, ...] = ()
     only_numbers: bool = False
+    spellings: tuple[str, ...] = ()
 
     def passes(self, value: Scalar) -> bool:
+        if self.spellings and fold(value) in self.spellings:
+            return True
         if self.only_numbers and isinstance(value, str):
             return False
         number = number_of(value) if self.ranges else None
         return canonical(value) in self.texts or (number is not None and any(number in bounds for bounds in self.ranges))
 
 
-def outcome_test(members: Sequence[GroupValue]) -> ValueTest:
-    """Returns the test that an answer passes which is among these favourable, or unfavourable, members.
+def outcome_test(members: Sequence[GroupValue], others: Sequence[GroupValue] = ()) -> ValueTest:
+    """Returns the test that an answer passes which is among these favourable, or unfavourable, members; `others` are on the other side.
 
-    Under a number or a range only numbers pass. Under a text anything passes that is written so, such as a number out of CSV.
+    Under a number or a range only numbers pass. Under a text anything passes that is written so, such as a number out of CSV; under a
+    boolean anything that spells it, such as `True`, `TRUE` and `1`, unless that is listed by itself.
     """
     texts = tuple(canonical(member) for member in members if not isinstance(member, Range))
     ranges = tuple(member for member in members if isinstance(member, Range))
-    return ValueTest(texts, ranges, only_numbers=any(is_numeric(member) for member in members))
+    taken = {fold(member) for member in (*members, *others) if not isinstance(member, bool)}
+    listed = {canonical(member) for member in members if isinstance(member, bool)}
+    spellings = tuple(text for text, value in BOOLEANS.items() if canonical(value) in listed and text not in taken)
+    return ValueTest(texts, ranges, any(is_numeric(member) for member in members), spellings)
 
 
 def is_numeric(member: GroupValue) -> bool:

@@ -41,6 +41,19 @@ class Range:
 
 GroupValue: TypeAlias = Scalar | Range
 
+BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+"""Booleans as text spells them, in any letters."""
+
+
+def parse_boolean(text: str) -> bool | None:
+    """Returns the boolean that a text spells, as pandas and spreadsheets write it, or None."""
+    return BOOLEANS.get(fold(text))
+
+
+def fold(value: "GroupValue") -> str:
+    """Returns the text under which spellings are compared that differ in letters or outer blanks only."""
+    return label_of(value).strip().casefold()
+
 
 def canonical(value: Scalar) -> str:
     """Returns the text under which a value is compared and shown, which is how Postgres prints the stored JSON.

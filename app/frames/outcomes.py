@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from ..domain.outcomes import Outcome, OutcomeTests
 from ..domain.value_tests import ValueTest, is_numeric, outcome_test
-from ..domain.values import Range, Scalar, label_of
+from ..domain.values import Range, Scalar, canonical, label_of
 from ..errors import InvalidInput
 from ..metrics.answers import MOST_CLASSES, ClassAnswers, NumberAnswers, Unanswered, too_many_classes
 from ..metrics.groups import FloatArray
@@ -68,10 +68,14 @@ class OutcomeLists:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrameOutcomes:
-    """Each record's outcome, and the column by its distinct values, or its `numbers` with ranges."""
+    """Each record's outcome, and the class of each of the column's distinct values, or its `numbers` with ranges.
+
+    Booleans are the classes 1 and 0: for a label of 1 a prediction of True is right.
+    """
 
     codes: Codes
     encoded: Encoded | None
+    classes: tuple[str, ...] = ()
     numbers: FloatArray | None = None
 
 
@@ -87,10 +91,11 @@ def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> FrameOutcome
         codes[np.isnan(numbers)] = UNCLASSIFIED
         for outcome, listed in ((UNFAVOURABLE, rule.unfavourable or ()), (FAVOURABLE, rule.favourable)):
             codes[in_ranges(numbers, outcome_test(listed))] = outcome
-        return FrameOutcomes(codes, None, numbers)
+        return FrameOutcomes(codes, None, numbers=numbers)
 
     encoded = encode(column, option, keeps_types=True)
-    tests = OutcomeTests(_test(encoded, rule, rule.favourable), _test(encoded, rule, rule.unfavourable or ()))
+    favourable, unfavourable = rule.favourable, rule.unfavourable or ()
+    tests = OutcomeTests(_test(encoded, rule, favourable, unfavourable), _test(encoded, rule, unfavourable, favourable))
     for text in tests.unfavourable.texts:
         if text in tests.favourable.texts:
             raise InvalidInput.of("unfavourable", f"{text!r} is listed as favourable, too")
@@ -103,7 +108,8 @@ def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> FrameOutcome
         values = shown([repr(text) for text in tests.favourable.texts])
         hint = "; a number is listed, and the column holds text: list text, or make numbers of the column" if encoded.numerals else ""
         raise InvalidInput.of("favourable", f"{values} is not a value of {encoded.name!r}, which holds {encoded.described()}{hint}")
-    return FrameOutcomes(looked_up(of_text, encoded.codes, missing=UNCLASSIFIED), encoded)
+    classes = tuple(str(int(value)) if isinstance(value, bool) else canonical(value) for value in map(tests.read, encoded.values))
+    return FrameOutcomes(looked_up(of_text, encoded.codes, missing=UNCLASSIFIED), encoded, classes)
 
 
 def answers_of(actual: FrameOutcomes, predicted: FrameOutcomes) -> ClassAnswers | NumberAnswers | Unanswered:
@@ -113,11 +119,10 @@ def answers_of(actual: FrameOutcomes, predicted: FrameOutcomes) -> ClassAnswers 
         return NumberAnswers(actual.numbers[both], predicted.numbers[both])
     if actual.encoded is None or predicted.encoded is None:
         return Unanswered("labels and predictions are not both classes", actual.codes.size)
-    columns_of_classes = [_texts_with_digits(one) for one in (actual.encoded, predicted.encoded)]
-    place = {text: position for position, text in enumerate(dict.fromkeys(text for texts in columns_of_classes for text in texts))}
+    place = {text: position for position, text in enumerate(dict.fromkeys((*actual.classes, *predicted.classes)))}
     labels, predictions = (
-        looked_up([place[text] for text in texts], one.codes, missing=MISSING).astype(np.int64)
-        for texts, one in zip(columns_of_classes, (actual.encoded, predicted.encoded), strict=True)
+        looked_up([place[text] for text in texts], encoded.codes, missing=MISSING).astype(np.int64)
+        for texts, encoded in ((actual.classes, actual.encoded), (predicted.classes, predicted.encoded))
     )
     both = (labels != MISSING) & (predictions != MISSING)
     if len(place) > MOST_CLASSES:
@@ -129,19 +134,19 @@ def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> npt.NDArray[n
     """Per record, whether the prediction is the label or, of ranges, has its outcome."""
     if actual.encoded is None or predicted.encoded is None:
         return np.asarray((actual.codes == predicted.codes) & (actual.codes != UNCLASSIFIED), dtype=np.bool_)
-    place = {text: position for position, text in enumerate(dict.fromkeys(_texts_with_digits(actual.encoded)))}
-    of_label = looked_up([place[text] for text in _texts_with_digits(actual.encoded)], actual.encoded.codes, missing=MISSING)
+    place = {text: position for position, text in enumerate(dict.fromkeys(actual.classes))}
+    of_label = looked_up([place[text] for text in actual.classes], actual.encoded.codes, missing=MISSING)
     # A prediction that is no label, or missing, gets a number that no label has.
-    of_text = [place.get(text, len(place)) for text in _texts_with_digits(predicted.encoded)]
+    of_text = [place.get(text, len(place)) for text in predicted.classes]
     right = looked_up(of_text, predicted.encoded.codes, missing=len(place)) == of_label
     # The text "1" is not the number 1 where numbers are the outcomes.
     right &= actual.codes == predicted.codes
     return np.asarray(right & (actual.encoded.codes != MISSING), dtype=np.bool_)
 
 
-def _test(encoded: Encoded, rule: OutcomeLists, listed: _Listed) -> ValueTest:
+def _test(encoded: Encoded, rule: OutcomeLists, listed: _Listed, others: _Listed) -> ValueTest:
     texts = tuple(encoded.spelled(value) for value in listed if not isinstance(value, Range))
-    return ValueTest(texts, only_numbers=rule.is_numeric)
+    return ValueTest(texts, only_numbers=rule.is_numeric, spellings=outcome_test(listed, others).spellings)
 
 
 def _read_numbers(column: Column, option: str) -> FloatArray:
@@ -159,8 +164,3 @@ def _read_numbers(column: Column, option: str) -> FloatArray:
             option, f"{column.name!r} must hold numbers, found {found!r:.100} in {where(others.to_numpy())}; text is in no range of numbers"
         )
     return numbers_of(column.mask(others), option)
-
-
-def _texts_with_digits(encoded: Encoded) -> list[str]:
-    """Texts with booleans as 1 and 0: for a label of 1 a prediction of True is right."""
-    return [{"true": "1", "false": "0"}.get(text, text) if encoded.is_boolean else text for text in encoded.texts]

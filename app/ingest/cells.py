@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from ..domain.deployments import FieldType
 from ..domain.strict_json import vanishes
 from ..domain.texts import CONTROL, MAX_TEXT, printable
+from ..domain.values import parse_boolean
 from .limits import EARLIEST, LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS, StatedTimes
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -146,7 +147,8 @@ def parse_text(text: str, column_type: FieldType) -> Json:
     if text == "":
         return None
     if column_type is FieldType.BOOLEAN:
-        return {"true": True, "false": False}.get(text.strip().lower(), text)
+        spelled = parse_boolean(text)
+        return text if spelled is None else spelled
     if column_type in (FieldType.INTEGER, FieldType.NUMBER):
         return _parse_number(text.strip())
     return text

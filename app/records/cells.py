@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from ..domain.deployments import Column
 from ..domain.groups import typed
+from ..domain.outcomes import OutcomeRule
 from ..domain.values import Scalar, canonical, normalised
 from ..metrics.groups import FloatArray
 
@@ -110,6 +111,13 @@ def parse_value(json_text: str) -> Scalar:
 
 def format_value(value: Scalar) -> str:
     return json.dumps(normalised(value))
+
+
+def read_answers(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> pa.ChunkedArray:
+    """Returns the classes of answers [records], both as JSON texts: a spelling of a listed boolean is that boolean."""
+    encoded, tests = json_texts.combine_chunks().dictionary_encode(), rule.tests
+    texts = pa.array([format_value(tests.read(parse_value(text))) for text in encoded.dictionary.to_pylist()], pa.string())
+    return pa.chunked_array([texts.take(encoded.indices)])
 
 
 def canonical_texts(json_texts: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -16,7 +16,7 @@ from ..domain.mitigation import Reading
 from ..domain.outcomes import Outcome, OutcomeRule
 from ..domain.values import Range, Scalar, canonical
 from ..metrics.groups import FloatArray, IntArray
-from .cells import canonical_texts, parse_value
+from .cells import canonical_texts, parse_value, read_answers
 
 NO_PROBABILITIES = "no record was logged with a probability"
 REAL_NUMBERS = "the model predicts real numbers, which have no probability"
@@ -65,7 +65,7 @@ def favourable_scores(probabilities: pa.ChunkedArray, predicted: pa.ChunkedArray
     table = parse_numbers(probabilities.drop_null())
     if table is None:
         return Scores(None, MIXED)
-    found = _find_reading(table, predicted.filter(pa.array(known)), outcomes[known], rule)
+    found = _find_reading(table, read_answers(predicted.filter(pa.array(known)), rule), outcomes[known], rule)
     if isinstance(found, str):
         return Scores(None, found)
     values = np.full(len(known), np.nan)

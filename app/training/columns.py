@@ -12,10 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..domain.deployments import Column, FieldKind, FieldType
-from ..domain.values import Scalar, canonical
+from ..domain.values import Scalar, canonical, parse_boolean
 from ..errors import FieldProblem, InvalidInput
 from ..records.cells import MISSING, Coded, Codes
-from .labels import parse_boolean
 from .limits import LONGEST_VALUE
 
 Numbers: TypeAlias = npt.NDArray[np.float64]

@@ -17,7 +17,6 @@ from ..metrics.tables.strata import MOST_STRATA, Strata
 from ..metrics.tables.weighting import Weighting
 from ..records.cells import Codes, listed_cells
 from ..records.grouping import cross, place
-from .labels import classify_label
 
 SEEN_IN = "the training data"
 
@@ -123,7 +122,7 @@ def _make_groups(attribute: MonitoredAttribute, schema: RecordSchema, distributi
 def classify_cell_label(label: GroupValue | None, rule: OutcomeRule) -> Outcome:
     """Returns the outcome of a cell's label. Raises Inexact if it is an interval that is only in part within an outcome."""
     if not isinstance(label, Range):
-        return classify_label(label, rule)
+        return rule.classify(label)
     for outcome, members in ((Outcome.FAVOURABLE, rule.favourable), (Outcome.UNFAVOURABLE, rule.unfavourable)):
         if _place_interval(label, members, "the label") != NEITHER:
             return outcome

@@ -9,21 +9,19 @@ from ..clock import monotonic_seconds
 from ..domain.deployments import Deployment, RecordSchema
 from ..domain.groups import Group, NamedGroup, combine_groups, groups_of, in_order
 from ..domain.monitors import Monitor
-from ..domain.outcomes import OutcomeRule
 from ..domain.training_data import CountedBy, Distribution, LabelTable, TrainingData, TrainingForm, TrainingSummary, counted_by, watched
 from ..errors import InvalidInput
 from ..metrics.groups import as_groups
 from ..metrics.tables import GroupCounts, RecordStrata
-from ..records.cells import Coded, Codes
+from ..records.cells import Codes
 from ..records.grouping import cross, place
 from ..records.outcomes import classify_cells
 from .correlations import Correlations
 from .counting import Axis, CountedBins, Tally, Values
 from .donors import DonorChoice
 from .files import CsvFile, ParquetFile, TrainingFile
-from .labels import convert_label
 from .limits import BINS, MOST_CELLS
-from .pieces import Layout, Part, Piece, find_layout, read_pieces
+from .pieces import Layout, Piece, find_layout, read_pieces
 from .survey import LABEL, Seen, Survey, survey_file
 from .unclassified import require_outcomes
 
@@ -99,7 +97,7 @@ class RowTables:
             self._tables.append(RowTable(by, groups, named, strata if reason is None else None, reason))
 
     def add(self, piece: Piece) -> None:
-        outcomes = classify_labels(piece.label, self._outcomes)
+        outcomes = classify_cells(piece.label.cells, self._outcomes)
         columns = {column.name: column for column in (*self._schema.features, *self._schema.meta)}
         positions_of = {feature: place(groups, columns[feature], piece.parts[feature].cells) for feature, groups in self._groups.items()}
         for table in self._tables:
@@ -107,13 +105,6 @@ class RowTables:
 
     def tables(self) -> tuple[LabelTable, ...]:
         return tuple(table.table() for table in self._tables)
-
-
-def classify_labels(label: Part, rule: OutcomeRule) -> Codes:
-    """Returns the outcome of each row's label; a missing one is unclassified."""
-    if isinstance(label.cells, Coded):
-        return classify_cells(Coded([convert_label(value, rule) for value in label.cells.values], label.cells.codes), rule)
-    return classify_cells(label.cells, rule)
 
 
 def _find_strata(column: str, seen: Mapping[str, Seen]) -> StrataOfColumn:

@@ -10,7 +10,7 @@ from ..domain.deployments import Column, Deployment
 from ..domain.groups import Group, positions
 from ..domain.monitors import Monitor
 from ..domain.outcomes import Outcome, OutcomeRule
-from ..domain.values import GroupValue, Range, canonical, label_of, number_of, spelled
+from ..domain.values import GroupValue, Range, canonical, fold, label_of, number_of, spelled
 from ..errors import FieldProblem
 from ..store.records.samples import SampledColumn, ValueCount, newest_values
 from ..store.training.training_data import distributions_of, training_summary_of
@@ -136,14 +136,14 @@ def _find_seen(listed: _List, values: Sequence[GroupValue]) -> set[int]:
             found |= {place} if is_within else set()
         return found
 
-    # Only spellings that fold to the same text can be one outcome: a look-up spares the test of every pair.
+    # Only spellings that fold to the same text can be one outcome, except of booleans: a look-up spares the test of every pair.
     by_text: dict[str, list[int]] = {}
     for place, member in enumerate(members):
-        by_text.setdefault(_fold(member), []).append(place)
-    ranges = [place for place, member in enumerate(members) if isinstance(member, Range)]
+        by_text.setdefault(fold(member), []).append(place)
+    always = [place for place, member in enumerate(members) if isinstance(member, Range | bool)]
     found = set()
     for value in values:
-        candidates = range(len(members)) if isinstance(value, Range) else [*ranges, *by_text.get(_fold(value), ())]
+        candidates = range(len(members)) if isinstance(value, Range) else [*always, *by_text.get(fold(value), ())]
         for place in candidates:
             if place in found:
                 continue
@@ -153,10 +153,6 @@ def _find_seen(listed: _List, values: Sequence[GroupValue]) -> set[int]:
                 is_outcome = True
             found |= {place} if is_outcome else set()
     return found
-
-
-def _fold(value: GroupValue) -> str:
-    return label_of(value).strip().casefold()
 
 
 def _describe(member: GroupValue, seen: _Seen) -> str:
@@ -171,8 +167,8 @@ def _describe(member: GroupValue, seen: _Seen) -> str:
             return f"{never}, where the numbers go from {canonical(min(numbers))} to {canonical(max(numbers))}"
     else:
         never = f"{_show(member)} was never seen in {seen.where}"
-        folded = {key: _fold(seen.values[key])[:_LONGEST] for key in seen.most_frequent}
-        wanted = _fold(member)[:_LONGEST]
+        folded = {key: fold(seen.values[key])[:_LONGEST] for key in seen.most_frequent}
+        wanted = fold(member)[:_LONGEST]
         alike = [wanted] if wanted in folded.values() else []
         near = alike or (difflib.get_close_matches(wanted, folded.values(), n=1) if isinstance(member, str) else [])
         closest = next((seen.values[key] for key, text in folded.items() if near and text == near[0]), None)

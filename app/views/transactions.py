@@ -14,7 +14,7 @@ from ..domain.groups import group_test
 from ..domain.mitigation import FlaggedRecord
 from ..domain.monitors import MonitoredAttribute
 from ..domain.texts import TOGETHER
-from ..domain.value_tests import ValueTest, outcome_test
+from ..domain.value_tests import ValueTest
 from ..domain.values import GroupValue, label_of
 from ..errors import Conflict, InvalidInput
 from ..store.records.record_conditions import ColumnPlace, GapPlace, GroupTest, RecordFilter, RecordPlace
@@ -205,8 +205,8 @@ def filter_of(wanted: RecordsWanted, lens: Lens, window: CheckWindow | None) -> 
         until=min((time for time in times if time is not None), default=None),
         oldest=None if window is None else window.oldest,
         version=None if window is None else window.version,
-        favourable=ValueTest() if monitor is None else outcome_test(monitor.outcomes.favourable),
-        unfavourable=ValueTest() if monitor is None else outcome_test(monitor.outcomes.unfavourable),
+        favourable=ValueTest() if monitor is None else monitor.outcomes.tests.favourable,
+        unfavourable=ValueTest() if monitor is None else monitor.outcomes.tests.unfavourable,
         groups=groups,
         outcome=wanted.outcome,
         changed=wanted.changed,

@@ -106,7 +106,7 @@ def bound_statement(deployment_no: int, wanted: RecordFilter, after: RecordPlace
 def add_filters(statement: Statement, wanted: RecordFilter) -> None:
     """Adds what the filter says besides its bounds."""
     for side, test in (("favourable", wanted.favourable), ("unfavourable", wanted.unfavourable)):
-        statement.values |= {f"{side}_texts": list(test.texts)} | _ends(side, test)
+        statement.values |= {f"{side}_texts": list(test.texts), f"{side}_spellings": list(test.spellings)} | _ends(side, test)
     if wanted.groups:
         ways = [
             " AND ".join(_passes_group(statement, f"group_{way}_{no}", group) for no, group in enumerate(groups))
@@ -163,6 +163,8 @@ def _passes(alias: str, name: str, test: ValueTest) -> str:
     if test.only_numbers:
         # Text need not be a number, and conditions have no order.
         passes = f"CASE WHEN jsonb_typeof({outcome}) = 'number' THEN {passes} ELSE false END"
+    if test.spellings:
+        passes = f"({passes} OR lower(btrim({text}, E' \\t\\n\\r\\u00a0')) = ANY(:{name}_spellings))"
     return f"coalesce({passes}, false)"
 
 

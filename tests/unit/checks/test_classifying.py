@@ -13,17 +13,17 @@ from pyarrow import parquet
 
 from app.domain.outcomes import Outcome, OutcomeRule, outcome_label, outcome_texts
 from app.domain.values import Range, Scalar
-from app.frames.outcomes import OutcomeLists, outcomes_of
+from app.frames.outcomes import OutcomeLists, outcomes_of, same_label
 from app.ingest.cells import parse_label
-from app.records.cells import canonical_texts, format_value, parse_value
+from app.records.cells import canonical_texts, format_value, parse_value, read_answers
 from app.records.outcomes import OutcomeClassifier, outcome_codes
 from app.training.columns import read_classes
 from app.training.from_distributions import classify_cell_label
-from app.training.labels import classify_label
 from tests.builders.outcome_rules import rules, values
 
 NUMBERS = OutcomeRule(favourable=(1,), unfavourable=(0,))
 TEXTS = OutcomeRule(favourable=("1",), unfavourable=("0",))
+BOOLEANS = OutcomeRule(favourable=(True,), unfavourable=(False,))
 RANGES = OutcomeRule(favourable=(Range(0.5, 1.0),), unfavourable=(Range(0.0, 0.4),))
 
 
@@ -45,9 +45,8 @@ def test_all_ways_agree_on_the_outcome_of_every_value(found: list[Scalar], rule:
 
     assert outcome_codes(pa.chunked_array([pa.array([json.dumps(value) for value in found])]), rule).tolist() == one_by_one
     assert [int(OutcomeClassifier(rule)(value)) for value in found] == one_by_one
-    assert [int(classify_label(value, rule)) for value in found] == one_by_one
     assert [int(classify_cell_label(value, rule)) for value in found] == one_by_one
-    has_number = any(not isinstance(value, str) for value in found)
+    has_number = any(not isinstance(value, str | bool) for value in found)
     if has_number or not isinstance(rule.favourable[0], Range):  # of text alone the library refuses ranges
         assert by_library(found, rule) == one_by_one
 
@@ -83,9 +82,42 @@ def test_text_files_have_no_types_so_their_numbers_count_under_both(rule: Outcom
     of_numbers = classes(pa.array([1, 0, 2]), is_typed=True)
 
     expected = [Outcome.FAVOURABLE, Outcome.UNFAVOURABLE, Outcome.UNCLASSIFIED]
-    assert [classify_label(value, rule) for value in of_csv] == expected
-    assert [classify_label(value, rule) for value in of_numbers] == expected
+    assert [rule.classify(value) for value in of_csv] == expected
+    assert [rule.classify(value) for value in of_numbers] == expected
     assert [rule.classify(_label(text)) for text in column] == expected
+
+
+def test_all_spellings_of_a_boolean_are_that_boolean_where_booleans_are_listed() -> None:
+    spellings = {Outcome.FAVOURABLE: [True, "True", "TRUE", "true", "1", 1, 1.0, " True"], Outcome.UNFAVOURABLE: [False, "FALSE", "0", 0]}
+    others = ["yes", "T", "2", 2, "", "1.0", "truee"]
+
+    assert all(BOOLEANS.classify(value) is outcome for outcome, values in spellings.items() for value in values)
+    assert {BOOLEANS.classify(value) for value in others} == {Outcome.UNCLASSIFIED}
+    read = read_answers(pa.chunked_array([pa.array(['"TRUE"', "1", "true", '"no"', None])]), BOOLEANS)
+    assert read.to_pylist() == ["true", "true", "true", '"no"', None]
+
+
+def test_a_spelling_of_a_boolean_that_is_listed_itself_is_what_it_says() -> None:
+    rule = OutcomeRule(favourable=(True,), unfavourable=("1", "no"))
+
+    assert [rule.classify(value) for value in (True, "TRUE", "1", 1, "no", False, "0")] == [
+        *[Outcome.FAVOURABLE] * 2,
+        *[Outcome.UNFAVOURABLE] * 3,
+        *[Outcome.UNCLASSIFIED] * 2,
+    ]
+
+
+def test_true_is_no_number_and_no_other_text_where_those_are_listed() -> None:
+    assert {NUMBERS.classify(value) for value in (True, "True", "true")} == {Outcome.UNCLASSIFIED}
+    assert {OutcomeRule(("True",), ("False",)).classify(value) for value in (True, "TRUE", "1", 1)} == {Outcome.UNCLASSIFIED}
+
+
+def test_labels_and_predictions_of_two_spellings_are_the_same_class_in_the_library() -> None:
+    lists = OutcomeLists.of(True, False)
+    labels = outcomes_of(pd.Series(["True", "TRUE", "1", "False", "no"], name="label", dtype=object), lists, "label")
+    predicted = outcomes_of(pd.Series([True, True, True, True, False], name="prediction"), lists, "prediction")
+
+    assert same_label(labels, predicted).tolist() == [True, True, True, False, False]
 
 
 def test_text_of_a_typed_file_is_text() -> None:
@@ -94,8 +126,8 @@ def test_text_of_a_typed_file_is_text() -> None:
     column = parquet.read_table(stream)["label"].combine_chunks()
     found = classes(column, is_typed=True)
 
-    assert [classify_label(value, NUMBERS) for value in found] == [Outcome.UNCLASSIFIED] * 2
-    assert [classify_label(value, TEXTS) for value in found] == [Outcome.FAVOURABLE, Outcome.UNFAVOURABLE]
+    assert [NUMBERS.classify(value) for value in found] == [Outcome.UNCLASSIFIED] * 2
+    assert [TEXTS.classify(value) for value in found] == [Outcome.FAVOURABLE, Outcome.UNFAVOURABLE]
 
 
 def test_texts_are_compared_without_their_types() -> None:
