@@ -95,7 +95,7 @@ def _drawn(rng: np.random.Generator, monitor: Monitor, kind: ProblemType, count:
 
 
 def outcome_in_words(answer: Scalar, rule: OutcomeRule) -> int:
-    """Numbers count under numbers, and everything counts under the text that it is written as."""
+    """Numbers count under numbers, and everything counts under the text that it is written as, or the boolean that it spells."""
     for outcome, members in ((Outcome.FAVOURABLE, rule.favourable), (Outcome.UNFAVOURABLE, rule.unfavourable)):
         if any(_counts_under(answer, member) for member in members):
             return int(outcome)
@@ -125,7 +125,7 @@ def _counts_under(answer: Scalar, member: GroupValue) -> bool:
     if isinstance(member, Range):
         return is_number and member.lo <= float(answer) <= member.hi
     if isinstance(member, bool):
-        return answer is member or answer == canonical(member)
+        return canonical(answer).strip().lower() in (("true", "1") if member else ("false", "0"))
     if isinstance(member, str):
         return canonical(answer) == member
     return is_number and answer == member

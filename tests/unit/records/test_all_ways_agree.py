@@ -87,7 +87,7 @@ def test_a_distribution_of_training_data(worlds: list[Drawn]) -> None:
             by_name = {attribute.feature: attribute for attribute in world.monitor.attributes}
             attributes = [by_name[name] for name in features]
             counted = build_table(Distribution(tuple(features), tuple(cells)), attributes, world.monitor, SCHEMA, strata=None)
-            assert _counts(counted) == _tally(world.of(features), _outcomes_of_labels(world)), world.monitor
+            assert _counts(counted) == _tally(world.of(features), world.outcomes), world.monitor
 
 
 @pytest.mark.nightly
@@ -161,18 +161,8 @@ def _labels(world: Drawn) -> list[tuple[list[int], Part, list[int]]]:
         array = pa.array([world.answers[row] for row in rows], pa.float64() if float in kind else None)
         is_real = not isinstance(world.monitor.outcomes.favourable[0], str | bool | int | float)
         part = read_numbers("label", FieldType.NUMBER, array, 0) if is_real else read_classes("label", array, 0, is_typed=True)
-        outcomes = _outcomes_of_labels(world)
-        found.append((rows, Part(part), [outcomes[row] for row in rows]))
+        found.append((rows, Part(part), [world.outcomes[row] for row in rows]))
     return found
-
-
-def _outcomes_of_labels(world: Drawn) -> list[int]:
-    """The outcomes of the answers as labels of training data: under booleans alone, a text that spells one in any letters is that one."""
-    favourable = [canonical(member) for member in world.monitor.outcomes.favourable if isinstance(member, bool)]
-    if not favourable:
-        return world.outcomes
-    spelled = [answer.strip().lower() if isinstance(answer, str) else "" for answer in world.answers]
-    return [int(one in favourable) if one in {"true", "false"} else own for one, own in zip(spelled, world.outcomes, strict=True)]
 
 
 def _watched(monitor: Monitor) -> list[tuple[str, ...]]:
