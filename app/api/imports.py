@@ -3,9 +3,9 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from io import SEEK_END
 from typing import Annotated, Any, BinaryIO, Final
 
@@ -18,7 +18,7 @@ from ..domain.missing_records import MissingTotals
 from ..domain.records import Receipt
 from ..errors import FieldProblem, InvalidInput, NotFound, UnsupportedMediaType
 from ..imports.engine import run_import
-from ..imports.files import InputFile
+from ..imports.files import InputFile, reopen
 from ..imports.layouts import ImportLayout, find_layout
 from ..imports.progress import Checkpoint
 from ..imports.report import ImportReport, RejectedRow
@@ -33,7 +33,7 @@ from ..web.media import takes
 from ..web.times import Moment, in_utc
 from .answers import problems_with_body
 from .schemas.imports import ImportReportOut
-from .uploads import media_type_of, spooled
+from .uploads import sent_type, spooled
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/imports", tags=["records"])
 
@@ -88,14 +88,14 @@ async def import_records(
     plan = await services.ingestion.current_plan(deployment_id)
     if not principal.sees(plan.target.no):
         raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
-    media_type = media_type_of(request)
-    if media_type not in MEDIA_TYPES:
-        raise UnsupportedMediaType(f"Send one of the content types {', '.join(MEDIA_TYPES)}; found {media_type or 'none'!r:.100}.")
+    sent = sent_type(request)
+    if sent.media_type not in MEDIA_TYPES:
+        raise UnsupportedMediaType(f"Send one of the content types {', '.join(MEDIA_TYPES)}; found {sent.media_type or 'none'!r:.100}.")
     columns = ColumnNames(id=id_column, time=time_column, prediction=prediction_column, probability=probability_column, label=label_column)
     subject = ImportSubject(kind=kind, schema=plan.target.schema, outputs=plan.target.outputs, columns=columns, at=in_utc("at", at))
     async with spooled(request, places=services.uploads, actor=principal.actor, max_bytes=MAX_IMPORT_BYTES) as file:
         sink = _Sink(services, plan, kind, principal.actor, asyncio.get_running_loop())
-        report = await run_in_threadpool(_import, file, layout, subject, sink)
+        report = await run_in_threadpool(_import, file, sent.encoding, layout, subject, sink)
     services.ingestion.rejections.note_parts(plan.target.no, sink.unread, source=RecordSource.IMPORT, kind=kind, now=now)
     if report.rejected and not report.accepted + report.duplicate:
         raise InvalidInput([FieldProblem(f"line {row.line}, {row.field}", row.reason) for row in report.rejections[:MAX_PROBLEMS]])
@@ -126,13 +126,8 @@ class _Sink:
             put_missing(session, self.plan.target.no, sender, rate, totals)
 
 
-def _import(file: BinaryIO, layout: ImportLayout | None, subject: ImportSubject, sink: _Sink) -> ImportReport:
+def _import(file: BinaryIO, encoding: str, layout: ImportLayout | None, subject: ImportSubject, sink: _Sink) -> ImportReport:
     size = file.seek(0, SEEK_END)
 
-    def rewind() -> nullcontext[BinaryIO]:
-        # Not closed by a reader, because it is read several times.
-        file.seek(0)
-        return nullcontext(file)
-
-    body = InputFile("body", rewind, size)
+    body = InputFile("body", partial(reopen, file), size, encoding)
     return run_import([body], find_layout([body], layout, subject.kind), subject, sink, Checkpoint())

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..clock import monotonic_seconds, utc_now
 from ..domain.arrivals import RecordSource, stated_source
+from ..domain.encodings import UTF_8
 from ..domain.records import Receipt
 from ..errors import Conflict, EvenhandError, InvalidInput, NotFound, UnsupportedMediaType
 from ..ingest import LogRequest
@@ -31,6 +32,7 @@ from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
 from ..web.parameters import require_parameters
 from ..web.problems import KINDS, MEDIA_TYPE, problem_response, unexpected_response
 from .ingestion_bodies import Bodies, ClientGone
+from .uploads import parse_content_type
 
 PREFIX = "/v1/deployments/"
 PAYLOAD, FEEDBACK = "payload-records", "feedback-records"
@@ -141,10 +143,13 @@ class IngestionRoutes:
         sent_source = headers.get(SOURCE_HEADER)
         source = RecordSource.REST if sent_source is None else stated_source(sent_source.decode("latin-1"))
         encoding = _read_header(headers, b"content-encoding")
+        charset = parse_content_type(_read_header(headers, b"content-type")).encoding if is_csv else UTF_8
         body = await self._bodies.read(receive, headers.get(b"content-length", b""), principal.actor)
         try:
             self._limits.admit_request(principal.actor, len(body))
-            request = LogRequest(body=body, encoding=encoding, is_csv=is_csv, actor=principal.actor, source=source, **options)
+            request = LogRequest(
+                body=body, encoding=encoding, is_csv=is_csv, charset=charset, actor=principal.actor, source=source, **options
+            )
             receipt = await route.log(deployment_id, request, now=utc_now())
             self._limits.note_stored(
                 principal.actor,

@@ -43,7 +43,7 @@ from .answers import problems_of_deployment, problems_with_body
 from .changes import training_data_changes
 from .schemas.measurements import MeasurementPage, SeriesMeasurementOut
 from .schemas.training_data import TrainingDataOut, TrainingDistributionsIn, TrainingSummaryOut
-from .uploads import media_type_of, spooled
+from .uploads import sent_type, spooled
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/training-data", tags=["training data"])
 
@@ -85,14 +85,15 @@ async def put_training_data(
     features and parts of a sample of rows. `unclassified` counts labels that are not among the monitor's outcomes; if no label is among
     them, the upload is refused.
     """
-    media_type = media_type_of(request)
+    sent = sent_type(request)
+    media_type = sent.media_type
     if not is_json(media_type) and media_type not in FORMS:
         raise UnsupportedMediaType(f"Send one of the content types application/json, {', '.join(FORMS)}; found none.")
     form = TrainingForm.DISTRIBUTION if is_json(media_type) else FORMS[media_type]
     limit = MAX_DISTRIBUTION_BYTES if form is TrainingForm.DISTRIBUTION else MAX_FILE_BYTES
     async with services.turns:
         deployment, monitor = await run_in_threadpool(_read_subject, services, principal, deployment_id)
-    upload = partial(Upload, form=form, deployment=deployment, monitor=monitor, label=label, weight=weight)
+    upload = partial(Upload, form=form, deployment=deployment, monitor=monitor, label=label, weight=weight, encoding=sent.encoding)
     async with spooled(request, places=services.uploads, actor=principal.actor, max_bytes=limit) as file:
         data = await run_in_threadpool(_process, file, upload(received_at=utc_now()))
     async with services.turns:

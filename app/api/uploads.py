@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from email.message import Message
 from email.utils import collapse_rfc2231_value
 from tempfile import SpooledTemporaryFile
@@ -14,17 +15,13 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
+from ..domain.encodings import IN_MEMORY, UTF_8, find_encoding
 from ..errors import InvalidInput, TooLarge, Unavailable, UnsupportedMediaType
 from ..turns import Room
-
-IN_MEMORY = 4 * 1024 * 1024
-"""Larger bodies move to the disk."""
+from ..web.media import is_json
 
 SILENCE_SECONDS = 30
 """A client that sends nothing for longer loses its place."""
-
-UTF_8 = frozenset({"utf-8", "utf8"})
-TEXTS = frozenset({"text/csv", "application/json"})
 
 _UPLOADS = {"PUT": re.compile(r"/v1/deployments/[^/]+/training-data"), "POST": re.compile(r"/v1/deployments/[^/]+/imports")}
 
@@ -35,18 +32,33 @@ def is_upload(scope: Scope) -> bool:
     return path is not None and path.fullmatch(scope["path"]) is not None
 
 
-def media_type_of(request: Request) -> str:
+@dataclass(frozen=True, slots=True)
+class SentType:
+    """The media type of a body, and the encoding of its text."""
+
+    media_type: str
+    encoding: str
+
+
+def sent_type(request: Request) -> SentType:
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
         raise UnsupportedMediaType(f"Send the body without a Content-Encoding; found {encoding!r:.50}. Parquet is compressed by itself.")
+    return parse_content_type(request.headers.get("content-type", ""))
+
+
+def parse_content_type(content_type: str) -> SentType:
+    """Raises UnsupportedMediaType: JSON is not UTF-8, or its text is in an unknown encoding."""
     sent = Message()
-    sent["Content-Type"] = request.headers.get("content-type", "")
+    sent["Content-Type"] = content_type
     (media_type, _), *parameters = sent.get_params([("", "")])
+    media_type = media_type.strip().lower()
     charsets = [collapse_rfc2231_value(value).strip() for name, value in parameters if name.lower() == "charset"]
-    others = [charset for charset in charsets if charset.lower() not in UTF_8]
-    if others and media_type.lower() in TEXTS:
-        raise UnsupportedMediaType(f"Send text in UTF-8; found the charset {others[0]!r:.50}.")
-    return media_type.strip().lower()
+    encodings = {find_encoding(charset) for charset in charsets} or {UTF_8}
+    encoding = encodings.pop()
+    if encoding is None or encodings or (is_json(media_type) and encoding != UTF_8):
+        raise UnsupportedMediaType(f"Send JSON in UTF-8, and CSV in one known encoding; found the charset {' and '.join(charsets)!r:.50}.")
+    return SentType(media_type, encoding)
 
 
 @asynccontextmanager

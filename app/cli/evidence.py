@@ -10,6 +10,7 @@ from ..frames.evidence import follow_frame
 from .evidence_report import render_evidence
 from .file_options import (
     Attributes,
+    Encoding,
     Favourable,
     LabelColumn,
     LowerLimit,
@@ -49,6 +50,7 @@ def evidence(
     reference: Reference = None,
     number: Numbers = None,
     missing: MissingTexts = None,
+    encoding: Encoding = "utf-8",
     person: PersonColumn = None,
     limit: LowerLimit = 0.8,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
@@ -69,7 +71,7 @@ def evidence(
             {label: outcomes},
             {prediction: outcomes},
         )
-        frame, notes = read(file, columns, Declared(number or (), missing or (), listed))
+        frame, notes = read(file, columns, Declared(number or (), missing or (), listed, encoding))
         found = follow_frame(
             frame,
             attribute=attribute,

@@ -10,6 +10,7 @@ import pandas as pd
 import typer
 from rich.console import Console
 
+from ..domain.encodings import find_encoding
 from ..errors import InvalidInput
 from .metrics_report import printable
 
@@ -36,6 +37,16 @@ Numbers = Annotated[
     Texts, typer.Option(help="Column that holds numbers: 1 and 1.0 are one value there. A column with a range is one. Repeatable.")
 ]
 MissingTexts = Annotated[Texts, typer.Option(help="Text that means a missing value, such as NA; an empty cell always does. Repeatable.")]
+
+
+def _read_encoding(name: str) -> str:
+    found = find_encoding(name)
+    if found is None:
+        raise typer.BadParameter(f"must be an encoding of text, such as latin-1, cp1252 or utf-16; found {name!r:.50}")
+    return found
+
+
+Encoding = Annotated[str, typer.Option(callback=_read_encoding, help="Encoding of a file of text, such as latin-1 or utf-16.")]
 
 MeasuredFile = Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, readable=True, help="A CSV file with a header.")]
 PredictionColumn = Annotated[str | None, typer.Option(help="Column of the model's predictions.")]

@@ -13,6 +13,7 @@ from ..frames.groups import find_groups
 from ..scan.results import SearchResult, say_search
 from .evidence_report import fill
 from .file_options import (
+    Encoding,
     Favourable,
     MeasuredFile,
     MissingTexts,
@@ -43,6 +44,7 @@ def groups(
     unfavourable: Unfavourable = None,
     number: Numbers = None,
     missing: MissingTexts = None,
+    encoding: Encoding = "utf-8",
     person: PersonColumn = None,
     time: Annotated[
         str | None,
@@ -72,7 +74,7 @@ def groups(
         }
         outcomes = [*(favourable or ["1"]), *(unfavourable or [])]
         listed = list_values({label: outcomes}, {prediction: outcomes})
-        frame, notes = read(file, columns, Declared(number or (), missing or (), listed))
+        frame, notes = read(file, columns, Declared(number or (), missing or (), listed, encoding))
         found = find_groups(
             frame,
             features=feature,

@@ -28,11 +28,15 @@ from ..imports.layouts import ImportLayout, find_layout
 from ..imports.progress import CheckpointFile
 from ..imports.report import ImportReport
 from ..imports.subject import ColumnNames, ImportSubject
+from .file_options import Encoding
 from .import_service import ImportService, open_client
 
 command = typer.Typer(no_args_is_help=True, add_completion=False, help="Send files of records to a service, each record once.")
 
 STATE_FOLDER: Final = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "evenhand" / "imports"
+
+SOME_REJECTED: Final = 3
+"""Exit status if some rows are stored and others were rejected; it is 1 if none is stored."""
 
 POLL_SECONDS: Final = 1.0
 
@@ -78,13 +82,14 @@ def payload(
         bool, typer.Option(help="Register the deployment from an export or BentoML's schema file, if it is not there yet.")
     ] = False,
     problem_type: Annotated[str, typer.Option(help="Of a deployment that is registered: binary, multiclass or regression.")] = "binary",
+    encoding: Encoding = "utf-8",
     rejections: Rejections = None,
     state: State = STATE_FOLDER,
 ) -> None:
-    """Import records of requests and answers. Each counts for the hour of its own time."""
+    """Import records of requests and answers. Each counts for the hour of its own time. Status 3 if some rows are rejected."""
     with open_client(url, key) as client:
         service = ImportService(client, deployment)
-        found = [InputFile.at(path) for path in files]
+        found = [InputFile.at(path, encoding) for path in files]
         schemas = [file for file in found if not file.is_parquet and is_bento_schema(file)]
         bodies = {file.name: read_bento_schema(file).registration(deployment, problem_type) for file in schemas}
         data = [file for file in found if file not in schemas]
@@ -101,7 +106,7 @@ def payload(
             id=id_column, time=time_column, prediction=prediction_column, probability=probability_column, label=label_column
         )
         subject = _subject(service, LogKind.PAYLOAD, columns, at, utc_offset)
-        import_into(service, data, layout, subject, ImportPlaces(state, rejections))
+        end_with(import_into(service, data, layout, subject, ImportPlaces(state, rejections)))
 
 
 @command.command()
@@ -117,15 +122,17 @@ def feedback(
     id_column: IdColumn = None,
     time_column: TimeColumn = None,
     label_column: Annotated[str | None, typer.Option(help="Column of the ground-truth labels.")] = None,
+    encoding: Encoding = "utf-8",
     rejections: Rejections = None,
     state: State = STATE_FOLDER,
 ) -> None:
-    """Import ground-truth labels, by the ids of their records or with the features."""
+    """Import ground-truth labels, by the ids of their records or with the features. Status 3 if some rows are rejected."""
     with open_client(url, key) as client:
         service = ImportService(client, deployment, LogKind.FEEDBACK)
         columns = ColumnNames(id=id_column, time=time_column, label=label_column)
         subject = _subject(service, LogKind.FEEDBACK, columns, at, utc_offset)
-        import_into(service, [InputFile.at(path) for path in files], layout, subject, ImportPlaces(state, rejections))
+        read = [InputFile.at(path, encoding) for path in files]
+        end_with(import_into(service, read, layout, subject, ImportPlaces(state, rejections)))
 
 
 @command.command()
@@ -164,13 +171,15 @@ def sagemaker(
             typer.echo(f"  {note}")
         places = ImportPlaces(state, rejections)
         report = _import_folders(service, captures, LogKind.PAYLOAD, at, places)
+        reports = [report]
         if ground_truth:
             # With one file of rejected rows for two imports, a stopped one would cut the other's off.
-            _import_folders(service, ground_truth, LogKind.FEEDBACK, at, ImportPlaces(state, None))
+            reports.append(_import_folders(service, ground_truth, LogKind.FEEDBACK, at, ImportPlaces(state, None)))
         if violations is not None and report.earliest is not None and report.latest is not None:
             found = check_span(service, report.earliest, report.latest)
             violations.write_text(json.dumps(violations_of(analysis, found), indent=4) + "\n")
             typer.echo(f"Wrote {violations}.")
+        end_with(*reports)
 
 
 def check_span(service: ImportService, earliest: str, latest: str) -> list[dict[str, Any]]:
@@ -237,6 +246,12 @@ def import_into(
         # A script that imports every night has to notice.
         raise SetupError("Every row was rejected for the reasons above, so nothing was stored.")
     return report
+
+
+def end_with(*reports: ImportReport) -> None:
+    """Ends the command with the status of an import that rejected some rows, if one did: a script has to notice."""
+    if any(report.rejected for report in reports):
+        raise typer.Exit(SOME_REJECTED)
 
 
 def parse_offset(text: str | None) -> tzinfo | None:

@@ -8,6 +8,7 @@ import typer
 from ..frames import DEFAULT, measure_attributes, measure_frame
 from .file_options import (
     Attributes,
+    Encoding,
     Favourable,
     LabelColumn,
     MeasuredFile,
@@ -45,6 +46,7 @@ def metrics(
     reference: Reference = None,
     number: Numbers = None,
     missing: MissingTexts = None,
+    encoding: Encoding = "utf-8",
     score: Annotated[str | None, typer.Option(help="Column of the probability of the favourable outcome.")] = None,
     weight: Annotated[str | None, typer.Option(help="Column of the records' weights.")] = None,
     strata: Annotated[str | None, typer.Option(help="Column within each of whose values the conditional metrics compare.")] = None,
@@ -70,7 +72,7 @@ def metrics(
             {label: outcomes},
             {prediction: outcomes},
         )
-        frame, notes = read(file, columns, Declared([*(number or []), *(feature or []), score, weight], missing or (), listed))
+        frame, notes = read(file, columns, Declared([*(number or []), *(feature or []), score, weight], missing or (), listed, encoding))
         arguments = names | {
             "features": feature,
             "favourable": parse_values(frame, prediction or label, favourable or ["1"]),

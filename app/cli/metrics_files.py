@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pandas as pd
 from pandas.io.common import get_handle  # type: ignore[import-not-found]  # the stubs leave it out
 
+from ..domain.encodings import UTF_8, decode_parts
 from ..domain.spreadsheets import harmless
 from ..domain.values import number_of
 from ..errors import InvalidInput
@@ -44,7 +45,7 @@ _UNREADABLE = (
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """Columns of numbers, texts that are missing values, and listed values by column, as options say.
+    """Columns of numbers, texts that are missing values, listed values by column, and the file's encoding, as options say.
 
     A column is one of numbers, too, if a range is listed for it, such as `18-25`, that none of its cells spells.
     """
@@ -52,6 +53,7 @@ class Declared:
     numbers: Collection[str | None] = ()
     missing: Collection[str] = ()
     listed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    encoding: str = UTF_8
 
 
 NOTHING_DECLARED = Declared()
@@ -74,8 +76,9 @@ def read(file: Path, columns: Mapping[str, Sequence[str | None]], declared: Decl
     Raises:
         InvalidInput: the file is not CSV, a line has more values than the header, or a column is missing or occurs twice.
     """
-    with _report_unreadable(file), get_handle(file, "r", encoding="utf-8-sig", compression="infer") as opened:
-        text = opened.handle.read()
+    with _report_unreadable(file), get_handle(file, "rb", is_text=False, compression="infer") as opened:
+        content = opened.handle.read()
+    text = "".join(decode_parts([content], declared.encoding, "file"))
     with _report_unreadable(file):
         wanted = {name for names in columns.values() for name in names if name is not None}
         # A name with a comma in it is looked for first.

@@ -9,6 +9,7 @@ from ..frames.planning import Plan, plan_frame
 from .evidence_report import fill
 from .file_options import (
     Attributes,
+    Encoding,
     Favourable,
     LabelColumn,
     LowerLimit,
@@ -47,6 +48,7 @@ def plan(
     reference: Reference = None,
     number: Numbers = None,
     missing: MissingTexts = None,
+    encoding: Encoding = "utf-8",
     ratio: Annotated[float, typer.Option(help="Ratio of favourable rates that is to be found; below the limit.")] = 0.7,
     probability: Annotated[float, typer.Option(help="Probability with which it is to be found by then.")] = 0.9,
     limit: LowerLimit = 0.8,
@@ -61,7 +63,7 @@ def plan(
             {label: outcomes},
             {prediction: outcomes},
         )
-        frame, notes = read(file, columns, Declared(number or (), missing or (), listed))
+        frame, notes = read(file, columns, Declared(number or (), missing or (), listed, encoding))
         plans = plan_frame(
             frame,
             attribute=attribute,

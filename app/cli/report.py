@@ -15,6 +15,7 @@ from ..frames.selection_report import report_selections
 from ..impact.local_law_144 import LEAST_SHARE
 from ..impact.presets import PresetName
 from .file_options import (
+    Encoding,
     Favourable,
     MissingTexts,
     Numbers,
@@ -59,6 +60,7 @@ class OutcomeOptions:
     unfavourable: list[str]
     numbers: list[str]
     missing: list[str]
+    encoding: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ def report(
     unfavourable: Unfavourable = None,
     number: Numbers = None,
     missing: MissingTexts = None,
+    encoding: Encoding = "utf-8",
     least_share: Annotated[float, typer.Option(help="Categories with a smaller share are left out of the ratios of ll144.")] = LEAST_SHARE,
     categories: CategoriesFile = None,
     form: Annotated[Format, typer.Option("--format", help="Format of the report.")] = Format.HTML,
@@ -112,7 +115,7 @@ def report(
             options = LiveOptions(start, end, *chosen, preset, tool.value, mappings)
             content = report_live(deployment, options, form)
         elif file is not None:
-            outcomes = OutcomeOptions(prediction, score, favourable or ["1"], unfavourable or [], number or [], missing or [])
+            outcomes = OutcomeOptions(prediction, score, favourable or ["1"], unfavourable or [], number or [], missing or [], encoding)
             compared = ComparedOptions(reference or [], control or [], mappings, least_share)
             content = report_file(file, attribute or [], preset, outcomes, compared, form=form)
         _write(content, output)
@@ -237,7 +240,7 @@ def report_file(
     }
     listed = list_values({outcomes.prediction: [*outcomes.favourable, *outcomes.unfavourable]})
     numbers = [*outcomes.numbers, outcomes.score, *columns["categories"]]
-    frame, notes = read(file, columns, Declared(numbers, outcomes.missing, listed))
+    frame, notes = read(file, columns, Declared(numbers, outcomes.missing, listed, outcomes.encoding))
     print_notes(notes)
     if frame.empty:
         raise InvalidInput.of("file", f"{file.name} has a header and no line below it, so there is nobody to count")

@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 from ..errors import InvalidInput
+from .encodings import locate_fault
 
 _SHOWN = 100
 
@@ -21,9 +22,9 @@ def require_strict(body: bytes, field: str = "body") -> None:
     """
     try:
         text = body.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        # Not UTF-8: another reader could guess another encoding.
-        text = "\0"
+    except UnicodeDecodeError as error:
+        # Another reader could guess another encoding.
+        raise InvalidInput.of(field, f"is not JSON in UTF-8: {locate_fault(error)}") from error
     if "\0" in text:
         raise InvalidInput.of(field, "is not JSON in UTF-8")
     try:

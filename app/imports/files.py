@@ -3,14 +3,16 @@
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..domain.encodings import UTF_8, recode
 from ..domain.texts import printable
 from ..errors import InvalidInput, TooLarge
 from ..ingest.bodies import decoded_json, require_decodable
@@ -33,25 +35,32 @@ _DAMAGED = (pa.ArrowException, ValueError, OverflowError)
 
 
 class InputFile:
-    """One file. `digest` identifies its content, `bytes_read` grows."""
+    """One file, whose text is read in UTF-8. `digest` identifies its content, `bytes_read` grows.
 
-    def __init__(self, name: str, open_file: Callable[[], AbstractContextManager[BinaryIO]], size: int) -> None:
+    Raises:
+        InvalidInput: it is text of another encoding.
+    """
+
+    def __init__(self, name: str, open_file: Callable[[], AbstractContextManager[BinaryIO]], size: int, encoding: str = UTF_8) -> None:
         self.name = name
         self.size = size
         self.bytes_read = 0
         self._open = open_file
         with open_file() as file:
-            digest = hashlib.sha256()
+            self.is_parquet = file.read(len(PARQUET_START)) == PARQUET_START
+            text = file if self.is_parquet else recode(file, encoding, name)
+            if text is not file:
+                self._open = partial(reopen, text)
+        digest = hashlib.sha256()
+        with self._open() as file:
             while part := file.read(_HASHED_BYTES):
                 digest.update(part)
-            file.seek(0)
-            self.is_parquet = file.read(len(PARQUET_START)) == PARQUET_START
         self.digest = digest.hexdigest()
 
     @classmethod
-    def at(cls, path: Path) -> "InputFile":
+    def at(cls, path: Path, encoding: str = UTF_8) -> "InputFile":
         try:
-            return cls(str(path), lambda: path.open("rb"), path.stat().st_size)
+            return cls(str(path), lambda: path.open("rb"), path.stat().st_size, encoding)
         except OSError as error:
             raise InvalidInput.of(str(path), f"cannot be read ({error.strerror})") from error
 
@@ -142,6 +151,12 @@ class InputFile:
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
         return self.parquet_rows() if self.is_parquet else self.json_lines()
+
+
+def reopen(file: BinaryIO) -> nullcontext[BinaryIO]:
+    """Returns the file at its beginning, for a reader that does not close it."""
+    file.seek(0)
+    return nullcontext(file)
 
 
 def _read_rows(batch: pa.RecordBatch) -> list[dict[str, Any] | RowRefused]:

@@ -159,8 +159,7 @@ class _Numbered:
 
     def __next__(self) -> str:
         self.number, line = next(self._lines)
-        # What is not UTF-8 becomes half surrogate pairs, which the service refuses by record and field.
-        return line.decode("utf-8", "surrogateescape")
+        return line.decode()
 
 
 def _read_probability(value: Any) -> Any:  # noqa: ANN401 - any cell

@@ -86,8 +86,6 @@ def decoded_json(body: bytes) -> Decoded:
     # Also reads what Python's writers add: NaN, lone surrogates, a byte order mark.
     try:
         return Decoded(json.loads(body.decode("utf-8-sig")), is_plain=False)
-    except UnicodeDecodeError as error:
-        raise InvalidInput.of("body", "is not text in UTF-8") from error
     except RecursionError as error:
         raise InvalidInput.of("body", "is nested too deeply") from error
     except ValueError as error:

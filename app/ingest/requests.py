@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ..domain.arrivals import RecordSource
 from ..domain.deployments import Column
+from ..domain.encodings import UTF_8, decode_parts
 from ..errors import InvalidInput, TooLarge
 from .bodies import decoded_json, decompressed, require_decodable
 from .cells import Json, parse_label, parse_text
@@ -59,6 +60,7 @@ class LogRequest(Struct, frozen=True, kw_only=True):
     actor: str = ""
     encoding: str = ""
     is_csv: bool = False
+    charset: str = UTF_8
     historical: bool = False
     label: str = LABEL
     first_time_counts: bool = False
@@ -103,7 +105,7 @@ def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes) -
     label, names = request.label, _LabelColumns(request.label, historical=request.historical)
     value = None if request.is_csv else decoded_json(body).value
     if request.is_csv:
-        records = _records_of_csv(body, plan, names)
+        records = _records_of_csv("".join(decode_parts([body], request.charset, "body")), plan, names)
     elif isinstance(value, dict) and "records" in value:
         if label != LABEL:
             raise InvalidInput.of("label", "names a column, and {records: […]} has none: each record holds its label as `label`")
@@ -164,11 +166,9 @@ def _is_table(value: Json) -> bool:
     return isinstance(value, Mapping) and isinstance(value.get("fields"), list) and isinstance(value.get("values"), list)
 
 
-def _records_of_csv(body: bytes, plan: IngestPlan, names: _LabelColumns) -> list[Any]:
+def _records_of_csv(text: str, plan: IngestPlan, names: _LabelColumns) -> list[Any]:
     try:
-        lines = list(csv.reader(io.StringIO(body.decode("utf-8-sig"), newline=""), strict=True))
-    except UnicodeDecodeError as error:
-        raise InvalidInput.of("body", "is not text in UTF-8") from error
+        lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except csv.Error as error:
         raise InvalidInput.of("body", f"is not CSV ({error})") from error
     header = lines[0] if lines else []

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as arrow_parquet
 
+from ..domain.encodings import recode
 from ..errors import InvalidInput, TooLarge
 from .columns import is_text
 from .limits import BATCH_ROWS, MAX_LINE_BYTES, MAX_ROW_GROUP_BYTES
@@ -31,19 +32,16 @@ class TrainingFile(Protocol):
 
 
 class CsvFile:
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
+    def __init__(self, file: BinaryIO, encoding: str) -> None:
+        self._file = recode(file, encoding, "body")
         self.types: Mapping[str, pa.DataType] = {}
-        file.seek(0)
-        head = file.read(MAX_LINE_BYTES)
+        head = self._file.read(MAX_LINE_BYTES)
         if not head.strip():
             raise InvalidInput.of("body", "is empty")
         try:
             # Incrementally: the last character of the head may be cut through.
             text = codecs.getincrementaldecoder("utf-8-sig")().decode(head)
             header = next((names for names in csv.reader(io.StringIO(text, newline="")) if names), [])
-        except UnicodeDecodeError as error:
-            raise InvalidInput.of("body", "is not text in UTF-8") from error
         except csv.Error as error:
             raise InvalidInput.of("body", f"has a header that is not CSV ({error})") from error
         self.names = _require_unique(header)
@@ -75,8 +73,6 @@ class CsvFile:
             if ragged:
                 row = ragged[0]
                 reason = f"row {row.number - HEADER} has {row.actual_columns} values, but the header names {row.expected_columns} columns"
-            elif "UTF8" in str(error):
-                reason = "is not text in UTF-8"
             elif "straddling" in str(error):
                 reason = f"has a line of more than {MAX_LINE_BYTES // 2**20} MiB"
             else:

@@ -1,12 +1,13 @@
 """Processes an uploaded file, and keeps no row of it as a whole."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import BinaryIO
 
 from ..clock import monotonic_seconds
 from ..domain.deployments import Deployment, RecordSchema
+from ..domain.encodings import UTF_8
 from ..domain.groups import Group, NamedGroup, combine_groups, groups_of, in_order
 from ..domain.monitors import Monitor
 from ..domain.training_data import CountedBy, Distribution, LabelTable, TrainingData, TrainingForm, TrainingSummary, counted_by, watched
@@ -164,9 +165,6 @@ def _axis(seen: Seen, name: str, survey: Survey, *, others: int, is_quantity: bo
     return None, f"{too_many}: {LEFT_OUT}"
 
 
-KINDS: dict[TrainingForm, Callable[[BinaryIO], TrainingFile]] = {TrainingForm.CSV: CsvFile, TrainingForm.PARQUET: ParquetFile}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
     form: TrainingForm
@@ -175,11 +173,12 @@ class Upload:
     label: str
     weight: str | None
     received_at: datetime
+    encoding: str = UTF_8
 
 
 def process_file(file: BinaryIO, upload: Upload) -> TrainingData:
     began = monotonic_seconds()
-    content = KINDS[upload.form](file)
+    content: TrainingFile = ParquetFile(file) if upload.form is TrainingForm.PARQUET else CsvFile(file, upload.encoding)
     deployment = upload.deployment
     layout = find_layout(
         content, deployment.schema, deployment.problem_type, label=upload.label, weight=upload.weight, monitor=upload.monitor

@@ -1,0 +1,77 @@
+"""Text files in UTF-8 or in an encoding that somebody named."""
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import chain
+from tempfile import SpooledTemporaryFile
+from typing import BinaryIO, cast
+
+from ..errors import InvalidInput
+
+UTF_8 = "utf-8"
+
+IN_MEMORY = 4 * 2**20
+"""Max bytes of a copy in memory; larger ones are on the disk."""
+
+_READ_BYTES = 2**20
+# Not every codec: some are no encodings of files, and two take quadratic time.
+_OF_FILES = re.compile(r"ascii|big5.*|cp\d+|euc_.*|gb.*|iso8859-\d+|koi8-.|mac-.*|shift_jis.*|utf-(8|16|32).*")
+_UTF_16_STARTS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def find_encoding(name: str) -> str | None:
+    """Returns Python's name of an encoding of text files; None if it is unknown."""
+    try:
+        found = codecs.lookup(name).name
+    except (LookupError, ValueError):
+        return None
+    return UTF_8 if found == "utf-8-sig" else found if _OF_FILES.fullmatch(found) else None
+
+
+def decode_parts(parts: Iterable[bytes], encoding: str, place: str) -> Iterator[str]:
+    """Yields the text of each part of a file, without a byte order mark.
+
+    Raises:
+        InvalidInput: the bytes are of another encoding; `place` is the field.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8-sig" if encoding == UTF_8 else encoding)()
+    offset, line, guess = 0, 1, "latin-1"
+
+    def refuse(error: UnicodeDecodeError) -> InvalidInput:
+        # The decoder may have kept bytes of the part before.
+        where = locate_fault(error, offset + len(part) - len(error.object), line)
+        hint = f"Name the encoding that it has: --encoding {guess}, for example, or at an upload charset={guess} in the content type"
+        return InvalidInput.of(place, f"is not {encoding.upper()}: {where}. {hint}")
+
+    for part in chain(parts, (b"",)):
+        if offset == 0 and (part.startswith(_UTF_16_STARTS) or b"\0" in part[:2]):
+            guess = "utf-16"
+        try:
+            text = decoder.decode(part, final=not part)
+        except UnicodeDecodeError as error:
+            raise refuse(error) from None
+        if offset == 0 and "\0" in text[:4]:
+            # UTF-16 read as single bytes, or as UTF-8 without a byte order mark.
+            raise refuse(UnicodeDecodeError(encoding, part, part.index(0), len(part), "NUL"))
+        offset += len(part)
+        line += text.count("\n")
+        yield text
+
+
+def locate_fault(error: UnicodeDecodeError, offset: int = 0, line: int = 1) -> str:
+    """Returns the byte that could not be decoded and its place; its text begins at that offset and line of the file."""
+    line += error.object[: error.start].decode(error.encoding, "replace").count("\n")
+    return f"byte {error.object[error.start]:02X} at offset {offset + error.start:,}, line {line:,}"
+
+
+def recode(file: BinaryIO, encoding: str, place: str) -> BinaryIO:
+    """Returns the file from its beginning, or a copy of it in UTF-8. Raises InvalidInput as `decode_parts`."""
+    found = file if encoding == UTF_8 else cast("BinaryIO", SpooledTemporaryFile(max_size=IN_MEMORY))  # noqa: SIM115 - it is returned
+    file.seek(0)
+    for text in decode_parts(iter(partial(file.read, _READ_BYTES), b""), encoding, place):
+        if found is not file:
+            found.write(text.encode())
+    found.seek(0)
+    return found
