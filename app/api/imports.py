@@ -83,6 +83,7 @@ async def import_records(
 
     The same file may be sent again: what is stored already is reported as `duplicate`. A file of which nothing can be stored is refused,
     with its rows and fields; of any other one the answer lists the first 1,000 rejected rows. `at` is the time of records that state none.
+    Text that is not UTF-8 names its encoding in the content type (`text/csv; charset=latin-1`).
     `evenhand import` takes larger files, shows the progress, and continues after an interruption.
     """
     plan = await services.ingestion.current_plan(deployment_id)

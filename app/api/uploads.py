@@ -15,10 +15,13 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
-from ..domain.encodings import IN_MEMORY, UTF_8, find_encoding
+from ..domain.encodings import UTF_8, find_encoding
 from ..errors import InvalidInput, TooLarge, Unavailable, UnsupportedMediaType
 from ..turns import Room
 from ..web.media import is_json
+
+IN_MEMORY = 4 * 1024 * 1024
+"""Larger bodies move to the disk."""
 
 SILENCE_SECONDS = 30
 """A client that sends nothing for longer loses its place."""

@@ -48,14 +48,14 @@ class InputFile:
         self._open = open_file
         with open_file() as file:
             self.is_parquet = file.read(len(PARQUET_START)) == PARQUET_START
-            text = file if self.is_parquet else recode(file, encoding, name)
-            if text is not file:
-                self._open = partial(reopen, text)
-        digest = hashlib.sha256()
-        with self._open() as file:
-            while part := file.read(_HASHED_BYTES):
+            file.seek(0)
+            content = file if self.is_parquet else recode(file, encoding, name)
+            digest = hashlib.sha256()
+            while part := content.read(_HASHED_BYTES):
                 digest.update(part)
         self.digest = digest.hexdigest()
+        if encoding != UTF_8 and not self.is_parquet:
+            self._open = partial(_open_recoded, open_file, encoding)
 
     @classmethod
     def at(cls, path: Path, encoding: str = UTF_8) -> "InputFile":
@@ -157,6 +157,12 @@ def reopen(file: BinaryIO) -> nullcontext[BinaryIO]:
     """Returns the file at its beginning, for a reader that does not close it."""
     file.seek(0)
     return nullcontext(file)
+
+
+@contextmanager
+def _open_recoded(open_file: Callable[[], AbstractContextManager[BinaryIO]], encoding: str) -> Iterator[BinaryIO]:
+    with open_file() as file:
+        yield recode(file, encoding, "file")
 
 
 def _read_rows(batch: pa.RecordBatch) -> list[dict[str, Any] | RowRefused]:

@@ -4,6 +4,7 @@ import codecs
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import BinaryIO, Protocol
 
 import pyarrow as pa
@@ -33,9 +34,12 @@ class TrainingFile(Protocol):
 
 class CsvFile:
     def __init__(self, file: BinaryIO, encoding: str) -> None:
-        self._file = recode(file, encoding, "body")
+        self._open = partial(recode, file, encoding, "body")
         self.types: Mapping[str, pa.DataType] = {}
-        head = self._file.read(MAX_LINE_BYTES)
+        content = self._open()
+        head = content.read(MAX_LINE_BYTES)
+        while content.read(READ_BYTES):
+            pass  # to its end: a byte of another encoding is refused before anything is counted
         if not head.strip():
             raise InvalidInput.of("body", "is empty")
         try:
@@ -53,11 +57,10 @@ class CsvFile:
             ragged.append(row)
             return "error"
 
-        self._file.seek(0)
         try:
             # Arrow would take `NA` and `null` for missing, and guess types.
             reader = arrow_csv.open_csv(
-                _Unclosed(self._file),
+                self._open(),
                 # One thread: only then are lines numbered.
                 arrow_csv.ReadOptions(use_threads=False, block_size=MAX_LINE_BYTES),
                 arrow_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),

@@ -51,7 +51,7 @@ def test_a_file_is_imported_and_the_report_names_line_field_and_reason(run: Run,
 
     ended = run("payload", file, "--at", "2026-03-01T09:30:00Z", "--rejections", rejected)
 
-    assert ended.exit_code == 0, ended.output
+    assert ended.exit_code == 3, ended.output
     # The service runs in this process, and logs to the same output.
     report = [line for line in ended.output.splitlines() if "[info" not in line]
     assert says(report[0], "2 rows", "1 stored", "0 stored before", "1 rejected")

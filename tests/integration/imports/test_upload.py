@@ -39,6 +39,26 @@ def test_a_file_is_imported_and_its_rejected_rows_are_listed_and_counted(service
     wait_until(lambda: rows(service.database, counted) == [("import", "wrong_type", "Age", 2)], "both are counted")
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_text_of_another_encoding_is_refused_whole_and_taken_where_the_content_type_says_it(service: RunningService, encoding: str) -> None:
+    content = (CSV.replace("young", "34").replace("female", "weiblich") + "c,2026-03-01T09:30:00Z,33,männlich,true,Risk\n").encode(encoding)
+    feedback = "id,label\na,Rißk\n".encode(encoding)
+    path = "/v1/deployments/credit-risk/feedback-records"
+
+    refused = [
+        service.client.post(at, content=body, headers={"Content-Type": "text/csv"}) for at, body in ((PATH, content), (path, feedback))
+    ]
+    assert service.client.get("/v1/deployments/credit-risk/payload-records").json()["payload_records"] == []
+    headers = {"Content-Type": f"text/csv; charset={encoding}"}
+    taken = [service.client.post(at, content=body, headers=headers) for at, body in ((PATH, content), (path, feedback))]
+
+    assert [answer.status_code for answer in refused] == [422, 422]
+    assert all("is not UTF-8" in answer.text and f"charset={encoding}" in answer.text for answer in refused)
+    assert [answer.json()["accepted"] for answer in taken] == [3, 1]
+    stored = service.client.get("/v1/deployments/credit-risk/payload-records").json()["payload_records"]
+    assert {record["features"]["Sex"] for record in stored} == {"weiblich", "männlich"}
+
+
 def test_parquet_captures_and_labels_are_taken(service: RunningService) -> None:
     buffer = io.BytesIO()
     pq.write_table(pa.Table.from_pylist([inference_row("r1", ROWS[:1], ["Risk"], sampling_fraction=0.5)]), buffer)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.cli.metrics_files import check_output, read, write
+from app.cli.metrics_files import Declared, check_output, read, write
 from app.errors import InvalidInput
 from app.frames import measure_frame
 from tests.builders.page_words import says
@@ -41,8 +41,6 @@ def zipped(*, is_encrypted: bool = False, is_damaged: bool = False, is_packed_od
 FILES = {
     "empty.csv": b"",
     "blank.csv": b"\n\n",
-    "latin.csv": "sex,approved\ncafé,1\n".encode("latin-1"),
-    "utf-16.csv": ROWS.decode().encode("utf-16"),
     "open.csv": b'sex,approved\n"woman,1\nman,0\n',
     "named.csv.gz": ROWS,
     "cut.csv.gz": gzip.compress(ROWS)[:-20],
@@ -66,6 +64,23 @@ def test_a_file_that_cannot_be_read_as_csv_is_told_so(tmp_path: Path, name: str)
 
     assert message.startswith(f"{name} cannot be read as CSV: ")
     assert len(message) > len(f"{name} cannot be read as CSV: ")
+
+
+@pytest.mark.parametrize(
+    ("content", "fault", "encoding"),
+    [
+        ("sex,approved\ncafé,1\n".encode("latin-1"), "byte E9 at offset 16, line 2, is not UTF-8", "latin-1"),
+        (ROWS.decode().encode("utf-16"), "byte FF at offset 0, line 1, is not UTF-8", "utf-16"),
+    ],
+)
+def test_a_file_of_another_encoding_is_read_where_that_is_named(tmp_path: Path, content: bytes, fault: str, encoding: str) -> None:
+    (tmp_path / "rows.csv").write_bytes(content)
+
+    message = told(tmp_path / "rows.csv")
+
+    assert message.startswith(f"{fault}. Name the encoding that it has: --encoding {encoding},")
+    read_cells = read(tmp_path / "rows.csv", {"attribute": ["sex"]}, Declared(encoding=encoding)).frame
+    assert read_cells["sex"].iloc[0] in ("café", "woman")
 
 
 def test_a_file_that_may_not_be_read_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:

@@ -295,10 +295,21 @@ def test_a_file_that_cannot_be_read_is_refused_as_a_whole(tmp_path: Path, conten
         read([input_file(tmp_path, "hostile", content)])
 
 
-def test_text_that_is_not_utf_8_keeps_its_place(tmp_path: Path) -> None:
-    content = b"id,scored_at,Age,Sex,Owner,prediction\na," + TIME.encode() + b",1,\xff,true,1\n"
-
-    (row,) = read([input_file(tmp_path, "latin.csv", content)])
-
-    assert row.line == 2
-    assert (row.record or {})["features"]["Sex"] == "\udcff"
+@pytest.mark.parametrize("name", ["log.csv", "log.jsonl"])
+def test_a_file_of_another_encoding_is_refused_whole_and_read_where_that_is_named(tmp_path: Path, name: str) -> None:
+    text = f"id,scored_at,Age,Sex,Owner,prediction\na,{TIME},1,männlich,true,1\n"
+    if name == "log.jsonl":
+        features = {"Age": 1, "Sex": "männlich", "Owner": True}
+        text = json.dumps({"id": "a", "scored_at": TIME, "features": features, "prediction": 1}, ensure_ascii=False) + "\n"
+    digests = {input_file(tmp_path, name, text).digest}
+    for encoding in ("latin-1", "utf-16", "utf-16-le"):
+        path = tmp_path / name
+        path.write_bytes(text.encode(encoding))
+        with pytest.raises(InvalidInput, match=r"byte .. at offset \d+, line \d, is not UTF-8. .* --encoding (latin-1|utf-16|utf-16-le),"):
+            InputFile.at(path)
+        file = InputFile.at(path, encoding)
+        (row,) = read([file])
+        assert (row.record or {})["features"]["Sex"] == "männlich"
+        digests.add(file.digest)
+    # The same rows have the same ids, however the file is written.
+    assert len(digests) == 1

@@ -75,6 +75,7 @@ def processed(
     of: Deployment | None = None,
     label: str = "label",
     weight: str | None = None,
+    encoding: str = "utf-8",
 ) -> TrainingData:
     """What is kept of a CSV text, or of a frame sent as Parquet."""
     form = TrainingForm.CSV
@@ -83,7 +84,8 @@ def processed(
         content.to_parquet(buffer)
         content, form = buffer.getvalue(), TrainingForm.PARQUET
     body = content.encode() if isinstance(content, str) else content
-    upload = Upload(form=form, deployment=of or deployment(), monitor=watching, label=label, weight=weight, received_at=NOON)
+    of = of or deployment()
+    upload = Upload(form=form, deployment=of, monitor=watching, label=label, weight=weight, received_at=NOON, encoding=encoding)
     return process_file(io.BytesIO(body), upload)
 
 

@@ -199,7 +199,6 @@ def test_meta_fields_may_be_absent_and_are_named() -> None:
         (HEADER + "1,a\0,2,true,0\n", "columns.sex", "row 1: must not contain the NUL character"),
         (HEADER + "1,a,2,true,\n", "columns.label", "holds no label in any row"),
         ("age,sex,income,owner,label,age\n1,a,2,true,0,1\n", "body", "names the column 'age' twice"),
-        ((HEADER + "1,ü,2,true,0\n").encode("latin-1"), "body", "is not text in UTF-8"),
     ],
 )
 def test_what_does_not_fit_is_refused_by_its_column_and_row(content: str | bytes, field: str, message: str) -> None:
@@ -207,6 +206,16 @@ def test_what_does_not_fit_is_refused_by_its_column_and_row(content: str | bytes
         processed(content)
 
     assert [(problem.field, problem.message) for problem in caught.value.problems] == [(field, message)]
+
+
+def test_text_of_another_encoding_is_refused_where_it_is_and_read_where_that_is_named() -> None:
+    content = (HEADER + "1,ü,2,true,0\n" * 2).encode("latin-1")
+
+    with pytest.raises(InvalidInput, match="body: byte FC at offset 29, line 2, is not UTF-8"):
+        processed(content)
+    found = next(one for one in processed(content, encoding="latin-1").distributions if one.columns == ("sex",))
+
+    assert [cell for cell in found.cells if cell.values == ("ü",)]  # noqa: PD011 - no frame
 
 
 def test_every_absent_column_is_named_at_once() -> None:
