@@ -1,5 +1,6 @@
 """Counts the payload of a span in files where it exceeds a check's memory, by tasks of bytes in and bytes out."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -19,6 +20,7 @@ from ..batch.pieces import FilePiece, PieceReader
 from ..domain.checks import DataSet, Progress, Span
 from ..domain.comparisons import Comparison, comparisons_of
 from ..domain.deployments import RecordSchema
+from ..domain.groups import NEAR_TWINS, NearTwin, describe_twins
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.outcomes import Outcome
 from ..metrics.groups import IntArray
@@ -46,6 +48,7 @@ class CountedSpan:
     unclassified: int = 0
     of_other_revisions: int = 0
     in_no_group: dict[str, int] = field(default_factory=dict)
+    near_twins: Counter[NearTwin] = field(default_factory=Counter)
     oldest: datetime | None = None
     newest: datetime | None = None
 
@@ -59,6 +62,7 @@ class CountedSpan:
                 int(repeats[read.outcomes == Outcome.UNCLASSIFIED].sum()),
                 int(repeats[is_other].sum()),
                 {grouping.column.name: int(repeats[grouping.codes == NEITHER].sum()) for grouping in read.groupings},
+                read.count_twins(repeats),
             )
         )
 
@@ -75,6 +79,7 @@ class CountedSpan:
         self.of_other_revisions += other.of_other_revisions
         names = {**self.in_no_group, **other.in_no_group}
         self.in_no_group = {name: self.in_no_group.get(name, 0) + other.in_no_group.get(name, 0) for name in names}
+        self.near_twins.update(other.near_twins)
         if other.oldest is not None and other.newest is not None:
             self.see(other.oldest, other.newest)
 
@@ -86,6 +91,7 @@ class CountedSpan:
             "unclassified_records": self.unclassified,
             "records_of_other_revisions": self.of_other_revisions,
             "records_in_no_group": dict(self.in_no_group),
+            NEAR_TWINS: describe_twins(self.near_twins),
             "oldest_record_at": None if self.oldest is None else self.oldest.isoformat(),
             "newest_record_at": None if self.newest is None else self.newest.isoformat(),
         }
@@ -103,12 +109,14 @@ class CountedSpan:
             for one in self.tables
         ]
         counts = {name: getattr(self, name) for name in _COUNTS}
-        return msgspec.json.encode({"tables": tables, "oldest": self.oldest, "newest": self.newest, **counts})
+        ends = {"oldest": self.oldest, "newest": self.newest}
+        return msgspec.json.encode({"tables": tables, "near_twins": list(self.near_twins.items()), **ends, **counts})
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> "CountedSpan":
         read: dict[str, Any] = msgspec.json.decode(stored)
         counted = cls([_read_table(one) for one in read["tables"]], **{name: read[name] for name in _COUNTS})
+        counted.near_twins = Counter({NearTwin(**twin): records for twin, records in read["near_twins"]})
         if read["oldest"] is not None:
             counted.see(datetime.fromisoformat(read["oldest"]), datetime.fromisoformat(read["newest"]))
         return counted

@@ -1,9 +1,11 @@
 """The groups of an attribute. Source: spec of the fairness check, sections 1 to 3."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ..errors import InvalidInput
 from .deployments import Column, FieldType
@@ -22,6 +24,51 @@ MOST_REFERENCE_VALUES = 100
 """Max reference values if `reference` is left out: with more, copies would outnumber the records a hundredfold."""
 
 
+NEAR_TWINS = "near_twins"
+"""Member of a check's window: `describe_twins` of its records."""
+
+MAX_TWINS = 10
+
+# A zero-width blank is no blank to Python.
+_BLANKS = re.compile("[\\s\u200b\u2060\ufeff]+")
+
+
+@dataclass(frozen=True, slots=True)
+class NearTwin:
+    """A value that differs by blanks only from a listed one, `original`: it is in no group until it is listed, too."""
+
+    feature: str
+    value: str
+    original: str
+
+
+def count_twins(feature: str, records: Mapping[Any, int], listed: Iterable[GroupValue]) -> Counter[NearTwin]:
+    """Returns the near twins of listed values among those of a column, with their `records`."""
+    return Counter({NearTwin(feature, value, original): records[value] for value, original in find_twins(records, listed).items()})
+
+
+def describe_twins(twins: Counter[NearTwin]) -> list[str]:
+    """Returns a sentence on each of the `MAX_TWINS` with the most records."""
+    return [
+        f"{twin.feature!r}: {twin.value!r} ({records:,} record{'s' * (records > 1)}) differs from {twin.original!r} by a blank, so it is"
+        " in no group until it is listed"
+        for twin, records in twins.most_common(MAX_TWINS)
+    ]
+
+
+def find_twins(values: Iterable[object], listed: Iterable[GroupValue]) -> dict[str, str]:
+    """Returns the values that are not listed and differ from a listed one by blanks only, and that one."""
+    texts = [value for value in listed if isinstance(value, str)]
+    originals = {collapse_blanks(text): text for text in texts}
+    others = (value for value in values if isinstance(value, str) and value not in texts)
+    return {value: originals[text] for value in others if (text := collapse_blanks(value)) in originals}
+
+
+def collapse_blanks(text: str) -> str:
+    """Returns the text without outer blanks, and with one space for several or other blanks."""
+    return _BLANKS.sub(" ", text).strip()
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     label: str
@@ -30,7 +77,7 @@ class Group:
 
 
 def groups_of(attribute: MonitoredAttribute, column: Column, seen: Iterable[Scalar], *, seen_in: str) -> tuple[Group, ...]:
-    """Returns the attribute's groups; of the values `seen`, those not monitored are reference if none is listed.
+    """Returns the attribute's groups; of the values `seen`, those not monitored and no near twins are reference if none is listed.
 
     Raises:
     InvalidInput: too many other values were seen. `seen_in` says where.
@@ -40,7 +87,8 @@ def groups_of(attribute: MonitoredAttribute, column: Column, seen: Iterable[Scal
         return monitored + tuple(Group(label_of(value), "reference", value) for value in attribute.reference)
     values = list(seen)
     placed = zip(values, positions(monitored, column, values), strict=True)
-    others = sorted({value for value, position in placed if position == NEITHER}, key=in_order)
+    twins = find_twins(values, attribute.monitored)
+    others = sorted({value for value, position in placed if position == NEITHER and value not in twins}, key=in_order)
     if len(others) > MOST_REFERENCE_VALUES:
         raise InvalidInput.of(
             f"attributes.{attribute.feature}.reference",

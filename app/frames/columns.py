@@ -65,10 +65,14 @@ class Encoded:
         number = exact_number(value) if self.is_numeric and not isinstance(value, bool) else None
         return canonical(value if number is None else number)
 
+    def counted(self) -> dict[str, int]:
+        """Records of each value, most frequent first."""
+        counts = sizes_of(self.codes, len(self.texts))[:-1]
+        return {self.texts[place]: int(counts[place]) for place in np.argsort(-counts, kind="stable").tolist()}
+
     def described(self) -> str:
         """Values, most frequent first, as an error names them."""
-        counts = sizes_of(self.codes, len(self.texts))[:-1]
-        return shown([self.texts[place] for place in np.argsort(-counts, kind="stable").tolist()])
+        return shown(list(self.counted()))
 
 
 def checked_name(name: object, option: str) -> str:
@@ -275,8 +279,8 @@ def as_listed(listed: object, option: str) -> tuple[Scalar | Range, ...]:
 
 
 def shown(names: Sequence[str]) -> str:
-    """First names, as an error lists them."""
-    return ", ".join(name[:LONGEST] for name in names[:SHOWN]) + (", …" if len(names) > SHOWN else "") if names else "none"
+    """First names in quotes, as an error lists them."""
+    return ", ".join(f"{name!r:.{LONGEST}}" for name in names[:SHOWN]) + (", …" if len(names) > SHOWN else "") if names else "none"
 
 
 def _read_listed(listed: object, option: str) -> Scalar | Range:

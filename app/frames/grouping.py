@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
+from ..domain.groups import collapse_blanks, count_twins, describe_twins
 from ..domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS, MAX_GROUPS_TOGETHER
 from ..domain.texts import TOGETHER
 from ..domain.value_tests import ValueTest
@@ -41,7 +42,7 @@ class FrameGrouping:
     """Groups, monitored ones first, and per record the position of its group or NEITHER.
 
     `sizes` are the groups' records and, last, those of none. `chosen` says that the largest group became the reference; `warnings` name
-    listed groups without records.
+    listed groups without records, and values that differ from a group by a blank.
     """
 
     attribute: str
@@ -68,14 +69,14 @@ class Crossing:
 class _Part:
     """One attribute: labels, roles (None where neither side was given), and the records' codes.
 
-    `unseen` says per listed group without records what the column holds instead, and of ranges which cells are no numbers.
+    `notes` are on listed groups without records, on cells that are no numbers of ranges, and on values that differ from a group by a blank.
     """
 
     name: str
     labels: tuple[str, ...]
     roles: tuple[Role | None, ...]
     codes: Codes
-    unseen: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class _Cell(NamedTuple):
@@ -168,7 +169,7 @@ def _build_grouping(parts: Sequence[_Part], codes: Codes, counted: IntArray) -> 
         codes=looked_up(renumbered, codes, missing=NEITHER),
         sizes=np.append(sizes[list(groups)], counted.sum() - sizes[list(groups)].sum()),
         chosen=chosen,
-        warnings=tuple(sentence for part in parts for sentence in part.unseen),
+        warnings=tuple(sentence for part in parts for sentence in part.notes),
     )
 
 
@@ -263,6 +264,14 @@ def _divide_by_values(encoded: Encoded, monitored: Listing, reference: Listing) 
         numbers = [number_of(text) for text in encoded.texts]
         keys = [(float("inf") if number is None else number, text) for number, text in zip(numbers, encoded.texts, strict=True)]
         others = [place for place in sorted(range(len(keys)), key=keys.__getitem__) if place not in {*watched, *compared}]
+    records = encoded.counted()
+    listed = [texts[place] for place in (*watched, *compared)]
+    if not watched:
+        # Each other value is a group of its own: the one with the most records of those that differ by blanks only.
+        first = {collapse_blanks(text): text for text in (*reversed(records), *listed)}
+        listed = list(dict.fromkeys((*listed, *first.values())))
+    twins = count_twins(encoded.name, records, listed)
+    others = [place for place in others if texts[place] not in {twin.value for twin in twins}]
     if len(watched) + len(compared) + len(others) > MAX_GROUPS:
         raise InvalidInput.of(
             "attribute",
@@ -280,7 +289,8 @@ def _divide_by_values(encoded: Encoded, monitored: Listing, reference: Listing) 
     unseen = tuple(
         f"{text!r} is not a value of {encoded.name!r}, which holds {encoded.described()}" for text in texts[len(encoded.texts) :]
     )
-    return _Part(encoded.name, tuple(texts[place] for place in order), tuple(roles.values()), codes, unseen)
+    notes = (*unseen, *describe_twins(twins))
+    return _Part(encoded.name, tuple(texts[place] for place in order), tuple(roles.values()), codes, notes)
 
 
 def _places(encoded: Encoded, positions: dict[str, int], listing: Listing, option: str) -> list[int]:

@@ -105,7 +105,7 @@ def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> FrameOutcome
         apart = encoded.numerals if rule.is_numeric else frozenset()
         of_text = [UNFAVOURABLE if one == UNCLASSIFIED and place not in apart else one for place, one in enumerate(of_text)]
     if rule.unfavourable is None and len(encoded.texts) > 1 and FAVOURABLE not in of_text:
-        values = shown([repr(text) for text in tests.favourable.texts])
+        values = shown(tests.favourable.texts)
         hint = "; a number is listed, and the column holds text: list text, or make numbers of the column" if encoded.numerals else ""
         raise InvalidInput.of("favourable", f"{values} is not a value of {encoded.name!r}, which holds {encoded.described()}{hint}")
     classes = tuple(str(int(value)) if isinstance(value, bool) else canonical(value) for value in map(tests.read, encoded.values))

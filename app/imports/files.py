@@ -1,6 +1,7 @@
 """Files to import, read piece by piece."""
 
 import hashlib
+import io
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -12,7 +13,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..domain.encodings import UTF_8, recode
+from ..domain.encodings import UTF_8, decode_parts
 from ..domain.texts import printable
 from ..errors import InvalidInput, TooLarge
 from ..ingest.bodies import decoded_json, require_decodable
@@ -46,16 +47,15 @@ class InputFile:
         self.size = size
         self.bytes_read = 0
         self._open = open_file
+        self._encoding = encoding
         with open_file() as file:
             self.is_parquet = file.read(len(PARQUET_START)) == PARQUET_START
             file.seek(0)
-            content = file if self.is_parquet else recode(file, encoding, name)
+            parts = iter(partial(file.read, _HASHED_BYTES), b"")
             digest = hashlib.sha256()
-            while part := content.read(_HASHED_BYTES):
+            for part in parts if self.is_parquet else map(str.encode, decode_parts(parts, encoding, name)):
                 digest.update(part)
         self.digest = digest.hexdigest()
-        if encoding != UTF_8 and not self.is_parquet:
-            self._open = partial(_open_recoded, open_file, encoding)
 
     @classmethod
     def at(cls, path: Path, encoding: str = UTF_8) -> "InputFile":
@@ -80,14 +80,17 @@ class InputFile:
         """Yields line numbers, from 1, and lines."""
         self.bytes_read = 0
         with self._open() as file:
+            text = io.TextIOWrapper(file, "utf-8-sig" if self._encoding == UTF_8 else self._encoding, newline="\n")
             number = 0
-            while line := file.readline(MAX_LINE_BYTES + 1):
-                number += 1
-                self.bytes_read += len(line)
-                if len(line) > MAX_LINE_BYTES:
-                    raise InvalidInput.of(f"{self.name} line {number}", f"is longer than {MAX_LINE_BYTES // 2**20} MiB")
-                # Elsewhere a byte order mark is part of a value.
-                yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+            try:
+                while line := text.readline(MAX_LINE_BYTES + 1).encode():
+                    number += 1
+                    self.bytes_read += len(line)
+                    if len(line) > MAX_LINE_BYTES:
+                        raise InvalidInput.of(f"{self.name} line {number}", f"is longer than {MAX_LINE_BYTES // 2**20} MiB")
+                    yield number, line
+            finally:
+                text.detach()
 
     def json_lines(self) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
         for number, line in self.lines():
@@ -157,12 +160,6 @@ def reopen(file: BinaryIO) -> nullcontext[BinaryIO]:
     """Returns the file at its beginning, for a reader that does not close it."""
     file.seek(0)
     return nullcontext(file)
-
-
-@contextmanager
-def _open_recoded(open_file: Callable[[], AbstractContextManager[BinaryIO]], encoding: str) -> Iterator[BinaryIO]:
-    with open_file() as file:
-        yield recode(file, encoding, "file")
 
 
 def _read_rows(batch: pa.RecordBatch) -> list[dict[str, Any] | RowRefused]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..domain.deployments import Column, FieldType
-from ..domain.groups import NEITHER, Group, NamedGroup, combine_groups, group_test, groups_of, positions
+from ..domain.groups import NEITHER, Group, NamedGroup, combine_groups, find_twins, group_test, groups_of, positions
 from ..domain.monitors import MonitoredAttribute
 from ..domain.values import Scalar, canonical, label_of
 from .cells import Cells, Codes, stored_cells
@@ -37,7 +37,7 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class ListedGroups:
-    """The groups that an attribute lists; without a listed reference, every other value is a reference group of its own."""
+    """The groups that an attribute lists; without a listed reference, every other value but a near twin is a reference group of its own."""
 
     column: Column
     groups: tuple[Group, ...]
@@ -50,7 +50,8 @@ class ListedGroups:
 
     def find(self, values: Sequence[Scalar | None]) -> list[NamedGroup | None]:
         """Returns each value's group; None for a missing one and one in no group."""
-        found = positions(self.groups, self.column, (value for value in values if value is not None))
+        known = [value for value in values if value is not None]
+        found, twins = positions(self.groups, self.column, known), find_twins(known, [group.value for group in self.groups])
         named: list[NamedGroup | None] = []
         for value in values:
             if value is None:
@@ -60,7 +61,7 @@ class ListedGroups:
             if position != NEITHER:
                 named.append((self.groups[position].label, self.groups[position].role))
             else:
-                named.append((label_of(value), "reference") if self.others_are_reference else None)
+                named.append((label_of(value), "reference") if self.others_are_reference and value not in twins else None)
         return named
 
 

@@ -1,5 +1,6 @@
 """Reads a table of records by a monitor."""
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,13 +9,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..domain.comparisons import Comparison
-from ..domain.deployments import RecordSchema
+from ..domain.deployments import FieldType, RecordSchema
 from ..domain.group_rules import Condition, GroupRule
-from ..domain.groups import NEITHER, NamedGroup
+from ..domain.groups import NEITHER, NamedGroup, NearTwin, count_twins
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.values import label_of
 from ..errors import InvalidInput
-from .cells import Codes, stored_cells
+from ..metrics.groups import IntArray
+from .cells import MISSING, Codes, stored_cells
 from .grouping import Grouping, group_records, intersect
 from .outcomes import outcome_codes
 from .scores import Scores, favourable_scores
@@ -81,6 +83,17 @@ class RecordTable:
         if columns.probabilities is None:
             return None
         return favourable_scores(columns.probabilities, columns.answers, self.outcomes, self.monitor.outcomes)
+
+    def count_twins(self, repeats: IntArray | None = None) -> Counter[NearTwin]:
+        """Returns the near twins of listed values; each record counts as so many as it `repeats`."""
+        twins: Counter[NearTwin] = Counter()
+        for attribute, grouping in zip(self.monitor.attributes, self.groupings, strict=True):
+            if attribute.rule is None and grouping.column.type is FieldType.STRING:
+                coded = stored_cells(self.values(attribute.feature)).coded()
+                _, *counts = np.bincount(coded.codes - MISSING, repeats, len(coded.values) + 1).astype(int).tolist()
+                records = dict(zip(coded.values, counts, strict=True))
+                twins.update(count_twins(attribute.feature, records, [group.value for group in grouping.groups]))
+        return twins
 
     def values(self, feature: str) -> pa.ChunkedArray:
         return self.columns.values[feature]

@@ -105,6 +105,7 @@ _COUNTS = {
     "unclassified_records": "Records in neither outcome list (in no rate)",
     "records_of_other_revisions": "Records of other model revisions",
     "records_in_no_group": "Records in no group, by attribute",
+    "near_twins": "Values that differ from a listed one by a blank",
     "perturbed_records": "Copies with the attribute changed, by attribute",
     "unclassified_copies": "Copies in neither outcome list, by attribute",
     "records_not_scored": "Records that the model does not take, by attribute",

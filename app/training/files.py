@@ -1,6 +1,5 @@
 """Training data as a file that is read piece by piece, as often as needed."""
 
-import codecs
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +10,7 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as arrow_parquet
 
-from ..domain.encodings import recode
+from ..domain.encodings import decode_parts
 from ..errors import InvalidInput, TooLarge
 from .columns import is_text
 from .limits import BATCH_ROWS, MAX_LINE_BYTES, MAX_ROW_GROUP_BYTES
@@ -34,18 +33,17 @@ class TrainingFile(Protocol):
 
 class CsvFile:
     def __init__(self, file: BinaryIO, encoding: str) -> None:
-        self._open = partial(recode, file, encoding, "body")
+        self._file, self._encoding = file, encoding
         self.types: Mapping[str, pa.DataType] = {}
-        content = self._open()
-        head = content.read(MAX_LINE_BYTES)
-        while content.read(READ_BYTES):
-            pass  # to its end: a byte of another encoding is refused before anything is counted
+        file.seek(0)
+        texts = decode_parts(iter(partial(file.read, MAX_LINE_BYTES), b""), encoding, "body")
+        head = next(texts)
+        for _ in texts:
+            pass  # a byte of another encoding is refused before anything is counted
         if not head.strip():
             raise InvalidInput.of("body", "is empty")
         try:
-            # Incrementally: the last character of the head may be cut through.
-            text = codecs.getincrementaldecoder("utf-8-sig")().decode(head)
-            header = next((names for names in csv.reader(io.StringIO(text, newline="")) if names), [])
+            header = next((names for names in csv.reader(io.StringIO(head, newline="")) if names), [])
         except csv.Error as error:
             raise InvalidInput.of("body", f"has a header that is not CSV ({error})") from error
         self.names = _require_unique(header)
@@ -57,12 +55,13 @@ class CsvFile:
             ragged.append(row)
             return "error"
 
+        self._file.seek(0)
         try:
             # Arrow would take `NA` and `null` for missing, and guess types.
             reader = arrow_csv.open_csv(
-                self._open(),
+                _Unclosed(self._file),
                 # One thread: only then are lines numbered.
-                arrow_csv.ReadOptions(use_threads=False, block_size=MAX_LINE_BYTES),
+                arrow_csv.ReadOptions(use_threads=False, block_size=MAX_LINE_BYTES, encoding=self._encoding),
                 arrow_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
                 arrow_csv.ConvertOptions(
                     include_columns=list(columns),

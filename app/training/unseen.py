@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from sqlalchemy.orm import Session
 
 from ..domain.deployments import Column, Deployment
-from ..domain.groups import Group, positions
+from ..domain.groups import Group, count_twins, describe_twins, positions
 from ..domain.monitors import Monitor
 from ..domain.outcomes import Outcome, OutcomeRule
 from ..domain.values import GroupValue, Range, canonical, fold, label_of, number_of, spelled
@@ -81,6 +81,11 @@ def find_unseen(session: Session, deployment: Deployment, monitor: Monitor) -> l
     seen_of = _read_seen(session, deployment, columns)
 
     warnings: list[FieldProblem] = []
+    for place, attribute in enumerate(monitor.attributes):
+        if (seen := seen_of.get(attribute.feature)) is not None:
+            records = {value: seen.counts[key] for key, value in seen.values.items() if isinstance(value, str)}
+            twins = count_twins(attribute.feature, records, (*attribute.monitored, *(attribute.reference or ())))
+            warnings += [FieldProblem(f"attributes[{place}]", words) for words in describe_twins(twins)]
     for one in lists:
         seen = seen_of[None if one.column is None else one.column.name]
         if not seen.values:

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from ..checks.sampling import SAMPLING
 from ..clock import HOUR, hour_of
 from ..domain.checks import CheckRun, Span
+from ..domain.groups import NEAR_TWINS
 from ..domain.missing_records import MissingRecords
 from ..store.records.missing_records import missing_in
 from .check_source import counted_check
@@ -47,11 +48,12 @@ def notes_of_check(session: Session, check: CheckRun) -> tuple[str, ...]:
     counted = counted_check(session, check)
     oldest = counted.window.get("oldest_record_at")
     since = None if oldest is None else datetime.fromisoformat(oldest)
-    return notes_on_missing(*missing_of_window(session, check.deployment_no, counted.origin.span, since), counted.window.get(SAMPLING))
+    return notes_on_missing(*missing_of_window(session, check.deployment_no, counted.origin.span, since), counted.window)
 
 
-def notes_on_missing(missing: MissingRecords, hours: Span, sampling: Mapping[str, Any] | None = None) -> tuple[str, ...]:
-    """`sampling` is the stored description of the window's sample."""
+def notes_on_missing(missing: MissingRecords, hours: Span, window: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns sentences on records that are in no figure; `window` is the stored description of the check's."""
+    sampling = window.get(SAMPLING)
     start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (hours.start, hours.end))
     notes = []
     if missing.not_received:
@@ -70,7 +72,7 @@ def notes_on_missing(missing: MissingRecords, hours: Span, sampling: Mapping[str
             rate=_rates(missing.lowest_rate, missing.highest_rate), records=_records(missing.left_out), start=start, end=end
         )
         notes.append(note if is_one else note + UNEQUALLY)
-    return tuple(notes)
+    return (*notes, *(f"{twin}." for twin in window.get(NEAR_TWINS, ())))
 
 
 def _rates(lowest: float, highest: float) -> str:

@@ -75,7 +75,8 @@ class OverviewSort(StrEnum):
 class DeploymentOverview(msgspec.Struct, frozen=True, kw_only=True):
     """`cause` and `reason` say why the deployment is in its state; None where there is nothing to say.
 
-    `groups` is the number of figures of groups, `judged` how many have a verdict on fairness. `records` were logged in this minute and the
+    `notes` are on values that look like a group and are in none, in the last measured records. `groups` is the number of figures of
+    groups, `judged` how many have a verdict on fairness. `records` were logged in this minute and the
     60 before it. `evidence` is None before it has begun.
     """
 
@@ -91,6 +92,7 @@ class DeploymentOverview(msgspec.Struct, frozen=True, kw_only=True):
     judged: int
     last_check: EndedCheck | None
     open_alerts: int
+    notes: tuple[str, ...] = ()
     records: int = 0
     owner: str | None = None
     unacknowledged: Unacknowledged | None = None
@@ -255,6 +257,7 @@ def _describe(one: OverviewEntry, by: JudgedBy, outlook: Outlook, now: datetime)
         judged=by.judged,
         last_check=last,
         open_alerts=one.open_alerts,
+        notes=() if success is None else success.notes,
         unacknowledged=one.unacknowledged,
         words=GroupWords(one.names),
         newest_record_at=one.newest_record_at,

@@ -6,7 +6,6 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from ..checks.sampling import SAMPLING
 from ..domain.checks import CheckRun, CheckState, DataSet
 from ..domain.deployments import Deployment
 from .check_source import CheckSource, CountedCheck, counted_check, source_of
@@ -91,9 +90,7 @@ def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: 
     )
 
     missing, hours = missing_of_window(session, deployment.no, view.counted_span, view.oldest)
-    view = replace(
-        view, not_received=missing.not_received, left_out=missing.left_out, notes=notes_on_missing(missing, hours, window.get(SAMPLING))
-    )
+    view = replace(view, not_received=missing.not_received, left_out=missing.left_out, notes=notes_on_missing(missing, hours, window))
     reason = _why_not(counted, kind, deployment)
     if reason is not None:
         return replace(view, reason=reason)

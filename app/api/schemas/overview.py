@@ -46,6 +46,7 @@ _ENTRY: dict[str, Any] = {
         "carried_forward": False,
         "check_id": "6f1c2d3e-4b5a-4978-8c9d-0e1f2a3b4c5d",
     },
+    "notes": [],
     "groups": 6,
     "judged_groups": 6,
     "trend": [{"at": "2026-11-20T15:00:00Z", "value": 0.61, "verdict": "unfair", "disadvantaged": "monitored"}],
@@ -163,6 +164,7 @@ class OverviewEntryOut(Out):
     reason: str | None = Field(description="The cause in words, where the figures do not say it.")
     next_step: str | None = Field(description="What to do next, where something is missing.")
     worst: WorstOut | None = Field(description="Null where nothing was measured yet. It may be older than the last check.")
+    notes: list[str] = Field(description="Values of the last measured records that differ from a listed one by a blank, in words.")
     groups: int = Field(description="Figures of groups among which `worst` was chosen.")
     judged_groups: int = Field(
         validation_alias="judged", description="Those of them that have a verdict on fairness; the others are too small."

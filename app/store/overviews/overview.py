@@ -35,7 +35,7 @@ class EndedCheck(msgspec.Struct, frozen=True, kw_only=True):
 class Success(msgspec.Struct, frozen=True, kw_only=True):
     """The newest check with measurements.
 
-    If carried forward, `measured_at` and `counts` are the measuring check's.
+    If carried forward, `measured_at`, `counts` and `notes` are the measuring check's.
     """
 
     no: int
@@ -45,6 +45,7 @@ class Success(msgspec.Struct, frozen=True, kw_only=True):
     carried_forward: bool
     monitor_version: int | None
     counts: WindowCounts
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +101,7 @@ _ENTRIES = f"""
            {_counts_of("last", 'l."window"')},
            s.no AS success_no, s.id AS success_id, s.span_end AS success_at, s.monitor_version AS success_version,
            s."window" ? 'carried_from' AS carried_forward, o.span_end AS origin_at,
-           {_counts_of("success", 'coalesce(o."window", s."window")')},
+           {_counts_of("success", 'coalesce(o."window", s."window")')}, coalesce(o."window", s."window")->'near_twins' AS notes,
            u.state AS under_way, coalesce(n.logged_at, f.newest) AS newest_record_at,
            coalesce(a.open_alerts, 0) AS open_alerts, coalesce(a.unseen, 0) AS unseen, a.unseen_lines, a.unseen_since, a.unseen_id,
            coalesce(a.unassigned, 0) AS unassigned, m.config->'names' AS names
@@ -199,4 +200,5 @@ def _read_success(row: Any) -> Success | None:  # noqa: ANN401 - as above
         carried_forward=bool(row.carried_forward),
         monitor_version=row.success_version,
         counts=WindowCounts(records=row.success_records, unclassified=row.success_unclassified, needed=row.success_needed),
+        notes=tuple(row.notes or ()),
     )

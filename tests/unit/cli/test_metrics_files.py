@@ -69,8 +69,8 @@ def test_a_file_that_cannot_be_read_as_csv_is_told_so(tmp_path: Path, name: str)
 @pytest.mark.parametrize(
     ("content", "fault", "encoding"),
     [
-        ("sex,approved\ncafé,1\n".encode("latin-1"), "byte E9 at offset 16, line 2, is not UTF-8", "latin-1"),
-        (ROWS.decode().encode("utf-16"), "byte FF at offset 0, line 1, is not UTF-8", "utf-16"),
+        ("sex,approved\ncafé,1\n".encode("latin-1"), "byte E9 at offset 16 (line 2) is not UTF-8", "latin-1"),
+        (ROWS.decode().encode("utf-16"), "byte FF at offset 0 (line 1) is not UTF-8", "utf-16"),
     ],
 )
 def test_a_file_of_another_encoding_is_read_where_that_is_named(tmp_path: Path, content: bytes, fault: str, encoding: str) -> None:

@@ -305,7 +305,7 @@ def test_a_file_of_another_encoding_is_refused_whole_and_read_where_that_is_name
     for encoding in ("latin-1", "utf-16", "utf-16-le"):
         path = tmp_path / name
         path.write_bytes(text.encode(encoding))
-        with pytest.raises(InvalidInput, match=r"byte .. at offset \d+, line \d, is not UTF-8. .* --encoding (latin-1|utf-16|utf-16-le),"):
+        with pytest.raises(InvalidInput, match=r"byte .. at offset \d+ \(line \d\) is not UTF-8. .* --encoding (latin-1|utf-16|utf-16-le),"):
             InputFile.at(path)
         file = InputFile.at(path, encoding)
         (row,) = read([file])

@@ -211,7 +211,7 @@ def test_what_does_not_fit_is_refused_by_its_column_and_row(content: str | bytes
 def test_text_of_another_encoding_is_refused_where_it_is_and_read_where_that_is_named() -> None:
     content = (HEADER + "1,ü,2,true,0\n" * 2).encode("latin-1")
 
-    with pytest.raises(InvalidInput, match="body: byte FC at offset 29, line 2, is not UTF-8"):
+    with pytest.raises(InvalidInput, match=r"body: byte FC at offset 29 \(line 2\) is not UTF-8"):
         processed(content)
     found = next(one for one in processed(content, encoding="latin-1").distributions if one.columns == ("sex",))
 
