@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..domain.groups import collapse_blanks
 from ..frames import Report, judged, sentence_of
 from ..metrics import CATALOGUE, MINIMUM_GROUP_SIZE, Measured, Undefined, Value, Verdict
 from ..metrics.figure_text import format_figure, format_to
@@ -38,7 +39,7 @@ GROUPS_NAMED = 12
 def render_report(report: Report, name: str, console: Console) -> str:
     shown = report.measured
     out = f", {report.in_no_group:,} of them in no group" if report.in_no_group else ""
-    groups = [f"{group.label} {group.records:,} ({group.role})" for group in report.groups]
+    groups = [f"{show_blanks(group.label)} {group.records:,} ({group.role})" for group in report.groups]
     # The reference is last, and must not be cut.
     named = groups if len(groups) <= GROUPS_NAMED else [*groups[: GROUPS_NAMED - 1], "…", groups[-1]]
     heading = [
@@ -125,6 +126,11 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() or character == "\n" else repr(character)[1:-1] for character in text)
 
 
+def show_blanks(label: str) -> str:
+    """Puts a label in quotes whose blanks could not be seen without."""
+    return label if collapse_blanks(label) == label else repr(label)
+
+
 def _table(shown: Sequence[Measured]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading, justify in (("metric", "left"), ("group", "left"), ("value", "right"), ("95 % interval", "right"), ("n", "right")):
@@ -145,7 +151,7 @@ def _table(shown: Sequence[Measured]) -> Table:
         verdict = "" if given is None else _word(given)
         if given in COLOURS:
             verdict = f"[{COLOURS[given]}]{verdict}[/]"
-        group = measured.group or SCOPES.get(measured.scope, measured.scope)
+        group = show_blanks(measured.group or "") or SCOPES.get(measured.scope, measured.scope)
         group += ", furthest out" if (measured.worst_of or 0) > 1 else ""
         table.add_row(escape(title), escape(printable(group)), value, interval, f"{number.n:,}", verdict)
     return table

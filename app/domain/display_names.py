@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..errors import FieldProblem
-from .texts import name_problem
+from .texts import name_problem, quote_names
 
 MAX_DISPLAY_NAME = 60
 MAX_NAMED_GROUPS = 1_000
@@ -43,7 +43,7 @@ def display_name_problems(names: DisplayNames, groups: Mapping[str, Collection[s
             continue
         labels = groups[one.feature]
         if labels is not None and one.group not in labels:
-            yield FieldProblem(place, f"is not a group of {one.feature}; its groups are {', '.join(labels)}")
+            yield FieldProblem(place, f"is not a group of {one.feature!r}; its groups are {quote_names(sorted(labels))}")
         yield from _check_text(place, one.name)
         other = named.setdefault(one.feature, {}).setdefault(one.name.strip().casefold(), one.group)
         if other != one.group:

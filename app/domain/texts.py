@@ -2,11 +2,13 @@
 
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 MAX_NAME = 200
 
 MAX_TEXT = 10_000
+
+MAX_QUOTED = 10
 
 TOGETHER = " × "
 """Joins the names of attributes that are watched together, and the labels of their groups."""
@@ -39,6 +41,12 @@ def joining_problem(text: str, others: Collection[str]) -> str | None:
     if first is not None:
         return f"must not be the name of the column {first!r}, × and more: × joins the names of what is watched together; write x"
     return None
+
+
+def quote_names(names: Sequence[str]) -> str:
+    """Returns the first names in quotes, and how many more there are."""
+    shown = ", ".join(f"{name!r:.100}" for name in names[:MAX_QUOTED]) or "none"
+    return f"{shown} and {len(names) - MAX_QUOTED:,} more" if len(names) > MAX_QUOTED else shown
 
 
 def character_problem(text: str) -> str | None:

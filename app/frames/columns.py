@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ..domain.texts import quote_names
 from ..domain.values import Range, Scalar, canonical, exact_number, label_of, number_of, plain_cell
 from ..errors import InvalidInput
 from ..metrics.groups import FloatArray, IntArray
@@ -27,9 +28,6 @@ MISSING = -1
 
 MOST_DISTINCT = 10_000
 """Max distinct values of a column of categories."""
-
-SHOWN, LONGEST = 8, 100
-"""Max values or columns that an error names, and max characters of each."""
 
 _TRUE, _FALSE = ("true", "1"), ("false", "0")
 
@@ -72,7 +70,7 @@ class Encoded:
 
     def described(self) -> str:
         """Values, most frequent first, as an error names them."""
-        return shown(list(self.counted()))
+        return quote_names(list(self.counted()))
 
 
 def checked_name(name: object, option: str) -> str:
@@ -96,7 +94,7 @@ def column_of(frame: pd.DataFrame, name: str, option: str) -> Column:
     if frame.columns.nlevels > 1:
         raise InvalidInput.of("frame", f"must have columns of one name each, found names of {frame.columns.nlevels} levels")
     if name not in frame.columns:
-        raise InvalidInput.of(option, f"{name!r} is not a column; there are {shown([str(column) for column in frame.columns])}")
+        raise InvalidInput.of(option, f"{name!r} is not a column; there are {quote_names([str(column) for column in frame.columns])}")
     namesakes = list(frame.columns).count(name)
     if namesakes > 1:
         raise InvalidInput.of(option, f"{name!r} is the name of {namesakes} columns; rename all but one")
@@ -276,11 +274,6 @@ def as_listed(listed: object, option: str) -> tuple[Scalar | Range, ...]:
             raise InvalidInput.of(option, f"{text!r} is listed twice")
         seen.add(text)
     return values
-
-
-def shown(names: Sequence[str]) -> str:
-    """First names in quotes, as an error lists them."""
-    return ", ".join(f"{name!r:.{LONGEST}}" for name in names[:SHOWN]) + (", …" if len(names) > SHOWN else "") if names else "none"
 
 
 def _read_listed(listed: object, option: str) -> Scalar | Range:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..domain.groups import collapse_blanks, count_twins, describe_twins
 from ..domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS, MAX_GROUPS_TOGETHER
-from ..domain.texts import TOGETHER
+from ..domain.texts import TOGETHER, quote_names
 from ..domain.value_tests import ValueTest
 from ..domain.values import Range, Scalar, canonical, number_of
 from ..errors import InvalidInput
@@ -28,7 +28,6 @@ from .columns import (
     encode,
     looked_up,
     narrowest,
-    shown,
     sizes_of,
     some_numbers_of,
 )
@@ -152,10 +151,10 @@ def _build_grouping(parts: Sequence[_Part], codes: Codes, counted: IntArray) -> 
         if not reference:
             raise InvalidInput.of("reference", f"no record of {named} is left to compare the monitored ones with")
         reference = [max(reference, key=lambda cell: int(sizes[cell.place]))]
-        chosen = f"the largest group, {reference[0].label}, is the reference because none was given"
+        chosen = f"the largest group, {reference[0].label!r}, is the reference because none was given"
     monitored = [cell for cell in cells if cell not in reference]
     if not monitored:
-        raise InvalidInput.of("monitored", f"every record of {named} is in {reference[0].label}; there is nothing to compare it with")
+        raise InvalidInput.of("monitored", f"every record of {named} is in {reference[0].label!r}; there is nothing to compare it with")
     if len({cell.label for cell in (*monitored, *reference)}) < len(monitored) + len(reference):
         raise InvalidInput.of("attribute", f"{named} make two groups of one name, because of values that hold × as a word of its own")
     groups = {cell.place: ComparedGroup(cell.label, "monitored") for cell in monitored}
@@ -203,9 +202,7 @@ def attribute_names(attribute: str | Sequence[str]) -> tuple[str, ...]:
     several = [attribute] if isinstance(attribute, str) or not isinstance(attribute, Iterable) else list(attribute)
     names = tuple(checked_name(name, "attribute") for name in several)
     if not 1 <= len(names) <= max(INTERSECTION_SIZES) or len(set(names)) < len(names):
-        raise InvalidInput.of(
-            "attribute", f"must name one to {max(INTERSECTION_SIZES)} columns, each once; found {', '.join(names) or 'none'}"
-        )
+        raise InvalidInput.of("attribute", f"must name one to {max(INTERSECTION_SIZES)} columns, each once; found {quote_names(names)}")
     return names
 
 
@@ -220,7 +217,7 @@ def _read_sides(names: tuple[str, ...], listing: object, option: str) -> dict[st
         return {names[0]: as_listed(listing, option)}
     unknown = [str(name) for name in listing if name not in names]
     if unknown:
-        raise InvalidInput.of(option, f"{shown(unknown)} is not among the attributes, which are {shown(names)}")
+        raise InvalidInput.of(option, f"{quote_names(unknown)} is not among the attributes, which are {quote_names(names)}")
     return {name: as_listed(listed, option) for name, listed in listing.items()}
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+from ..domain.texts import MAX_QUOTED, quote_names
 from ..errors import FieldProblem
 from ..metrics import CATALOGUE
-from .columns import LONGEST, SHOWN, shown
 
 SUGGESTED = 3
 """Max keys that an error proposes."""
@@ -17,8 +17,8 @@ _OFFERED = tuple(key for key, row in CATALOGUE.items() if not {"payload", "feedb
 def unknown_metrics(keys: Sequence[object]) -> list[FieldProblem]:
     """Problem of each of the first few names that are no key of the catalogue."""
     problems = []
-    for name in [str(key) for key in keys if not isinstance(key, str) or key not in CATALOGUE][:SHOWN]:
-        lead = f"{name[:LONGEST]} is not in the catalogue of metrics"
+    for name in [str(key) for key in keys if not isinstance(key, str) or key not in CATALOGUE][:MAX_QUOTED]:
+        lead = f"{name!r:.100} is not in the catalogue of metrics"
         asked = _normalize(name)
         tools: dict[str, list[str]] = {}
         for key, row in CATALOGUE.items():
@@ -34,7 +34,7 @@ def unknown_metrics(keys: Sequence[object]) -> list[FieldProblem]:
         elif close:
             message = f"{lead}; did you mean {' or '.join(close)}?"
         else:
-            message = f"{lead}, which has {shown(list(CATALOGUE))}"
+            message = f"{lead}, which has {quote_names(list(CATALOGUE))}"
         problems.append(FieldProblem("metrics", message))
     return problems
 

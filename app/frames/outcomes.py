@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..domain.outcomes import Outcome, OutcomeTests
+from ..domain.texts import quote_names
 from ..domain.value_tests import ValueTest, is_numeric, outcome_test
 from ..domain.values import Range, Scalar, canonical, label_of
 from ..errors import InvalidInput
@@ -14,7 +15,7 @@ from ..metrics.answers import MOST_CLASSES, ClassAnswers, NumberAnswers, Unanswe
 from ..metrics.groups import FloatArray
 from ..records.outcomes import in_ranges
 from . import columns
-from .columns import MISSING, Codes, Column, Encoded, as_listed, encode, looked_up, numbers_of, shown, where
+from .columns import MISSING, Codes, Column, Encoded, as_listed, encode, looked_up, numbers_of, where
 
 UNFAVOURABLE, FAVOURABLE, UNCLASSIFIED = map(int, (Outcome.UNFAVOURABLE, Outcome.FAVOURABLE, Outcome.UNCLASSIFIED))
 
@@ -105,7 +106,7 @@ def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> FrameOutcome
         apart = encoded.numerals if rule.is_numeric else frozenset()
         of_text = [UNFAVOURABLE if one == UNCLASSIFIED and place not in apart else one for place, one in enumerate(of_text)]
     if rule.unfavourable is None and len(encoded.texts) > 1 and FAVOURABLE not in of_text:
-        values = shown(tests.favourable.texts)
+        values = quote_names(tests.favourable.texts)
         hint = "; a number is listed, and the column holds text: list text, or make numbers of the column" if encoded.numerals else ""
         raise InvalidInput.of("favourable", f"{values} is not a value of {encoded.name!r}, which holds {encoded.described()}{hint}")
     classes = tuple(str(int(value)) if isinstance(value, bool) else canonical(value) for value in map(tests.read, encoded.values))

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..domain.arrivals import LogKind
 from ..domain.deployments import Column
-from ..domain.texts import printable
+from ..domain.texts import quote_names
 from ..domain.values import plain_cell
 from ..errors import InvalidInput
 from ..ingest.cells import parse_label, parse_text
@@ -16,7 +16,6 @@ from .files import InputFile
 from .subject import ImportRow, ImportSubject, RowRefused
 from .times import usual_time, write_time
 
-_LISTED = 10
 _IDS = ("id", "record_id")
 _TIMES = {LogKind.PAYLOAD: ("scored_at", "timestamp"), LogKind.FEEDBACK: ("labelled_at", "timestamp")}
 _MEMBERS = {
@@ -49,7 +48,7 @@ class FlatTable:
             self._require("prediction", self._prediction)
             missing = [column.name for column in schema.features if column.name not in self._names]
             if missing:
-                raise InvalidInput.of(file.name, f"has no column {missing[0]!r:.200}, which is a feature; it has {_listed(names)}")
+                raise InvalidInput.of(file.name, f"has no column {missing[0]!r:.200}, which is a feature; it has {quote_names(names)}")
 
     def record(self, row: Mapping[str, Any], cell: Cell, scalar: Callable[[Any], Any]) -> dict[str, Any]:
         """Returns the native record of a row; `scalar` reads labels, `cell` the rest."""
@@ -74,13 +73,13 @@ class FlatTable:
     def _pick(self, given: str | None, usual: Sequence[str], free: Sequence[str]) -> str | None:
         if given is not None:
             if given not in self._names:
-                raise InvalidInput.of(self._file.name, f"has no column {given!r:.200}; it has {_listed(sorted(self._names))}")
+                raise InvalidInput.of(self._file.name, f"has no column {given!r:.200}; it has {quote_names(sorted(self._names))}")
             return given
         return next((name for name in usual if name in free), None)
 
     def _require(self, what: str, found: str | None) -> None:
         if found is None:
-            columns = _listed(sorted(self._names))
+            columns = quote_names(sorted(self._names))
             raise InvalidInput.of(self._file.name, f"has no column of the {what}; name it with --{what}-column. It has {columns}")
 
 
@@ -171,8 +170,3 @@ def _read_probability(value: Any) -> Any:  # noqa: ANN401 - any cell
         return json.loads(value)
     except (ValueError, RecursionError):
         return value
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(printable(name)[:50] for name in names[:_LISTED])
-    return (shown + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")) or "none"

@@ -12,6 +12,7 @@ from msgspec import Struct
 from ..domain.arrivals import RecordSource
 from ..domain.deployments import Column
 from ..domain.encodings import UTF_8, decode_parts
+from ..domain.texts import quote_names
 from ..errors import InvalidInput, TooLarge
 from .bodies import decoded_json, decompressed, require_decodable
 from .cells import Json, parse_label, parse_text
@@ -33,7 +34,6 @@ csv.field_size_limit(MAX_BODY_BYTES)
 _ID_COLUMNS = ("id", "record_id")
 _TIME_COLUMN, _OPENSCALE_TIME_COLUMN = "labelled_at", "record_timestamp"
 _PREDICTION, _PROBABILITY = "_original_prediction", "_original_probability"
-_MOST_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +173,7 @@ def _records_of_csv(text: str, plan: IngestPlan, names: _LabelColumns) -> list[A
         raise InvalidInput.of("body", f"is not CSV ({error})") from error
     header = lines[0] if lines else []
     if names.label not in header:
-        shown = ", ".join(f"{name:.50}" for name in header[:_MOST_NAMED]) or "none"
-        more = f" and {len(header) - _MOST_NAMED} more" if len(header) > _MOST_NAMED else ""
-        raise InvalidInput.of("label", f"the header has no column {names.label!r:.210}; it has {shown}{more}")
+        raise InvalidInput.of("label", f"the header has no column {names.label!r:.210}; it has {quote_names(header)}")
     if len(set(header)) < len(header):
         raise InvalidInput.of("body", "the header names a column twice")
     return [_build_csv_record(header, line, plan, names) for line in lines[1:] if line]

@@ -10,6 +10,7 @@ from ..domain.deployments import Column, FieldKind, FieldType, ProblemType, Reco
 from ..domain.monitors import Monitor
 from ..domain.storage_rules import group_labels
 from ..domain.stored_forms import sent_column
+from ..domain.texts import quote_names
 from ..errors import FieldProblem, InvalidInput, TooLarge
 from ..records.cells import MISSING, Cells, Coded, Codes, NumberCells
 from .columns import (
@@ -24,8 +25,6 @@ from .columns import (
 )
 from .files import TrainingFile
 from .limits import MAX_RECORDS, MAX_WEIGHT, MIN_WEIGHT
-
-_MOST_SHOWN = 10
 
 
 @dataclass(slots=True)
@@ -85,10 +84,8 @@ def find_layout(
     file: TrainingFile, schema: RecordSchema, problem_type: ProblemType, *, label: str, weight: str | None, monitor: Monitor | None = None
 ) -> Layout:
     there = frozenset(file.names)
-    shown = ", ".join(f"{name:.50}" for name in file.names[:_MOST_SHOWN])
-    more = f" and {len(file.names) - _MOST_SHOWN} more" if len(file.names) > _MOST_SHOWN else ""
     problems = [
-        FieldProblem(place, f"the file has no column {name!r:.210}; it has {shown}{more}")
+        FieldProblem(place, f"the file has no column {name!r:.210}; it has {quote_names(file.names)}")
         for place, name in (("label", label), ("weight", weight))
         if name is not None and name not in there
     ]

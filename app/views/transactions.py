@@ -13,7 +13,7 @@ from ..domain.deployments import Column, FieldKind, RecordSchema
 from ..domain.groups import group_test
 from ..domain.mitigation import FlaggedRecord
 from ..domain.monitors import MonitoredAttribute
-from ..domain.texts import TOGETHER
+from ..domain.texts import TOGETHER, quote_names
 from ..domain.value_tests import ValueTest
 from ..domain.values import GroupValue, label_of
 from ..errors import Conflict, InvalidInput
@@ -220,8 +220,8 @@ def _test_group(attribute: MonitoredAttribute, label: str, schemas: Mapping[int,
     listed = (*attribute.monitored, *(attribute.reference or ()))
     value: GroupValue | None = next((value for value in listed if label_of(value) == label), None)
     if value is None and attribute.reference is not None:
-        known = ", ".join(label_of(one) for one in listed)
-        raise InvalidInput.of("group", f"is none of {attribute.feature} in the monitor, whose groups are: {known}"[:1000])
+        known = quote_names([label_of(one) for one in listed])
+        raise InvalidInput.of("group", f"is none of {attribute.feature!r} in the monitor, whose groups are: {known}")
     places: dict[tuple[bool, int, Column], list[int]] = {}
     for version, schema in schemas.items():
         for in_features, columns in ((True, schema.features), (False, schema.meta)):

@@ -13,6 +13,7 @@ from ...domain.checks import Span
 from ...domain.deployments import Deployment, FieldKind
 from ...domain.monitors import Monitor
 from ...domain.outcomes import outcome_label
+from ...domain.texts import quote_names
 from ...errors import Conflict, InvalidInput
 from ...impact.local_law_144 import LEAST_SHARE
 from ...impact.people import CountedPeople
@@ -138,11 +139,11 @@ def require_categories(deployment: Deployment, features: Sequence[str], mappings
     for one in mappings:
         place = f"categories.{one.attribute}"
         if one.values and one.attribute not in features:
-            raise InvalidInput.of(place, f"is not an attribute of the report, which has {', '.join(features)}")
+            raise InvalidInput.of(place, f"is not an attribute of the report, which has {quote_names(features)}")
         for name in one.weights:
             column = deployment.schema.column(name)
             if column is None or column.kind is not FieldKind.NUMERIC:
-                raise InvalidInput.of(place, f"{name} is not a column of numbers of the deployment")
+                raise InvalidInput.of(place, f"{name!r} is not a column of numbers of the deployment")
 
 
 def require_columns(deployment: Deployment, controls: Iterable[str]) -> None:
@@ -153,7 +154,7 @@ def require_columns(deployment: Deployment, controls: Iterable[str]) -> None:
     """
     for name in controls:
         if deployment.schema.column(name) is None:
-            raise InvalidInput.of("control", f"{name} is not a column of the deployment")
+            raise InvalidInput.of("control", f"{name!r} is not a column of the deployment")
 
 
 def seal_report(data: dict[str, Any], made: Made) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from ...domain.group_words import GroupWords
 from ...domain.groups import NEITHER, groups_of, positions
 from ...domain.monitors import Monitor, MonitoredAttribute
 from ...domain.outcomes import Outcome
+from ...domain.texts import quote_names
 from ...domain.values import canonical, label_of
 from ...errors import InvalidInput
 from ...impact.people import AttributeCategories, Control, CountedPeople, divide_numbers, has_many_numbers
@@ -56,7 +57,7 @@ def read_people(reader: ArrowReader, deployment: Deployment, monitor: Monitor, s
     for name in names:
         column = schema.column(name)
         if column is None:
-            raise InvalidInput.of("control" if name in wanted.controls else "attribute", f"{name} is not a column of the deployment")
+            raise InvalidInput.of("control" if name in wanted.controls else "attribute", f"{name!r} is not a column of the deployment")
         columns[name] = column
     has_scores = wanted.with_scores and deployment.outputs.probability is not None
     query = WindowQuery(deployment.no, schema, names, with_probabilities=has_scores)
@@ -97,7 +98,7 @@ def weigh_people(
     for name in mapping.weights:
         found = stored_cells(values[name], columns[name]).floats()
         if found is None:
-            raise InvalidInput.of(f"categories.{mapping.attribute}", f"{name} holds values that are no numbers")
+            raise InvalidInput.of(f"categories.{mapping.attribute}", f"{name!r} holds values that are no numbers")
         numbers.append(found)
     assessed = outcomes != int(Outcome.UNCLASSIFIED)
     selected = outcomes[assessed] == int(Outcome.FAVOURABLE)
@@ -176,5 +177,5 @@ def choose_attributes(monitor: Monitor, names: Sequence[str]) -> tuple[str, ...]
     watched = tuple(one.feature for one in monitor.attributes if one.rule is None)
     for name in names:
         if name not in watched:
-            raise InvalidInput.of("attribute", f"{name} is no column that the monitor watches, which watches {', '.join(watched)}")
+            raise InvalidInput.of("attribute", f"{name!r} is no column that the monitor watches, which watches {quote_names(watched)}")
     return tuple(name for name in watched if not names or name in names)
