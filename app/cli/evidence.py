@@ -10,6 +10,7 @@ from ..frames.evidence import follow_frame
 from .evidence_report import render_evidence
 from .file_options import (
     Attributes,
+    Earliest,
     Encoding,
     Favourable,
     LabelColumn,
@@ -22,6 +23,7 @@ from .file_options import (
     PredictionColumn,
     Reference,
     TimeColumn,
+    TimeFormat,
     Unfavourable,
     list_side,
     list_values,
@@ -53,6 +55,8 @@ def evidence(
     encoding: Encoding = "utf-8",
     person: PersonColumn = None,
     limit: LowerLimit = 0.8,
+    time_format: TimeFormat = None,
+    earliest: Earliest = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Follow a log over time: which group is unfair since when, with at most one false alarm a year over all comparisons."""
@@ -84,6 +88,8 @@ def evidence(
             monitored=parse_side(frame, attribute, monitored, "monitored"),
             reference=parse_side(frame, attribute, reference, "reference"),
             limit=limit,
+            time_format=time_format,
+            earliest=earliest,
         )
     print_notes(notes)
     typer.echo(json.dumps(found.to_json(), indent=2, ensure_ascii=False) if as_json else render_evidence(found, file.name, open_console()))

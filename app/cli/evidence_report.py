@@ -1,8 +1,8 @@
 """The report that `evidence` prints."""
 
 import textwrap
-from collections.abc import Iterator
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
 
 import numpy as np
 from rich import box
@@ -10,9 +10,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..domain.record_times import LeftOutTimes
 from ..evidence.nulls import UnfairSide
 from ..evidence.sentences import State
 from ..frames.evidence import ComparisonEvidence, Evidence
+from ..frames.times import DAY_HOURS
 from .metrics_report import printable
 
 COLOURS = {State.UNFAIR: "red", State.SHOWN_FAIR: "green"}
@@ -22,6 +24,8 @@ TITLES = {
     "false_positive_rate_difference": "FPR difference",
     "accuracy_difference": "accuracy difference",
 }
+
+DAY, MINUTE = "%Y-%m-%d", "%Y-%m-%d %H:%M"
 
 BARS = "▁▂▃▄▅▆▇█"
 BAR_COUNT = 20
@@ -50,6 +54,7 @@ def render_evidence(evidence: Evidence, name: str, console: Console) -> str:
 
 def phrase_evidence(one: ComparisonEvidence) -> str:
     rate, group = FIGURES[one.metric], f"{one.attribute} {one.group}"
+    form, unit = (DAY, "day") if one.is_daily else (MINUTE, "hour")
     if one.metric == "disparate_impact":
         bound = f"{_format(one.limit)} times that of {one.reference}"
         below, above = f"less than {bound}", f"more than {bound}"
@@ -64,20 +69,26 @@ def phrase_evidence(one: ComparisonEvidence) -> str:
     if one.state is State.UNFAIR and one.since and one.alarm_at:
         between = ""
         if one.earliest is not None and one.latest is not None and one.earliest != one.latest:
-            between = f" (between {format_time(one.earliest)} and {format_time(one.latest)})"
+            between = f" (between {one.earliest:{form}} and {one.latest:{form}})"
         return (
-            f"{group}: the {rate} is {claim} since {format_time(one.since)}{between}; "
-            f"the evidence was enough at {format_time(one.alarm_at)}.{history}"
+            f"{group}: the {rate} is {claim} since {one.since:{form}}{between}; "
+            f"the evidence was enough {'on' if one.is_daily else 'at'} {one.alarm_at:{form}}.{history}"
         )
     if one.state is State.SHOWN_FAIR and one.since:
-        return f"{group}: shown fair since {format_time(one.since)}; the hours refute that the {rate} is always {claim}.{history}"
-    more = "" if one.more_hours is None else f" At this traffic and these rates it needs about {one.more_hours:,} more hours."
+        return f"{group}: shown fair since {one.since:{form}}; the {unit}s refute that the {rate} is always {claim}.{history}"
+    more = ""
+    if one.more_hours is not None:
+        more = f" At this traffic and these rates it needs about {count_blocks(one.more_hours, is_daily=one.is_daily)} more."
     return f"{group}: undecided whether the {rate} is {claim}.{more}{history}"
 
 
 def _list_heading(evidence: Evidence, name: str) -> Iterator[str]:
-    last = evidence.first + timedelta(hours=evidence.hours)
-    yield f"{name}: {evidence.records:,} records in {evidence.hours:,} hours, {format_time(evidence.first)} to {format_time(last)}."
+    # The last day, but the end of the last hour.
+    last = evidence.first + timedelta(hours=evidence.hours - evidence.is_daily)
+    span = count_blocks(evidence.hours, is_daily=evidence.is_daily)
+    form = DAY if evidence.is_daily else MINUTE
+    yield f"{name}: {evidence.records:,} records in {span}, {evidence.first:{form}} to {last:{form}}."
+    yield from say_left_out(evidence.left_out)
     if evidence.repeated:
         yield f"{evidence.repeated:,} further records are of persons who were counted before, and do not count again."
     yield f"Favourable: {', '.join(evidence.favourable)}."
@@ -106,21 +117,21 @@ def _build_table(evidence: Evidence) -> Table:
             f"{'≥' if one.direction is UnfairSide.BELOW else '≤'} {_format(one.limit)}",
             interval,
             f"[{colour}]{word}[/]" if colour else word,
-            "" if one.since is None else f"{one.since:%m-%d %H:%M}",
+            "" if one.since is None else f"{one.since:{DAY if one.is_daily else MINUTE}}"[5:],
             _draw_bars(one),
         )
     return table
 
 
 def _list_notes(evidence: Evidence) -> Iterator[str]:
-    hours = max(1, round(evidence.hours / BAR_COUNT))
+    span = count_blocks(max(1, round(evidence.hours / BAR_COUNT)), is_daily=evidence.is_daily)
     yield (
-        f"Evidence: one bar for {'an hour' if hours == 1 else f'about {hours} hours'}; a full bar is enough for an alarm. "
+        f"Evidence: one bar for {'' if span.startswith('1 ') else 'about '}{span}; a full bar is enough for an alarm. "
         f"All {len(evidence.comparisons)} comparisons together raise at most one false alarm a year on average, "
         "however often they are looked at."
     )
     yield (
-        "Interval: with 95 % probability it contains the figure at all hours since the last alarm or its end, "
+        "Interval: with 95 % probability it contains the figure at all times since the last alarm or its end, "
         "as long as the figure does not change."
     )
 
@@ -138,8 +149,15 @@ def _format(number: float) -> str:
     return f"{number:.3g}"
 
 
-def format_time(time: datetime) -> str:
-    return f"{time:%Y-%m-%d %H:%M}"
+def say_left_out(times: Sequence[LeftOutTimes]) -> Iterator[str]:
+    if times:
+        yield f"Left out, time that cannot be: {', '.join(map(str, times))}."
+
+
+def count_blocks(hours: int, *, is_daily: bool) -> str:
+    """`240 hours`, or `10 days` where only days are known."""
+    number, unit = (-(-hours // DAY_HOURS), "day") if is_daily else (hours, "hour")
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"
 
 
 def fill(text: str, width: int, bullet: str = "") -> str:

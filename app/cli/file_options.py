@@ -52,7 +52,12 @@ MeasuredFile = Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_o
 PredictionColumn = Annotated[str | None, typer.Option(help="Column of the model's predictions.")]
 Attributes = Annotated[list[str], typer.Option(help="Column whose groups are compared. With two or three, their combinations are.")]
 LabelColumn = Annotated[str | None, typer.Option(help="Column of the ground-truth labels.")]
-TimeColumn = Annotated[str, typer.Option(help="Column of the times: ISO 8601 (UTC unless it says otherwise), or numbers since 1970.")]
+TimeColumn = Annotated[str, typer.Option(help="Column of the times or dates: ISO 8601 or digits, UTC unless it says otherwise.")]
+TimeFormat = Annotated[
+    str | None,
+    typer.Option(help="How times are written: a pattern such as %d.%m.%Y_%H:%M, or s, ms, us, ns, dotnet, filetime or excel."),
+]
+Earliest = Annotated[str | None, typer.Option(help="First possible day; by default 1 January 20 years before now.")]
 PersonColumn = Annotated[str | None, typer.Option(help="Column of person ids. Only the first record of each person counts.")]
 LowerLimit = Annotated[float, typer.Option(help="Lower limit of the ratio of favourable rates; the upper one is 1 / limit.")]
 

@@ -13,6 +13,7 @@ from ..frames.groups import find_groups
 from ..scan.results import SearchResult, say_search
 from .evidence_report import fill
 from .file_options import (
+    Earliest,
     Encoding,
     Favourable,
     MeasuredFile,
@@ -20,6 +21,7 @@ from .file_options import (
     Numbers,
     PersonColumn,
     PredictionColumn,
+    TimeFormat,
     Unfavourable,
     list_values,
     open_console,
@@ -50,6 +52,8 @@ def groups(
         str | None,
         typer.Option(help="Column of the times: they say which record of a person is the first, else the file does."),
     ] = None,
+    time_format: TimeFormat = None,
+    earliest: Earliest = None,
     direction: Annotated[
         UnfairSide,
         typer.Option(help="below: the subgroup that gets the favourable outcome too rarely. above: more often."),
@@ -87,6 +91,8 @@ def groups(
             unfavourable=parse_values(frame, prediction or label, unfavourable or []) or None,
             direction=direction,
             seed=seed,
+            time_format=time_format,
+            earliest=earliest,
         )
     print_notes(notes)
     typer.echo(render_groups(found, file.name, open_console()))

@@ -6,9 +6,11 @@ from typing import Annotated
 import typer
 
 from ..frames.planning import Plan, plan_frame
-from .evidence_report import fill
+from ..frames.times import DAY_HOURS
+from .evidence_report import count_blocks, fill, say_left_out
 from .file_options import (
     Attributes,
+    Earliest,
     Encoding,
     Favourable,
     LabelColumn,
@@ -20,6 +22,7 @@ from .file_options import (
     PredictionColumn,
     Reference,
     TimeColumn,
+    TimeFormat,
     Unfavourable,
     list_side,
     list_values,
@@ -52,6 +55,8 @@ def plan(
     ratio: Annotated[float, typer.Option(help="Ratio of favourable rates that is to be found; below the limit.")] = 0.7,
     probability: Annotated[float, typer.Option(help="Probability with which it is to be found by then.")] = 0.9,
     limit: LowerLimit = 0.8,
+    time_format: TimeFormat = None,
+    earliest: Earliest = None,
 ) -> None:
     """Say after how many records a ratio of favourable rates would be found, at the traffic of the log's last week."""
     with refuse_errors():
@@ -77,18 +82,22 @@ def plan(
             ratio=ratio,
             probability=probability,
             limit=limit,
+            time_format=time_format,
+            earliest=earliest,
         )
-    print_notes(notes)
+    print_notes([*notes, *say_left_out(plans[0].left_out)] if plans else notes)
     width = open_console().width
     typer.echo("\n".join(fill(phrase_plan(one), width, "• ") for one in plans))
 
 
 def phrase_plan(one: Plan) -> str:
+    factor, unit = (DAY_HOURS, "a day") if one.is_daily else (1, "an hour")
     traffic = (
-        f"{one.monitored_per_hour:,.3g} records an hour of {one.group}, {one.reference_per_hour:,.3g} of {one.reference} "
+        f"{factor * one.monitored_per_hour:,.3g} records {unit} of {one.group}, {factor * one.reference_per_hour:,.3g} of {one.reference} "
         f"and a favourable rate of {one.reference_rate:.1%} there"
     )
     lead = f"{one.attribute} {one.group}: with {traffic}, a ratio of {one.ratio:.3g}"
     if one.hours is None or one.records is None:
         return f"{lead} would not be found with {100 * one.probability:.3g} % probability within two years."
-    return f"{lead} is found with {100 * one.probability:.3g} % probability within {one.hours:,} hours, about {one.records:,} records."
+    blocks = count_blocks(one.hours, is_daily=one.is_daily)
+    return f"{lead} is found with {100 * one.probability:.3g} % probability within {blocks}, about {one.records:,} records."

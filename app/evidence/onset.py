@@ -29,13 +29,16 @@ class Onset:
 def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool) -> Onset:
     """Hour from `start` to `end` (exclusive) at which the figure most likely left the limits if `leaves`, else came back."""
     first = max(start, end - ONSET_HOURS)
-    likelihoods = _log_likelihoods(hours.between(first, end), limit.scale)
+    within = hours.between(first, end)
+    # In an hour without records of both nothing can have changed.
+    seen = (within.monitored.records > 0) & (within.reference.records > 0)
+    likelihoods = np.where(seen[:, None], _log_likelihoods(within, limit.scale), 0.0)
     grid = RATIOS if limit.scale is Scale.RATIO else DIFFERENCES
     outside = grid < limit.value if limit.direction is UnfairSide.BELOW else grid > limit.value
     before, after = (likelihoods[:, side] for side in ((~outside, outside) if leaves else (outside, ~outside)))
     up_to = np.vstack([np.zeros(before.shape[1]), np.cumsum(before, axis=0)])[:-1].max(axis=1)
     from_on = np.cumsum(after[::-1], axis=0)[::-1].max(axis=1)
-    scores = up_to + from_on
+    scores = np.where(seen, up_to + from_on, -np.inf)
     near = np.flatnonzero(scores >= scores.max() - TOLERANCE)
     return Onset(first + int(scores.argmax()), first + int(near[0]), first + int(near[-1]))
 
@@ -43,7 +46,6 @@ def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool
 def _log_likelihoods(hours: Hours, scale: Scale) -> FloatArray:
     lines = Lines.of(RATIOS if scale is Scale.RATIO else DIFFERENCES, scale)
     sides = (hours.monitored, hours.reference)
-    seen = (hours.monitored.records > 0) & (hours.reference.records > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = [(side.favourable / side.records)[:, None] for side in sides]
         projected = project(lines, *rates, *(side.records[:, None] for side in sides))
@@ -52,7 +54,7 @@ def _log_likelihoods(hours: Hours, scale: Scale) -> FloatArray:
             side.records[:, None] * (_relative(rate, at.rate) + _relative(1 - rate, at.rest))
             for side, rate, at in zip(sides, rates, projected, strict=True)
         ]
-    return np.where(seen[:, None], -(distances[0] + distances[1]), 0.0)
+    return -(distances[0] + distances[1])
 
 
 def _relative(rate: FloatArray, at: FloatArray) -> FloatArray:

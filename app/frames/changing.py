@@ -2,19 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ..attribution.bins import MIN_BINS, count_cells
 from ..attribution.changes import BeforeAndAfter, GapChange, explain_change_of_gap
 from ..errors import InvalidInput
-from .columns import column_of
+from ..metrics.groups import IntArray
 from .compared import ComparedRecords, read_compared
 from .features import check_bins
-from .times import hours_of
+from .times import read_hours, read_moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +60,8 @@ def explain_change(
     monitored: object = None,
     reference: object = None,
     bins: int = MIN_BINS,
+    time_format: str | None = None,
+    earliest: date | str | None = None,
 ) -> ChangeExplanation:
     """Returns why the gap of each monitored group changed: who asked, or how the model answers, by the cells of each feature.
 
@@ -82,24 +83,25 @@ def explain_change(
         reference=reference,
     )
     check_bins(bins)
-    moment = _read_moment(at)
-    is_after = hours_of(column_of(frame, time, "time"), "time").seconds >= moment.timestamp()
-    if is_after.all() or not is_after.any():
-        raise InvalidInput.of("at", f"must have records before it and after it; all are {'after' if is_after.all() else 'before'}")
+    moment = read_moment(at, "at")
+    hours = read_hours(frame, time, time_format, earliest)
+    # 0 before it, 1 after it, 2 without a time.
+    sides = np.where(hours.usable, hours.seconds >= moment.timestamp(), 2)
+    before, after = (int((sides == side).sum()) for side in (0, 1))
+    if not before or not after:
+        raise InvalidInput.of("at", f"must have records before it and after it; all are {'before' if before else 'after'}")
     return ChangeExplanation(
         attribute=records.grouping.attribute,
         at=moment,
-        records_before=int((~is_after).sum()),
-        records_after=int(is_after.sum()),
-        groups=tuple(_explain_group(records, place, is_after, bins) for place in records.monitored),
+        records_before=before,
+        records_after=after,
+        groups=tuple(_explain_group(records, place, sides, bins) for place in records.monitored),
         warnings=records.grouping.warnings,
     )
 
 
-def _explain_group(records: ComparedRecords, place: int, is_after: npt.NDArray[np.bool_], bins: int) -> ExplainedChange:
-    populations = [
-        found[is_after[found] == late] for found in (records.records_of(place), records.reference_records()) for late in (False, True)
-    ]
+def _explain_group(records: ComparedRecords, place: int, sides: IntArray, bins: int) -> ExplainedChange:
+    populations = [found[sides[found] == side] for found in (records.records_of(place), records.reference_records()) for side in (0, 1)]
     rates = [float(records.favourable[found].mean()) if len(found) else None for found in populations]
     before, after, reference_before, reference_after = rates
     features = []
@@ -114,13 +116,3 @@ def _explain_group(records: ComparedRecords, place: int, is_after: npt.NDArray[n
         gap_after=None if after is None or reference_after is None else after - reference_after,
         features=tuple(features),
     )
-
-
-def _read_moment(at: datetime | str) -> datetime:
-    try:
-        moment = pd.Timestamp(at)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput.of("at", f"must be a time such as 2026-11-19T07:00:00Z, found {at!r:.100}") from error
-    if pd.isna(moment):
-        raise InvalidInput.of("at", f"must be a time such as 2026-11-19T07:00:00Z, found {at!r:.100}")
-    return (moment.tz_localize("UTC") if moment.tz is None else moment.tz_convert("UTC")).to_pydatetime()

@@ -1,14 +1,15 @@
 """Evidence over the hours of a DataFrame, with a bound on false alarms."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import asdict, dataclass
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ..domain.record_times import LeftOutTimes
 from ..domain.values import label_of
 from ..errors import InvalidInput
 from ..evidence.confidence import follow_interval
@@ -21,7 +22,7 @@ from ..evidence.sentences import State
 from .columns import check_frame, column_of
 from .grouping import FrameGrouping, group_records
 from .outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, outcomes_of, same_label
-from .times import HourNumbers, first_of_each, hours_of
+from .times import DAY_HOURS, HourNumbers, first_of_each, read_hours
 
 DIFFERENCE_LIMIT = 0.1
 """Limit of differences of rates, on both sides of 0."""
@@ -55,19 +56,23 @@ class ComparisonEvidence:
     episodes: tuple[Episode, ...]
     log_evidence: FloatArray
     log_threshold: float
+    is_daily: bool
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values, times in ISO 8601 UTC."""
+        """Plain JSON values, times in ISO 8601 UTC, days where only days are known."""
         return {
             "attribute": self.attribute,
             "group": self.group,
             "metric": self.metric,
             "direction": self.direction.value,
             "state": self.state.value,
-            "since": _iso(self.since),
-            "alarm_at": _iso(self.alarm_at),
+            "since": self.state_time(self.since),
+            "alarm_at": self.state_time(self.alarm_at),
             "interval": list(self.interval),
         }
+
+    def state_time(self, time: datetime | None) -> str | None:
+        return None if time is None else time.strftime("%Y-%m-%d" if self.is_daily else "%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,13 +84,17 @@ class Evidence:
     first: datetime
     records: int
     repeated: int
+    left_out: tuple[LeftOutTimes, ...]
+    is_daily: bool
     favourable: tuple[str, ...]
     warnings: tuple[str, ...]
     chosen: str | None
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
-        return {"comparisons": [one.to_json() for one in self.comparisons], "hours": self.hours}
+        span = {"days": self.hours // DAY_HOURS} if self.is_daily else {"hours": self.hours}
+        left_out = [asdict(times) for times in self.left_out]
+        return {"comparisons": [one.to_json() for one in self.comparisons], **span, "left_out_times": left_out}
 
 
 def follow_frame(
@@ -102,6 +111,8 @@ def follow_frame(
     reference: object = None,
     limit: float = 0.8,
     budget_hours: float = HOURS_OF_A_YEAR,
+    time_format: str | None = None,
+    earliest: date | str | None = None,
 ) -> Evidence:
     """Follows the groups of an attribute, or of several together, over the hours of a log.
 
@@ -114,10 +125,12 @@ def follow_frame(
         InvalidInput: names the argument that is wrong.
     """
     check_arguments(frame, prediction, label, limit=limit, budget_hours=budget_hours)
-    hours = hours_of(column_of(frame, time, "time"), "time")
+    hours = read_hours(frame, time, time_format, earliest)
     grouping = group_records(frame, attribute, monitored, reference)
     lists = OutcomeLists.of(favourable, unfavourable)
-    counted = np.ones(len(frame), dtype=np.bool_) if person is None else first_of_each(column_of(frame, person, "person"), hours.seconds)
+    counted = hours.usable
+    if person is not None:
+        counted = counted & first_of_each(column_of(frame, person, "person"), hours.seconds)
     figures = list(list_figures(frame, prediction, label, lists, limit))
     compared = [
         _Compared(grouping, place, figure, count_hours_of(hours, grouping, place, figure, counted), hours)
@@ -131,7 +144,9 @@ def follow_frame(
         hours=hours.hours,
         first=hours.first,
         records=int(counted.sum()),
-        repeated=int((~counted).sum()),
+        repeated=int((hours.usable & ~counted).sum()),
+        left_out=hours.left_out,
+        is_daily=hours.block_hours == DAY_HOURS,
         favourable=tuple(label_of(value) for value in lists.favourable),
         warnings=grouping.warnings,
         chosen=grouping.chosen,
@@ -248,8 +263,5 @@ def _look_at(compared: _Compared, comparisons: int, budget_hours: float) -> Iter
             episodes=one.episodes,
             log_evidence=one.log_evidence,
             log_threshold=one.log_threshold,
+            is_daily=hours.block_hours == DAY_HOURS,
         )
-
-
-def _iso(time: datetime | None) -> str | None:
-    return None if time is None else time.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,6 +1,7 @@
 """Subgroups of a DataFrame that nobody listed, found by a scan."""
 
 from collections.abc import Sequence
+from datetime import date
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from .columns import Column, column_of, encode, is_numeric, numbers_of
 from .evidence import check_arguments
 from .further import strata_of
 from .outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, outcomes_of
-from .times import first_of_each, hours_of
+from .times import first_of_each, read_hours
 
 MAX_STRATA = 50
 """Max strata within which records are compared."""
@@ -35,6 +36,8 @@ def find_groups(
     unfavourable: object = None,
     direction: str = "below",
     seed: int = 0,
+    time_format: str | None = None,
+    earliest: date | str | None = None,
 ) -> SearchResult:
     """Looks for the subgroup whose favourable rate falls short most (or is furthest ahead, `direction` "above").
 
@@ -51,7 +54,7 @@ def find_groups(
     option = "label" if prediction is None else "prediction"
     outcomes = outcomes_of(column_of(frame, prediction or label or "", option), OutcomeLists.of(favourable, unfavourable), option)
     counted = outcomes.codes != UNCLASSIFIED
-    seconds = np.arange(len(frame)) if time is None else hours_of(column_of(frame, time, "time"), "time").seconds
+    seconds = np.arange(len(frame)) if time is None else read_hours(frame, time, time_format, earliest).seconds
     if person is not None:
         counted &= first_of_each(column_of(frame, person, "person"), seconds)
     names = [features] if isinstance(features, str) else list(features) if isinstance(features, Sequence) else []

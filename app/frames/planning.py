@@ -2,21 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 
 import numpy as np
 import pandas as pd
 
+from ..domain.record_times import LeftOutTimes
 from ..errors import InvalidInput
 from ..evidence.delays import simulate_delay
 from ..evidence.detector import HOURS_OF_A_YEAR
 from ..evidence.hours import Hours
 from ..evidence.nulls import Limit, Scale, UnfairSide
 from ..evidence.planning import Traffic
-from .columns import column_of
 from .evidence import RECENT_HOURS, check_arguments, count_hours_of, list_figures
 from .grouping import FrameGrouping, group_records
 from .outcomes import OutcomeLists
-from .times import hours_of
+from .times import DAY_HOURS, HourNumbers, read_hours
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class Plan:
     reference_rate: float
     hours: int | None
     records: int | None
+    is_daily: bool
+    left_out: tuple[LeftOutTimes, ...]
 
 
 def plan_frame(
@@ -53,6 +56,8 @@ def plan_frame(
     probability: float = 0.9,
     limit: float = 0.8,
     budget_hours: float = HOURS_OF_A_YEAR,
+    time_format: str | None = None,
+    earliest: date | str | None = None,
 ) -> tuple[Plan, ...]:
     """Returns for each monitored group the hours and records after which a ratio of favourable rates would be found.
 
@@ -66,15 +71,14 @@ def plan_frame(
     for name, number, high in (("ratio", ratio, limit), ("probability", probability, 1)):
         if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < high:
             raise InvalidInput.of(name, f"must be between 0 and {high}, found {number!r:.100}")
-    hours = hours_of(column_of(frame, time, "time"), "time")
+    hours = read_hours(frame, time, time_format, earliest)
     grouping = group_records(frame, attribute, monitored, reference)
     figures = list(list_figures(frame, prediction, label, OutcomeLists.of(favourable, unfavourable), limit))
     watched = [place for place, group in enumerate(grouping.groups) if group.role == "monitored"]
     threshold = budget_hours * len(watched) * sum(len(figure.limits) for figure in figures)
     wanted = _Wanted(ratio, probability, Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit), threshold)
-    counted = hours.numbers >= hours.hours - RECENT_HOURS
-    span = min(hours.hours, RECENT_HOURS)
-    return tuple(_plan(grouping, place, count_hours_of(hours, grouping, place, figures[0], counted), span, wanted) for place in watched)
+    counted = hours.usable & (hours.numbers >= hours.hours - RECENT_HOURS)
+    return tuple(_plan(grouping, place, count_hours_of(hours, grouping, place, figures[0], counted), hours, wanted) for place in watched)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,8 @@ class _Wanted:
     threshold: float
 
 
-def _plan(grouping: FrameGrouping, place: int, series: Hours, span: int, wanted: _Wanted) -> Plan:
+def _plan(grouping: FrameGrouping, place: int, series: Hours, times: HourNumbers, wanted: _Wanted) -> Plan:
+    span = min(times.hours, RECENT_HOURS)
     per_hour = [float(np.sum(side.records)) / span for side in (series.monitored, series.reference)]
     rate = float((series.reference.favourable.sum() + 0.5) / (series.reference.records.sum() + 1))
     delay = None
@@ -103,4 +108,6 @@ def _plan(grouping: FrameGrouping, place: int, series: Hours, span: int, wanted:
         reference_rate=rate,
         hours=None if delay is None else delay.hours,
         records=None if delay is None else delay.records,
+        is_daily=times.block_hours == DAY_HOURS,
+        left_out=times.left_out,
     )

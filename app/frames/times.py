@@ -1,35 +1,42 @@
 """Hours of a frame's records, and the first record of each person."""
 
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ..clock import utc_now
+from ..domain.record_times import EPOCH, Impossible, LeftOutTimes, TimeRule, TimeTally
 from ..errors import InvalidInput
 from ..metrics.groups import IntArray
-from .columns import Column, is_numeric, where
+from .columns import Column, column_of
 
-MAX_HOURS = 20 * 8_784
-"""Max hours between the first and the last record: more is a wrong date."""
+DAY_HOURS = 24
 
-_EARLIEST = {"s": 1e8, "ms": 1e11, "us": 1e14, "ns": 1e17}
-"""Unit of numbers since 1970 from this size on: each is a time between 1973 and 5138."""
+_MOST_GUESSED_FROM = 100
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class HourNumbers:
-    """Each record's hour, counted from the first; `first` begins it in UTC, `hours` is their number."""
+    """Each record's hour, counted from the first; `first` begins it in UTC, `hours` is their number.
+
+    A date is in the first hour of its day, and a block of evidence is then a day. Records that are not `usable` are left out.
+    """
 
     first: datetime
     hours: int
     numbers: IntArray
     seconds: IntArray
+    usable: npt.NDArray[np.bool_]
+    left_out: tuple[LeftOutTimes, ...]
+    block_hours: int
 
     def start_of(self, hour: int) -> datetime:
-        """Beginning of an hour in UTC."""
-        return self.first + timedelta(hours=hour)
+        """Beginning in UTC of the first block from that hour on."""
+        return self.first + timedelta(hours=-(-hour // self.block_hours) * self.block_hours)
 
     @property
     def months(self) -> list[int]:
@@ -38,30 +45,67 @@ class HourNumbers:
         return (starts.year * 12 + starts.month).tolist()
 
 
-def hours_of(column: Column, option: str) -> HourNumbers:
-    """Hours of a column of times: ISO 8601, UTC unless stated, or numbers since 1970.
+def read_hours(frame: pd.DataFrame, name: str, time_format: str | None = None, earliest: date | str | None = None) -> HourNumbers:
+    """Hours of a column of times: ISO 8601 or digits, else of the `time_format`; UTC unless an offset is stated.
+
+    `earliest` is the first possible day, by default 1 January 20 years before now. If most cells are dates, or all hours are 0:00, the
+    column is one of dates.
 
     Raises:
-        InvalidInput: no record, a time is missing or unreadable, or the first and last are too far apart.
+        InvalidInput: no record, or so many times cannot be that the others are in doubt.
     """
+    column = column_of(frame, name, "time")
     if column.empty:
-        raise InvalidInput.of(option, f"{column.name!r} has no record")
-    times = _parse_times(column)
-    unread = times.isna().to_numpy()
-    if unread.any():
-        found = column[unread].iloc[0]
+        raise InvalidInput.of("time", f"{name!r} has no record")
+    rule = replace(TimeRule.at(utc_now()), form=time_format)
+    if earliest is not None:
+        rule = replace(rule, earliest=read_moment(earliest, "earliest"))
+    spell = partial(np.format_float_positional, trim="-") if pd.api.types.is_float_dtype(column.dtype) else str
+    codes, texts = pd.factorize(column.map(spell, na_action="ignore"))
+    cells = [*texts, ""]
+    # The code -1 of a missing cell is the last place.
+    readings = [rule.read(cell) for cell in cells]
+    distinct, firsts, counts = (part.tolist() for part in np.unique(codes, return_index=True, return_counts=True))
+    usable = [(readings[code], count) for code, count in zip(distinct, counts, strict=True) if readings[code].reason is None]
+    dates = sum(count for reading, count in usable if reading.is_date)
+    is_daily = 2 * dates > sum(count for _, count in usable) or all(reading.at.time() == time() for reading, _ in usable)
+    reasons = [Impossible.NO_HOUR if reading.is_date and not is_daily else reading.reason for reading in readings]
+    tally = TimeTally()
+    for code, first, count in zip(distinct, firsts, counts, strict=True):
+        tally.add(reasons[code], cells[code], first + 1, count)
+    if (refusal := tally.refusal()) is not None:
+        unread = [cell for cell, reason in zip(cells, reasons, strict=True) if reason is Impossible.NOT_A_TIME]
+        form = rule.guess_form(unread[:_MOST_GUESSED_FROM])
+        perhaps = "" if form is None else f" (here perhaps {form!r})"
         raise InvalidInput.of(
-            option,
-            f"{column.name!r} must hold a time in each record, such as 2026-11-19T07:30:00Z, found {found!r:.100} in {where(unread)}",
+            "time",
+            f"{name!r} has {refusal}. Say how it is written with --time-format{perhaps}, or the first possible day with --earliest.",
         )
-    seconds = times.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy().astype("datetime64[s]").astype(np.int64)
-    numbers = seconds // 3600
-    first, last = int(numbers.min()), int(numbers.max())
-    start = datetime.fromtimestamp(first * 3600, UTC)
-    if last - first >= MAX_HOURS:
-        end = datetime.fromtimestamp(last * 3600, UTC)
-        raise InvalidInput.of(option, f"{column.name!r} goes from {start:%Y-%m-%d} to {end:%Y-%m-%d}, more than 20 years; is a date wrong?")
-    return HourNumbers(start, last - first + 1, numbers - first, seconds)
+    is_usable = np.array([reason is None for reason in reasons])[codes]
+    seconds = np.array([(reading.at - EPOCH) // timedelta(seconds=1) for reading in readings])[codes]
+    block_hours = DAY_HOURS if is_daily else 1
+    numbers = seconds // (3600 * block_hours) * block_hours
+    start, last = int(numbers[is_usable].min()), int(numbers[is_usable].max())
+    return HourNumbers(
+        first=datetime.fromtimestamp(start * 3600, UTC),
+        hours=last - start + block_hours,
+        numbers=np.where(is_usable, numbers - start, 0),
+        # Among a person's records those are last.
+        seconds=np.where(is_usable, seconds, np.iinfo(np.int64).max),
+        usable=is_usable,
+        left_out=tally.list_reasons(),
+        block_hours=block_hours,
+    )
+
+
+def read_moment(at: date | str, option: str) -> datetime:
+    try:
+        moment = pd.Timestamp(at)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput.of(option, f"must be a time such as 2026-11-19T07:00:00Z, found {at!r:.100}") from error
+    if pd.isna(moment):
+        raise InvalidInput.of(option, f"must be a time such as 2026-11-19T07:00:00Z, found {at!r:.100}")
+    return (moment.tz_localize("UTC") if moment.tz is None else moment.tz_convert("UTC")).to_pydatetime()
 
 
 def first_of_each(persons: Column, seconds: IntArray) -> npt.NDArray[np.bool_]:
@@ -72,15 +116,3 @@ def first_of_each(persons: Column, seconds: IntArray) -> npt.NDArray[np.bool_]:
     firsts = np.empty(len(persons), dtype=np.bool_)
     firsts[order] = ~repeated
     return firsts
-
-
-def _parse_times(column: Column) -> Column:
-    if pd.api.types.is_datetime64_any_dtype(column.dtype):
-        return column.dt.tz_localize("UTC") if column.dt.tz is None else column
-    if is_numeric(column):
-        largest = float(column.abs().max())
-        unit = next((name for name, size in reversed(_EARLIEST.items()) if largest >= size), None)
-        if unit is not None:
-            return pd.to_datetime(column, unit=unit, utc=True, errors="coerce")  # type: ignore[call-overload,no-any-return]
-        return pd.Series(pd.NaT, index=column.index, dtype="datetime64[ns, UTC]", name=column.name)
-    return pd.to_datetime(column.astype("string"), format="ISO8601", utc=True, errors="coerce")

@@ -1,6 +1,7 @@
 """`evenhand evidence`: the JSON for programs, the report for people, and refusals that name the option."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,36 @@ def test_a_wrong_option_is_named(file: Path, options: tuple[str, str], named: st
 
     assert ended.exit_code == 2
     assert named in ended.output
+
+
+def test_times_that_cannot_be_are_a_line_of_the_report_and_a_member_of_the_json(tmp_path: Path) -> None:
+    frame = log(40).assign(at=lambda one: one["at"].dt.strftime("%Y%m%d%H%M%S"))
+    frame.loc[[3, 8], "at"] = "1970-01-01"
+    frame.to_csv(tmp_path / "log.csv", index=False)
+
+    printed = run(tmp_path / "log.csv")
+
+    assert "log.csv: 11,998 records in 40 hours" in printed
+    assert "Left out, time that cannot be: 2 default date (first '1970-01-01' in record 4)." in printed
+    assert json.loads(run(tmp_path / "log.csv", "--json"))["left_out_times"] == [
+        {"reason": "default date", "first": "1970-01-01", "record": 4, "count": 2}
+    ]
+
+
+def test_a_column_of_dates_names_no_hour(tmp_path: Path) -> None:
+    log().assign(at=lambda one: one["at"].dt.strftime("%d.%m.%Y")).to_csv(tmp_path / "log.csv", index=False)
+
+    printed = run(tmp_path / "log.csv", "--time-format", "%d.%m.%Y")
+
+    assert "in 11 days, 2026-10-05 to 2026-10-15." in printed
+    assert "since 2026-10-11" in printed or "since 2026-10-12" in printed  # it fell on the 11th at 6:00
+    assert not re.search("[0-9]:[0-9]", printed)
+
+
+def test_the_refusal_of_a_file_names_the_option_and_its_value(tmp_path: Path) -> None:
+    log(20).assign(at=lambda one: one["at"].dt.strftime("%d/%m/%Y %H:%M")).to_csv(tmp_path / "log.csv", index=False)
+
+    ended = CliRunner().invoke(command, [str(tmp_path / "log.csv"), *OPTIONS])
+
+    assert ended.exit_code == 2
+    assert "--time-format (here perhaps '%d/%m/%Y %H:%M')" in " ".join(ended.output.replace("│", " ").split())

@@ -184,3 +184,13 @@ def test_the_onset_of_small_and_one_sided_counts_is_found() -> None:
         for limit in (BELOW, ABOVE, Limit(Scale.DIFFERENCE, UnfairSide.BELOW, -0.1)):
             found = find_onset(count_hours([monitored] * 3, [reference] * 3), limit, start=0, end=3, leaves=True)
             assert 0 <= found.earliest <= found.hour <= found.latest <= 2
+
+
+def test_the_onset_is_an_hour_with_records_of_both() -> None:
+    # The fall lies in a gap: each hour of it would explain the counts as well.
+    monitored = [(50, 100), (48, 100), (0, 0), (0, 5), (0, 0), (20, 100), (22, 100)]
+    reference = [(50, 100), (50, 100), (0, 0), (0, 0), (3, 6), (50, 100), (50, 100)]
+
+    found = find_onset(count_hours(monitored, reference), BELOW, start=0, end=7, leaves=True)
+
+    assert (found.hour, found.earliest, found.latest) == (5, 5, 5)

@@ -122,13 +122,45 @@ def test_a_wrong_argument_is_named(change: dict[str, Any], field: str) -> None:
     assert refused.value.problems[0].field == field
 
 
-def test_a_missing_time_and_a_date_far_away_are_refused() -> None:
-    frame = log(3)
+def test_a_time_that_cannot_be_changes_no_figure_and_is_counted() -> None:
+    frame = log(200)
     frame["at"] = frame["at"].dt.strftime("%Y-%m-%dT%H:%M:%SZ")
-    for value in (None, "yesterday", "1970-01-01T00:00:00Z"):
-        frame.loc[5, "at"] = value
+    frame["person"] = range(len(frame))
+    # Records that would change the figures: they are of the first hour, of one group, and all favourable.
+    wrong = (
+        frame[frame["sex"] == "woman"].iloc[:6].assign(approved="yes", at=[None, "yesterday", "1970-01-01", "2031-01-01", "", "2005-01-01"])
+    )
+    with_wrong = pd.concat([wrong, frame])
+
+    found, right = follow_frame(with_wrong, person="person", **COLUMNS), follow_frame(frame, person="person", **COLUMNS)
+
+    assert found.to_json()["comparisons"] == right.to_json()["comparisons"]
+    assert (found.records, found.repeated, found.first, found.hours) == (right.records, 0, right.first, right.hours)
+    assert [(times.reason, times.count, times.record) for times in found.left_out] == [
+        ("no time", 2, 1),
+        ("default date", 1, 3),
+        ("not a time", 1, 2),
+        ("date without a time", 2, 4),
+    ]
+
+
+def test_records_without_any_usable_time_are_refused() -> None:
+    for frame in (log(3).assign(at="yesterday"), log(3).iloc[:0]):
         with pytest.raises(InvalidInput) as refused:
             follow_frame(frame, **COLUMNS)
         assert refused.value.problems[0].field == "time"
-    with pytest.raises(InvalidInput):
-        follow_frame(frame.iloc[:0], **COLUMNS)
+
+
+def test_dates_are_followed_by_days_and_name_no_hour() -> None:
+    frame = log(250)
+    right = below(follow_frame(frame, **COLUMNS))
+    frame["at"] = frame["at"].dt.strftime("%d.%m.%Y")
+
+    evidence = follow_frame(frame, time_format="%d.%m.%Y", **COLUMNS)
+
+    found = below(evidence)
+    assert right.since is not None
+    # Of the day of the fall six hours are before it.
+    assert found.to_json()["since"] in {f"{right.since:%Y-%m-%d}", f"{right.since + pd.Timedelta(days=1):%Y-%m-%d}"}
+    assert len(found.to_json()["alarm_at"]) == len("2026-10-11")
+    assert evidence.to_json()["days"] == 11

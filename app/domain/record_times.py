@@ -1,0 +1,233 @@
+"""Times of records as senders write them, and those that cannot be."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta, tzinfo
+from decimal import Decimal
+from enum import StrEnum
+from itertools import product
+from typing import Final, NamedTuple
+
+from ..errors import InvalidInput
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+AHEAD: Final = timedelta(days=1)
+"""Max time by which the sender's clock may be ahead."""
+
+_ISO: Final = "ISO 8601"
+_FORMS: Final = {
+    8: ["YYYYMMDD"],
+    10: ["YYYYMMDDHH", "s"],
+    12: ["YYYYMMDDHHMM"],
+    13: ["ms"],
+    14: ["YYYYMMDDHHMMSS"],
+    16: ["us"],
+    17: ["YYYYMMDDHHMMSSmmm"],
+    18: ["dotnet", "filetime"],
+    19: ["ns"],
+}
+"""Forms that a cell of so many digits may have."""
+
+_UNITS: Final = {"s": "1e6", "ms": "1e3", "us": "1", "ns": "1e-3", "dotnet": "0.1", "filetime": "0.1", "excel": "864e8"}
+"""Microseconds of the unit of forms that count time."""
+
+_BEGINS: Final = {"dotnet": -62_135_596_800, "filetime": -11_644_473_600, "excel": -2_209_161_600}
+"""Beginnings of those that do not begin in 1970 [s]: the years 1 and 1601, and 30 December 1899."""
+
+_DIGITS: Final = re.compile("[0-9]+")
+_SECONDS: Final = re.compile(r"[0-9]{10}\.[0-9]+")
+_NUMBER: Final = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
+_ISO_TEXT: Final = re.compile(r"[0-9]{4}(-?)[0-9]{2}\1[0-9]{2}([T ](?!24).+)?")
+_DEFAULT_DATES: Final = frozenset(
+    """\
+0001-01-01
+1600-12-31
+1601-01-01
+1753-01-01
+1899-12-30
+1899-12-31
+1900-01-01
+1904-01-01
+1969-12-31
+1970-01-01
+1980-01-01
+2038-01-19
+2079-06-06
+2099-12-31
+2262-04-11
+2999-12-31
+9999-12-31
+""".splitlines()
+)
+_DEFAULT_CELL: Final = re.compile("0|-1|2147483647|4294967295|253402300799(999)?|-62135596800|0{8}|0{14}|0000-00-00.*")
+
+_HOUR_IN_PATTERN: Final = re.compile("%[HIXc]")
+_GUESSED_HOURS: Final = ("", "%H", "%H%M", "%H%M%S", " %H:%M", " %H:%M:%S", " %I:%M:%S %p")
+_GUESSED_DAYS: Final = ("%y%m%d", "%Y%m%d", "%d%m%Y", "%m%d%Y", "%Y%d%m", "%d%m%y", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d")
+
+
+class Impossible(StrEnum):
+    """Reasons for which a record has no usable time, in the order in which they count."""
+
+    NO_TIME = "no time"
+    DEFAULT_DATE = "default date"
+    NOT_A_TIME = "not a time"
+    NO_HOUR = "date without a time"
+    TOO_EARLY = "before the first possible time"
+    FUTURE = "in the future"
+
+
+class TimeReading(NamedTuple):
+    """A usable time in UTC, or the reason for none. A date has no hour."""
+
+    reason: Impossible | None
+    at: datetime = EPOCH
+    is_date: bool = False
+
+
+def list_readings(text: str, form: str | None = None) -> Iterator[tuple[str, datetime]]:
+    """Yields the forms in which a cell is a valid time of any century, with that time, which has an offset if one is stated."""
+    forms = [form or _ISO]
+    if form is None and _DIGITS.fullmatch(text):
+        forms = _FORMS.get(len(text), [])
+    elif form is None and _SECONDS.fullmatch(text):
+        forms = ["s"]
+    for name in forms:
+        with suppress(ValueError, OverflowError):
+            yield name, _parse(text, name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeRule:
+    """Times that are possible, and the form of all where it is stated. `zone` is that of times without an offset."""
+
+    earliest: datetime
+    latest: datetime
+    form: str | None = None
+    zone: tzinfo = UTC
+
+    def __post_init__(self) -> None:
+        if self.form is not None and self.form not in _UNITS and "%" not in self.form:
+            units = ", ".join(_UNITS)
+            raise InvalidInput.of("time_format", f"must be {units}, or a pattern such as '%d.%m.%Y %H:%M', found {self.form!r:.100}")
+
+    @classmethod
+    def at(cls, now: datetime) -> "TimeRule":
+        """Times of 20 years, up to a day ahead."""
+        return cls(earliest=datetime(now.year - 20, 1, 1, tzinfo=UTC), latest=now + AHEAD)
+
+    def read(self, text: str) -> TimeReading:
+        """Reads a cell by itself.
+
+        Raises:
+            InvalidInput: two readings are possible.
+        """
+        if text == "":
+            return TimeReading(Impossible.NO_TIME)
+        text = text.strip()
+        readings = {form: at if at.tzinfo else at.replace(tzinfo=self.zone) for form, at in list_readings(text, self.form)}
+        # Digits of another century are most often written in another form.
+        possible = {form: at for form, at in readings.items() if form in (self.form, _ISO) or EPOCH <= at <= self.latest}
+        if len(possible) > 1:
+            meant = " or ".join(f"{at:%Y-%m-%d %H:%M} ({form})" for form, at in possible.items())
+            raise InvalidInput.of("time", f"{text!r} may be {meant}; say how it is written with --time-format")
+        if _DEFAULT_CELL.fullmatch(text) or any(map(_is_default, (possible or readings).values())):
+            return TimeReading(Impossible.DEFAULT_DATE)
+        if not possible:
+            return TimeReading(Impossible.NOT_A_TIME)
+        [(form, at)] = possible.items()
+        early, late = at < max(self.earliest, EPOCH), at > self.latest
+        reason = Impossible.TOO_EARLY if early else Impossible.FUTURE if late else None
+        return TimeReading(reason, at.astimezone(UTC), _is_date(text, form))
+
+    def guess_form(self, texts: Sequence[str]) -> str | None:
+        """Form in which all these texts are possible times."""
+        patterns = (day + hour for hour, day in product(_GUESSED_HOURS, _GUESSED_DAYS))
+        forms = (replace(self, form=form) for form in [*patterns, *_UNITS])
+        return next((rule.form for rule in forms if texts and all(rule.read(text).reason is None for text in texts)), None)
+
+
+@dataclass(slots=True)
+class LeftOutTimes:
+    """Records left out for one reason; `first` is the first such cell, in `record` from 1."""
+
+    reason: Impossible
+    first: str
+    record: int
+    count: int = 0
+
+    def __str__(self) -> str:
+        cell = "" if self.reason is Impossible.NO_TIME else f"{self.first!r:.100} "
+        return f"{self.count:,} {self.reason} (first {cell}in record {self.record:,})"
+
+
+@dataclass(slots=True)
+class TimeTally:
+    """Records by the reason for which their times cannot be, and cells of digits, which may be misread."""
+
+    records: int = 0
+    digits: int = 0
+    unread_digits: int = 0
+    left_out: dict[Impossible, LeftOutTimes] = field(default_factory=dict)
+
+    def add(self, reason: Impossible | None, text: str, record: int, count: int = 1) -> None:
+        self.records += count
+        if _DIGITS.fullmatch(text):
+            self.digits += count
+            self.unread_digits += count * (reason is Impossible.NOT_A_TIME)
+        if reason is not None:
+            self.left_out.setdefault(reason, LeftOutTimes(reason, text, record)).count += count
+
+    def list_reasons(self) -> tuple[LeftOutTimes, ...]:
+        return tuple(self.left_out[reason] for reason in Impossible if reason in self.left_out)
+
+    def refusal(self) -> str | None:
+        """Reason to refuse all records, if there is one."""
+        count = sum(times.count for times in self.left_out.values())
+        # Where some digits are no date, others may be a wrong one, such as a month that is a day.
+        if 2 * count <= self.records and (self.unread_digits < 3 or 100 * self.unread_digits <= self.digits):  # noqa: PLR2004
+            return None
+        most, *others = sorted(self.left_out.values(), key=lambda times: -times.count)
+        reasons = [f"{most}".removesuffix(")") + f"{_name_years(most.first)})", *(f"{times.count:,} {times.reason}" for times in others)]
+        return f"no usable time in {count:,} of {self.records:,} records: {', '.join(reasons)}"
+
+
+def _name_years(text: str) -> str:
+    """Years, other than of now, in which digits that are no time would lie."""
+    readings = dict(list_readings(text))
+    forms = _FORMS.get(len(text), []) if _DIGITS.fullmatch(text) and not text.startswith(("19", "20")) else []
+    years = {form: f"{readings[form].year}" if form in readings else text[:4] for form in forms}
+    return "".join(f"; as {form} it is in the year {year}" for form, year in years.items())
+
+
+def _is_default(at: datetime) -> bool:
+    # A date that UTC would move out of the calendar is a default as it is written.
+    return at.date().isoformat() in _DEFAULT_DATES or at.astimezone(UTC).date().isoformat() in _DEFAULT_DATES
+
+
+def _is_date(text: str, form: str) -> bool:
+    if form == _ISO:
+        return len(text) == len("2026-10-20")
+    return form == "YYYYMMDD" or ("%" in form and _HOUR_IN_PATTERN.search(form) is None)
+
+
+def _parse(text: str, form: str) -> datetime:
+    """Raises ValueError or OverflowError where the text is no time of the form."""
+    if form in _UNITS and _NUMBER.fullmatch(text):
+        count = Decimal(text) * Decimal(_UNITS[form])
+        # Excel's 15 digits miss the full hour by microseconds.
+        return EPOCH + timedelta(seconds=_BEGINS.get(form, 0), microseconds=int(round(count, -3) if form == "excel" else count))
+    if "%" in form:
+        at = datetime.strptime(text, form)  # noqa: DTZ007 - the offset is optional
+        # Python also takes fewer digits than a pattern has.
+        if _DIGITS.fullmatch(text) and not at.strftime(form).startswith(text):
+            raise ValueError(text)
+        return at
+    if form != _ISO:
+        text = f"{text[:8]}T{text[8:14]}.{text[14:]}".rstrip("T.")
+    if not _ISO_TEXT.fullmatch(text):
+        raise ValueError(text)
+    return datetime.fromisoformat(text)
