@@ -8,8 +8,8 @@ from fastapi import APIRouter, Depends, Path
 
 from ..clock import hour_of
 from ..domain.missing_records import MissingTotals
+from ..domain.record_times import TimeRule
 from ..errors import FieldProblem, InvalidInput, NotFound
-from ..ingest.limits import AHEAD, EARLIEST
 from ..store.records.missing_records import missing_hours, put_missing
 from ..web.access import LoggableDeployment, NowIn, ReadableDeployment, SessionIn
 from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
@@ -71,11 +71,11 @@ def list_missing_records(
 def _require_hours(totals: list[MissingTotals], now: datetime) -> None:
     """Refuses hours that are not whole, plausible, and there once."""
     hours = Counter(one.hour for one in totals)
-    problems = []
+    problems, rule = [], TimeRule.at(now)
     for index, one in enumerate(totals):
         problem = None
-        if not EARLIEST <= one.hour <= now + AHEAD:
-            problem = f"must be between {EARLIEST:%Y-%m-%dT%H:%M:%SZ} and {now + AHEAD:%Y-%m-%dT%H:%M:%SZ}"
+        if not rule.earliest <= one.hour <= rule.latest:
+            problem = f"must be between {rule.earliest:%Y-%m-%dT%H:%M:%SZ} and {rule.latest:%Y-%m-%dT%H:%M:%SZ}"
         elif one.hour != hour_of(one.hour):
             problem = "must be the beginning of an hour"
         elif hours[one.hour] > 1:

@@ -81,11 +81,12 @@ class Impossible(StrEnum):
 
 
 class TimeReading(NamedTuple):
-    """A usable time in UTC, or the reason for none. A date has no hour."""
+    """A usable time in UTC, or the reason for none. A date has no hour. `is_placed`: an offset is stated or given by the rule."""
 
     reason: Impossible | None
     at: datetime = EPOCH
     is_date: bool = False
+    is_placed: bool = True
 
 
 def list_readings(text: str, form: str | None = None) -> Iterator[tuple[str, datetime]]:
@@ -102,12 +103,12 @@ def list_readings(text: str, form: str | None = None) -> Iterator[tuple[str, dat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeRule:
-    """Times that are possible, and the form of all where it is stated. `zone` is that of times without an offset."""
+    """Times that are possible, and the form of all where it is stated. `zone` is that of times without an offset, else UTC is taken."""
 
     earliest: datetime
     latest: datetime
     form: str | None = None
-    zone: tzinfo = UTC
+    zone: tzinfo | None = UTC
 
     def __post_init__(self) -> None:
         if self.form is not None and self.form not in _UNITS and "%" not in self.form:
@@ -128,7 +129,8 @@ class TimeRule:
         if text == "":
             return TimeReading(Impossible.NO_TIME)
         text = text.strip()
-        readings = {form: at if at.tzinfo else at.replace(tzinfo=self.zone) for form, at in list_readings(text, self.form)}
+        written = dict(list_readings(text, self.form))
+        readings = {form: at if at.tzinfo else at.replace(tzinfo=self.zone or UTC) for form, at in written.items()}
         # Digits of another century are most often written in another form.
         possible = {form: at for form, at in readings.items() if form in (self.form, _ISO) or EPOCH <= at <= self.latest}
         if len(possible) > 1:
@@ -141,7 +143,7 @@ class TimeRule:
         [(form, at)] = possible.items()
         early, late = at < max(self.earliest, EPOCH), at > self.latest
         reason = Impossible.TOO_EARLY if early else Impossible.FUTURE if late else None
-        return TimeReading(reason, at.astimezone(UTC), _is_date(text, form))
+        return TimeReading(reason, at.astimezone(UTC), _is_date(text, form), (written[form].tzinfo or self.zone) is not None)
 
     def guess_form(self, texts: Sequence[str]) -> str | None:
         """Form in which all these texts are possible times."""

@@ -3,16 +3,16 @@
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 import msgspec
 
 from ..domain.deployments import Deployment
+from ..domain.record_times import TimeRule
 from ..errors import InvalidInput, TooLarge, UnsupportedMediaType
 from ..ingest.cells import CellRefused, record_id
 from ..ingest.exchanges import CapturedBody
-from ..ingest.limits import AHEAD, EARLIEST
 from .entries import CallHalf, CallSide, CallSource
 
 STRUCTURED, BATCH = "application/cloudevents+json", "application/cloudevents-batch+json"
@@ -119,11 +119,6 @@ def _try_half(attributes: Mapping[str, str], body: CapturedBody, now: datetime) 
 
 
 def read_time(text: str, now: datetime) -> datetime | None:
-    """A plausible time, as ISO 8601 or in seconds since 1970; else None."""
-    try:
-        found = datetime.fromtimestamp(int(text), UTC) if text.isdigit() else datetime.fromisoformat(text)
-    except (ValueError, OverflowError, OSError):
-        return None
-    if found.tzinfo is None or not EARLIEST <= found <= now + AHEAD:
-        return None
-    return found.astimezone(UTC)
+    """A possible time with its offset, else None."""
+    reading = replace(TimeRule.at(now), zone=None).read(text)
+    return reading.at if reading.reason is None and reading.is_placed else None

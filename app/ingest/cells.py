@@ -3,14 +3,15 @@
 import math
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TypeAlias
 
 from ..domain.deployments import FieldType
+from ..domain.record_times import Impossible
 from ..domain.strict_json import vanishes
 from ..domain.texts import CONTROL, MAX_TEXT, printable
 from ..domain.values import parse_boolean
-from .limits import EARLIEST, LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS, StatedTimes
+from .limits import LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS, StatedTimes
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
@@ -124,17 +125,16 @@ def record_id(value: Json) -> str:
 def moment(value: Json, moments: StatedTimes) -> datetime:
     if type(value) is not str:
         raise CellRefused(f"must be a time as ISO 8601 text, found {shown(value)}")
-    try:
-        parsed = datetime.fromisoformat(value)
-    except ValueError as error:
-        raise CellRefused(f"must be a time as ISO 8601, such as 2030-01-31T12:00:00Z, found {shown(value)}") from error
-    if parsed.tzinfo is None and moments.without_offset_is_utc:
-        parsed = parsed.replace(tzinfo=UTC)
-    if parsed.tzinfo is None:
+    rule = moments.rule
+    reading = rule.read(value)
+    if reading.reason in (Impossible.NO_TIME, Impossible.NOT_A_TIME) or reading.is_date:
+        raise CellRefused(f"must be a time as ISO 8601, such as 2030-01-31T12:00:00Z, found {shown(value)}")
+    if not reading.is_placed:
         raise CellRefused(f"must state its offset from UTC, such as 2030-01-31T12:00:00Z, found {shown(value)}")
-    if not EARLIEST <= parsed <= moments.latest:
-        raise CellRefused(f"must lie between {EARLIEST:%Y-%m-%d} and {moments.latest:%Y-%m-%d %H:%M} UTC, found {shown(value)}")
-    return parsed.astimezone(UTC)
+    if reading.reason is not None:
+        span = f"{rule.earliest:%Y-%m-%d} and {rule.latest:%Y-%m-%d %H:%M} UTC"
+        raise CellRefused(f"must lie between {span}, found {shown(value)}, {reading.reason}")
+    return reading.at
 
 
 def tidy(value: float) -> int | float:

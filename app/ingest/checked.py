@@ -8,10 +8,14 @@ from msgspec import Struct
 
 from ..domain.arrivals import RecordSource
 from ..domain.records import Rejection
+from ..errors import InvalidInput
 from .cells import CellRefused, Check, Json
 
 Cells: TypeAlias = Sequence[Any]
 """In schema order; None where missing."""
+
+
+_TIMES = ("scored_at", "labelled_at", "scoring_timestamp")
 
 
 class RecordRefused(Exception):
@@ -60,6 +64,19 @@ class CheckedPayload(Checked, kw_only=True):
     probabilities: list[Any] = []
     debiased: list[Any] = []
     sample_rates: list[float | None] = []
+
+
+def require_times(checked: Checked) -> None:
+    """Refuses a request of several records of which most have times that cannot be.
+
+    Raises:
+        InvalidInput: says why the first is none.
+    """
+    refused = [rejection for rejection in checked.rejections if rejection.field in _TIMES]
+    if checked.sent > 1 and 2 * len(refused) > checked.sent:
+        first = refused[0]
+        most = f"has no usable time in {len(refused):,} of {checked.sent:,} records, so none is stored"
+        raise InvalidInput.of(f"records[{first.index}].{first.field}", f"{most}; here it {first.reason}")
 
 
 def checked_cell(where: str, check: Check, value: Json) -> Json:

@@ -1,7 +1,10 @@
 """Limits of one request and of one record, which the API's description states."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
+
+from ..domain.record_times import AHEAD, TimeRule
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
 """After decompression."""
@@ -20,20 +23,14 @@ MAX_RECORD_BYTES = 256 * 1024
 
 MAX_ID_CHARACTERS = 256
 
-EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
-"""A time before this is a mistake, such as seconds taken for milliseconds."""
-
-AHEAD = timedelta(days=1)
-"""Max time by which the sender's clock may be ahead."""
-
 AHEAD_HISTORICAL = timedelta(minutes=10)
-"""The same where the sender's time places the record on our own clock."""
+"""Max time by which the sender's clock may be ahead where its time places the record on our own clock."""
 
 LEAST_SAMPLE_RATE = 1e-6
 """One record represents at most a million."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StatedTimes:
     """The times that a request's records may state; `historical` records must state one.
 
@@ -46,6 +43,7 @@ class StatedTimes:
     first_counts: bool = False
     without_offset_is_utc: bool = False
 
-    @property
-    def latest(self) -> datetime:
-        return self.now + (AHEAD_HISTORICAL if self.historical else AHEAD)
+    @cached_property
+    def rule(self) -> TimeRule:
+        latest = self.now + (AHEAD_HISTORICAL if self.historical else AHEAD)
+        return replace(TimeRule.at(self.now), latest=latest, zone=UTC if self.without_offset_is_utc else None)

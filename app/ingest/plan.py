@@ -15,7 +15,7 @@ from ..payloads.classes import Classes
 from ..store.writing import Target
 from .cells import INT64_MAX, INT64_MIN, Check, Json, number, scalar, tidy
 from .checked import Cells, CheckedPayload, RecordRefused, checked_cell
-from .limits import EARLIEST, LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS, StatedTimes
+from .limits import LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS, StatedTimes
 from .stored_forms import check_for
 from .strictness import is_evidently_strict
 
@@ -165,12 +165,12 @@ def _tidy_rows(values: Json, pick_numbers: _Pick | None) -> list[Any]:
 
 
 def _are_plausible(times: list[datetime | None], moments: StatedTimes) -> bool:
-    latest, may_be_absent = moments.latest, not moments.historical
+    rule, may_be_absent = moments.rule, not moments.historical
     for time in times:
         if time is None:
             if not may_be_absent:
                 return False
-        elif not EARLIEST <= time <= latest:
+        elif not rule.earliest <= time <= rule.latest:
             return False
     return True
 

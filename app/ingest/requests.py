@@ -16,7 +16,7 @@ from ..domain.texts import quote_names
 from ..errors import InvalidInput, TooLarge
 from .bodies import decoded_json, decompressed, require_decodable
 from .cells import Json, parse_label, parse_text
-from .checked import CheckedFeedback, CheckedPayload, RecordRefused
+from .checked import CheckedFeedback, CheckedPayload, RecordRefused, require_times
 from .limits import MAX_BODY_BYTES, MAX_RECORDS, StatedTimes
 from .native import check_feedback, check_payload
 from .pairs import check_pairs
@@ -95,6 +95,7 @@ def read_payload(request: LogRequest, plan: IngestPlan, moments: StatedTimes) ->
             raise InvalidInput.of("body", _PAYLOAD_FORMS)
     # Again, because one pair holds many records.
     _check_count(checked.sent)
+    require_times(checked)
     return checked
 
 
@@ -117,7 +118,9 @@ def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes) -
         are_tables = rows and all(map(_is_table, rows))
         records = _records_of_tables(rows, plan, names) if are_tables else _records_of_objects(rows, plan, names)
     _check_count(len(records))
-    return check_feedback(records, plan, moments, label_field=label)
+    checked = check_feedback(records, plan, moments, label_field=label)
+    require_times(checked)
+    return checked
 
 
 def _native_records(value: dict[str, Any]) -> list[Any]:

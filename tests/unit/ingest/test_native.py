@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from app.domain.deployments import FieldType, ProblemType
 from app.errors import InvalidInput
-from app.ingest.checked import CheckedPayload
+from app.ingest.checked import Checked, CheckedPayload
 from app.ingest.native import check_payload
-from app.ingest.requests import LogRequest, read_payload
+from app.ingest.requests import LogRequest, read_feedback, read_payload
 from tests.unit.ingest.plans import FEATURES, HISTORICAL, MOMENTS, NOW, column, features, plan, record
 from tests.unit.ingest.random_cells import cells, good_features, plain_text
 
@@ -118,7 +118,12 @@ def test_every_record_is_either_taken_or_rejected_once(records: list[Any]) -> No
         (record(scored_at="yesterday"), "scored_at", "ISO 8601"),
         (record(scored_at="2030-05-31T12:00:00"), "scored_at", "offset"),
         (record(scored_at="1970-01-01T00:00:00Z"), "scored_at", "must lie between"),
-        (record(scored_at="2030-06-03T00:00:00Z"), "scored_at", "must lie between"),
+        (record(scored_at="1970-01-01T00:00:00Z"), "scored_at", "default date"),
+        (record(scored_at="2009-12-31T23:59:59Z"), "scored_at", "must lie between 2010-01-01 and 2030-06-02 12:00 UTC"),
+        (record(scored_at="2030-06-03T00:00:00Z"), "scored_at", "in the future"),
+        (record(scored_at="2030-05-31"), "scored_at", "must be a time"),
+        (record(scored_at="2030-05-31T24:00:00Z"), "scored_at", "must be a time"),
+        (record(scored_at="20300531000000"), "scored_at", "must state its offset"),
         (record(scored_at=1893456000), "scored_at", "ISO 8601 text"),
         (record(extra=1), "extra", "not a member"),
         (record(features=features(Sex="x" * 10_001)), "features.Sex", "at most 10,000 characters, found 10,001"),
@@ -159,12 +164,32 @@ def test_a_regression_predicts_numbers_only() -> None:
 
 def test_historical_records_must_state_a_time_that_is_hardly_ahead() -> None:
     ahead = (NOW + timedelta(minutes=11)).isoformat()
-    records = [record(), record(scored_at="2029-01-01T00:00:00+01:00"), record(scored_at=ahead)]
+    records = [record(), *[record(scored_at="2029-01-01T00:00:00+01:00")] * 2, record(scored_at=ahead)]
 
     checked = read_payload(LogRequest(body=json.dumps({"records": records}).encode()), PLAN, HISTORICAL)
 
-    assert [rejection.index for rejection in checked.rejections] == [0, 2]
-    assert checked.times == [datetime(2028, 12, 31, 23, tzinfo=UTC)]
+    assert [rejection.index for rejection in checked.rejections] == [0, 3]
+    assert checked.times == [datetime(2028, 12, 31, 23, tzinfo=UTC)] * 2
+
+
+def test_a_request_of_which_most_times_cannot_be_is_refused_and_a_single_record_rejected() -> None:
+    good, wrong, spoiled = record(scored_at="2030-05-31T08:00:00Z"), record(scored_at="1970-01-01T00:00:00Z"), record(prediction=None)
+
+    def send(*records: object, feedback: bool = False) -> Checked:
+        read = read_feedback if feedback else read_payload
+        return read(LogRequest(body=json.dumps({"records": records}).encode()), PLAN, MOMENTS)
+
+    assert len(send(good, wrong).rejections) == 1
+    assert len(send(wrong).rejections) == 1
+    assert len(send(good, wrong, spoiled, spoiled).rejections) == 3
+    with pytest.raises(InvalidInput) as refused:
+        send(good, wrong, wrong)
+    assert refused.value.problems[0].field == "records[1].scored_at"
+    assert "no usable time in 2 of 3 records" in refused.value.problems[0].message
+    assert "must lie between" in refused.value.problems[0].message
+    label = {"id": "a", "label": 1, "labelled_at": "0001-01-01T00:00:00Z"}
+    with pytest.raises(InvalidInput, match="labelled_at"):
+        send(label, label | {"id": "b"}, feedback=True)
 
 
 def test_columns_whose_names_need_escapes_in_json_are_read_too() -> None:
