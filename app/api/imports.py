@@ -3,7 +3,8 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from contextlib import nullcontext
 from datetime import datetime
 from functools import partial
 from io import SEEK_END
@@ -15,6 +16,7 @@ from fastapi.concurrency import run_in_threadpool
 from ..clock import utc_now
 from ..domain.arrivals import LogKind, RecordSource
 from ..domain.missing_records import MissingTotals
+from ..domain.record_times import TimeRule
 from ..domain.records import Receipt
 from ..errors import FieldProblem, InvalidInput, NotFound, UnsupportedMediaType
 from ..imports.engine import run_import
@@ -93,7 +95,8 @@ async def import_records(
     if sent.media_type not in MEDIA_TYPES:
         raise UnsupportedMediaType(f"Send one of the content types {', '.join(MEDIA_TYPES)}; found {sent.media_type or 'none'!r:.100}.")
     columns = ColumnNames(id=id_column, time=time_column, prediction=prediction_column, probability=probability_column, label=label_column)
-    subject = ImportSubject(kind=kind, schema=plan.target.schema, outputs=plan.target.outputs, columns=columns, at=in_utc("at", at))
+    target, times = plan.target, replace(TimeRule.at(now), zone=None)
+    subject = ImportSubject(kind=kind, schema=target.schema, outputs=target.outputs, columns=columns, times=times, at=in_utc("at", at))
     async with spooled(request, places=services.uploads, actor=principal.actor, max_bytes=MAX_IMPORT_BYTES) as file:
         sink = _Sink(services, plan, kind, principal.actor, asyncio.get_running_loop())
         report = await run_in_threadpool(_import, file, sent.encoding, layout, subject, sink)

@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timezone, tzinfo
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -18,6 +18,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from ..clock import HOUR, hour_of, utc_now
 from ..domain.arrivals import LogKind
 from ..domain.checks import CheckState
+from ..domain.record_times import TimeRule
 from ..errors import InvalidInput, SetupError
 from ..imports.bentoml import is_bento_schema, read_bento_schema
 from ..imports.clarify import ClarifyChoices, ClarifyConfig, violations_of
@@ -28,7 +29,7 @@ from ..imports.layouts import ImportLayout, find_layout
 from ..imports.progress import CheckpointFile
 from ..imports.report import ImportReport
 from ..imports.subject import ColumnNames, ImportSubject
-from .file_options import Encoding
+from .file_options import Encoding, TimeFormat
 from .import_service import ImportService, open_client
 
 command = typer.Typer(no_args_is_help=True, add_completion=False, help="Send files of records to a service, each record once.")
@@ -73,6 +74,7 @@ def payload(
     layout: LayoutOption = None,
     at: At = None,
     utc_offset: Offset = None,
+    time_format: TimeFormat = None,
     id_column: IdColumn = None,
     time_column: TimeColumn = None,
     prediction_column: Annotated[str | None, typer.Option(help="Column of the predictions.")] = None,
@@ -107,6 +109,8 @@ def payload(
         )
         subject = _subject(service, LogKind.PAYLOAD, columns, at, utc_offset)
         end_with(import_into(service, data, layout, subject, ImportPlaces(state, rejections)))
+        subject = _subject(service, LogKind.PAYLOAD, columns, at, utc_offset, time_format)
+        import_into(service, data, layout, subject, ImportPlaces(state, rejections))
 
 
 @command.command()
@@ -119,6 +123,7 @@ def feedback(
     layout: LayoutOption = None,
     at: At = None,
     utc_offset: Offset = None,
+    time_format: TimeFormat = None,
     id_column: IdColumn = None,
     time_column: TimeColumn = None,
     label_column: Annotated[str | None, typer.Option(help="Column of the ground-truth labels.")] = None,
@@ -133,6 +138,8 @@ def feedback(
         subject = _subject(service, LogKind.FEEDBACK, columns, at, utc_offset)
         read = [InputFile.at(path, encoding) for path in files]
         end_with(import_into(service, read, layout, subject, ImportPlaces(state, rejections)))
+        subject = _subject(service, LogKind.FEEDBACK, columns, at, utc_offset, time_format)
+        import_into(service, [InputFile.at(path) for path in files], layout, subject, ImportPlaces(state, rejections))
 
 
 @command.command()
@@ -221,7 +228,7 @@ def _import_folders(service: ImportService, paths: Sequence[Path], kind: LogKind
     if not files:
         raise InvalidInput.of("captures" if kind is LogKind.PAYLOAD else "ground-truth", "has no file that ends in .jsonl")
     of_kind = service.of(kind)
-    subject = _subject(of_kind, kind, ColumnNames(), at, None)
+    subject = _subject(of_kind, kind, ColumnNames(), at)
     return import_into(of_kind, [InputFile.at(file) for file in files], ImportLayout.SAGEMAKER, subject, places)
 
 
@@ -278,15 +285,17 @@ def parse_moment(text: str | None) -> datetime | None:
     return found.astimezone(UTC)
 
 
-def _subject(service: ImportService, kind: LogKind, columns: ColumnNames, at: str | None, offset: str | None) -> ImportSubject:
+def _subject(
+    service: ImportService, kind: LogKind, columns: ColumnNames, at: str | None, offset: str | None = None, time_format: str | None = None
+) -> ImportSubject:
     target = service.read_deployment()
     return ImportSubject(
         kind=kind,
         schema=target.schema,
         outputs=target.outputs,
         columns=columns,
+        times=replace(TimeRule.at(utc_now()), form=time_format, zone=parse_offset(offset)),
         at=parse_moment(at),
-        zone=parse_offset(offset),
     )
 
 

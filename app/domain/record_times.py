@@ -65,6 +65,7 @@ _DEFAULT_DATES: Final = frozenset(
 _DEFAULT_CELL: Final = re.compile("0|-1|2147483647|4294967295|253402300799(999)?|-62135596800|0{8}|0{14}|0000-00-00.*")
 
 _HOUR_IN_PATTERN: Final = re.compile("%[HIXc]")
+_MOST_GUESSED_FROM: Final = 100
 _GUESSED_HOURS: Final = ("", "%H", "%H%M", "%H%M%S", " %H:%M", " %H:%M:%S", " %I:%M:%S %p")
 _GUESSED_DAYS: Final = ("%y%m%d", "%Y%m%d", "%d%m%Y", "%m%d%Y", "%Y%d%m", "%d%m%y", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d")
 
@@ -173,10 +174,15 @@ class TimeTally:
     records: int = 0
     digits: int = 0
     unread_digits: int = 0
+    unread: list[str] = field(default_factory=list)
     left_out: dict[Impossible, LeftOutTimes] = field(default_factory=dict)
 
-    def add(self, reason: Impossible | None, text: str, record: int, count: int = 1) -> None:
+    def add(self, reason: Impossible | None, text: str, record: int | None = None, count: int = 1) -> None:
+        """Counts records of this cell; the first is the next one unless it is named."""
+        record = self.records + 1 if record is None else record
         self.records += count
+        if reason is Impossible.NOT_A_TIME and len(self.unread) < _MOST_GUESSED_FROM:
+            self.unread.append(text)
         if _DIGITS.fullmatch(text):
             self.digits += count
             self.unread_digits += count * (reason is Impossible.NOT_A_TIME)
@@ -186,15 +192,18 @@ class TimeTally:
     def list_reasons(self) -> tuple[LeftOutTimes, ...]:
         return tuple(self.left_out[reason] for reason in Impossible if reason in self.left_out)
 
-    def refusal(self) -> str | None:
-        """Reason to refuse all records, if there is one."""
+    def refusal(self, rule: TimeRule) -> str | None:
+        """Reason to refuse all records, if there is one, and the option that may help."""
         count = sum(times.count for times in self.left_out.values())
         # Where some digits are no date, others may be a wrong one, such as a month that is a day.
         if 2 * count <= self.records and (self.unread_digits < 3 or 100 * self.unread_digits <= self.digits):  # noqa: PLR2004
             return None
         most, *others = sorted(self.left_out.values(), key=lambda times: -times.count)
         reasons = [f"{most}".removesuffix(")") + f"{_name_years(most.first)})", *(f"{times.count:,} {times.reason}" for times in others)]
-        return f"no usable time in {count:,} of {self.records:,} records: {', '.join(reasons)}"
+        form = rule.guess_form(self.unread)
+        perhaps = "" if form is None else f" (here perhaps {form!r})"
+        lead = f"has no usable time in {count:,} of {self.records:,} records: {', '.join(reasons)}"
+        return f"{lead}. Say how it is written with --time-format{perhaps}"
 
 
 def _name_years(text: str) -> str:

@@ -16,8 +16,6 @@ from .columns import Column, column_of
 
 DAY_HOURS = 24
 
-_MOST_GUESSED_FROM = 100
-
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class HourNumbers:
@@ -73,14 +71,8 @@ def read_hours(frame: pd.DataFrame, name: str, time_format: str | None = None, e
     tally = TimeTally()
     for code, first, count in zip(distinct, firsts, counts, strict=True):
         tally.add(reasons[code], cells[code], first + 1, count)
-    if (refusal := tally.refusal()) is not None:
-        unread = [cell for cell, reason in zip(cells, reasons, strict=True) if reason is Impossible.NOT_A_TIME]
-        form = rule.guess_form(unread[:_MOST_GUESSED_FROM])
-        perhaps = "" if form is None else f" (here perhaps {form!r})"
-        raise InvalidInput.of(
-            "time",
-            f"{name!r} has {refusal}. Say how it is written with --time-format{perhaps}, or the first possible day with --earliest.",
-        )
+    if (refusal := tally.refusal(rule)) is not None:
+        raise InvalidInput.of("time", f"{name!r} {refusal}, or the first possible day with --earliest.")
     is_usable = np.array([reason is None for reason in reasons])[codes]
     seconds = np.array([(reading.at - EPOCH) // timedelta(seconds=1) for reading in readings])[codes]
     block_hours = DAY_HOURS if is_daily else 1

@@ -8,7 +8,7 @@ from .files import InputFile
 from .halves import Half
 from .logged_calls import join_halves, rows_as_call
 from .subject import ImportRow, ImportSubject, RowRefused
-from .times import usual_time, write_time
+from .times import read_time
 
 _INPUTS, _OUTPUTS = ("model_inputs", "inputs"), ("model_outputs", "outputs")
 
@@ -37,5 +37,5 @@ def _read_half(event: dict[str, Any], file: InputFile, line: int, subject: Impor
         body=json.dumps(rows).encode(),
         file=file.name,
         line=line,
-        time=write_time(event.get("time"), "time", subject) or usual_time(file, subject),
+        time=read_time(event.get("time"), "time", file, subject),
     )

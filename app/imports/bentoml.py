@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC
 from typing import Any, Final
 
 from ..domain.arrivals import LogKind
 from ..errors import InvalidInput
 from .files import InputFile
 from .subject import ImportRow, ImportSubject, RowRefused
-from .times import usual_time, write_time
+from .times import read_time
 
 _TYPES: Final = {"numerical": "number", "categorical": "string"}
 _ABSENT: Final = (None, "", "None", "0")
@@ -65,6 +66,7 @@ def read_bentoml(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
 
     Times without an offset, as BentoML writes, are UTC without another zone.
     """
+    subject = replace(subject, times=replace(subject.times, zone=subject.times.zone or UTC))
     for file in files:
         last, repeated = "", 0
         for number, row in file.json_lines():
@@ -82,10 +84,7 @@ def read_bentoml(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
 
 
 def _record_of(row: dict[str, Any], call: str | None, file: InputFile, subject: ImportSubject) -> dict[str, Any]:
-    stated = row.get("timestamp")
-    if isinstance(stated, str) and subject.zone is None and "+" not in stated and not stated.endswith("Z"):
-        stated += "Z"
-    time = write_time(stated, "timestamp", subject) or usual_time(file, subject)
+    time = read_time(row.get("timestamp"), "timestamp", file, subject)
     if subject.kind is LogKind.FEEDBACK:
         name = subject.columns.label or "label"
         return {"id": call, "label": row.get(name), "labelled_at": time}

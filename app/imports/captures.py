@@ -9,7 +9,7 @@ from ..ingest.exchanges import ids_of_call
 from .files import InputFile
 from .logged_calls import LoggedCall, LoggedCallReader, read_bytes, read_labels, read_rows
 from .subject import ImportRow, ImportSubject, RowRefused
-from .times import usual_time, write_time
+from .times import read_time
 
 _CAPTURE, _TRUTH = "captureData", "groundTruthData"
 
@@ -27,8 +27,7 @@ def _read_capture(reader: LoggedCallReader, file: InputFile, subject: ImportSubj
     capture = _member(line, _CAPTURE, "")
     call = LoggedCall(
         id=_read_id(line),
-        time=write_time(_member(line, "eventMetadata", "").get("inferenceTime"), "eventMetadata.inferenceTime", subject)
-        or usual_time(file, subject),
+        time=read_time(_member(line, "eventMetadata", "").get("inferenceTime"), "eventMetadata.inferenceTime", file, subject),
         request=_read_body(capture, "endpointInput"),
         response=_read_body(capture, "endpointOutput"),
     )
@@ -39,7 +38,7 @@ def _read_truth(file: InputFile, subject: ImportSubject, line: dict[str, Any], _
     truth = _member(line, _TRUTH, "")
     body = read_bytes(truth.get("data"), f"{_TRUTH}.data", encoding=_encoding_of(truth))
     labels, call = read_labels(body, f"{_TRUTH}.data"), _read_id(line)
-    time = usual_time(file, subject)
+    time = read_time(None, "labelled_at", file, subject)
     return [{"id": one, "label": label, "labelled_at": time} for one, label in zip(ids_of_call(call, len(labels)), labels, strict=True)]
 
 

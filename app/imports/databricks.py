@@ -6,7 +6,7 @@ from typing import Any, Final
 from .files import InputFile, shown
 from .logged_calls import LoggedCall, LoggedCallReader, read_bytes
 from .subject import ImportRow, ImportSubject, RowRefused
-from .times import time_from_milliseconds, usual_time, write_time
+from .times import read_time
 
 _OK: Final = 200
 
@@ -38,9 +38,7 @@ def _read_row(row: dict[str, Any], reader: LoggedCallReader, file: InputFile, su
     call = row.get("client_request_id") or row.get("databricks_request_id")
     if not isinstance(call, str):
         raise RowRefused("databricks_request_id", "is missing")
-    milliseconds = row.get("timestamp_ms")
-    stated = write_time(row.get("request_time"), "request_time", subject)
-    if stated is None and milliseconds is not None:
-        stated = time_from_milliseconds(milliseconds, "timestamp_ms")
+    name = "timestamp_ms" if row.get("request_time") is None else "request_time"
+    time = read_time(row.get(name), name, file, subject)
     bodies = {name: read_bytes(row.get(name), name, encoding="TEXT") for name in ("request", "response")}
-    return reader.records(LoggedCall(id=call, time=stated or usual_time(file, subject), **bodies))
+    return reader.records(LoggedCall(id=call, time=time, **bodies))

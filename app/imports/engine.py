@@ -62,6 +62,11 @@ def run_import(
     Continues where `checkpoint` says: files are read again, but finished rows are not sent again.
     """
     report, done = checkpoint.resume()
+    if not done:
+        for _ in layout.read(files, subject):
+            pass
+        if (refusal := subject.tally.refusal(subject.times)) is not None:
+            raise InvalidInput.of("time", f"{refusal}; nothing was stored.")
     digests = {file.name: file.digest for file in files}
     sampled = _Sampled()
     waiting: list[_Line] = []
@@ -185,7 +190,7 @@ def subject_members(subject: ImportSubject) -> dict[str, Any]:
         "kind": subject.kind.value,
         "columns": [columns.id, columns.time, columns.prediction, columns.probability, columns.label],
         "at": None if subject.at is None else subject.at.isoformat(),
-        "zone": None if subject.zone is None else str(subject.zone),
+        "times": [str(subject.times.zone), subject.times.form],
         "schema": [[column.name, column.type.value] for column in (*subject.schema.features, *subject.schema.meta)],
         "outputs": [subject.outputs.prediction, subject.outputs.probability, subject.outputs.label, subject.outputs.classes],
     }

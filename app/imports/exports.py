@@ -17,7 +17,7 @@ from ..durable_files import write_through
 from ..errors import InvalidInput, SetupError
 from .files import InputFile, shown
 from .subject import ImportRow, ImportSubject, RowRefused
-from .times import write_time
+from .times import read_time
 
 _HEAD: Final = b"evenhand"
 _TIMES: Final = {LogKind.PAYLOAD: "scored_at", LogKind.FEEDBACK: "labelled_at"}
@@ -89,7 +89,7 @@ def read_export(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[
         _require_fit(head, subject, file)
         for number, row in file.parquet_rows():
             try:
-                yield ImportRow(file=file.name, line=number, record=_record_of(row, head, subject))
+                yield ImportRow(file=file.name, line=number, record=_record_of(row, head, file, subject))
             except KeyError as error:
                 raise InvalidInput.of(file.name, f"has no column {error}, which `evenhand export` writes") from error
             except RowRefused as refused:
@@ -112,11 +112,11 @@ def _require_fit(head: ExportHead, subject: ImportSubject, file: InputFile) -> N
                 raise InvalidInput.of(file.name, reason)
 
 
-def _record_of(row: Mapping[str, Any] | RowRefused, head: ExportHead, subject: ImportSubject) -> dict[str, Any]:
+def _record_of(row: Mapping[str, Any] | RowRefused, head: ExportHead, file: InputFile, subject: ImportSubject) -> dict[str, Any]:
     if isinstance(row, RowRefused):
         raise row
     time = _TIMES[head.kind]
-    record = {"id": row["id"], time: write_time(row[time], time, subject), **{name: _read_json(row, name) for name in _VALUES}}
+    record = {"id": row["id"], time: read_time(row[time], time, file, subject), **{name: _read_json(row, name) for name in _VALUES}}
     for part, columns in (("features", head.schema.features), ("meta", head.schema.meta)):
         # No meta fields differ from missing ones.
         if row[f"has_{part}"]:

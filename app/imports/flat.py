@@ -14,7 +14,7 @@ from ..errors import InvalidInput
 from ..ingest.cells import parse_label, parse_text
 from .files import InputFile
 from .subject import ImportRow, ImportSubject, RowRefused
-from .times import usual_time, write_time
+from .times import read_time
 
 _IDS = ("id", "record_id")
 _TIMES = {LogKind.PAYLOAD: ("scored_at", "timestamp"), LogKind.FEEDBACK: ("labelled_at", "timestamp")}
@@ -59,9 +59,8 @@ class FlatTable:
         if self._id is not None:
             value = plain_cell(row[self._id])
             found["id"] = str(value) if isinstance(value, int) and not isinstance(value, bool) else value or None
-        stated = None if self._time is None else write_time(row[self._time], self._time, self._subject)
         name = "labelled_at" if self._subject.kind is LogKind.FEEDBACK else "scored_at"
-        found[name] = stated or usual_time(self._file, self._subject)
+        found[name] = read_time(None if self._time is None else row[self._time], self._time or name, self._file, self._subject)
         if self.label is not None:
             found["label"] = scalar(row[self.label])
         if self._subject.kind is LogKind.PAYLOAD and self._prediction is not None:
@@ -131,7 +130,7 @@ def _record_of(found: dict[str, Any] | RowRefused, subject: ImportSubject, file:
     if isinstance(found.get("features"), dict) or (subject.kind is LogKind.FEEDBACK and found.keys() <= _MEMBERS[subject.kind]):
         name = "labelled_at" if subject.kind is LogKind.FEEDBACK else "scored_at"
         # The service refuses unknown members by name.
-        return {**found, name: write_time(found.get(name), name, subject) or usual_time(file, subject)}
+        return {**found, name: read_time(found.get(name), name, file, subject)}
     try:
         table = FlatTable(list(found), subject, file)
     except InvalidInput as error:

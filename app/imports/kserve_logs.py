@@ -7,7 +7,7 @@ from .files import InputFile
 from .halves import Half
 from .logged_calls import LoggedCall, join_halves, read_bytes
 from .subject import ImportRow, ImportSubject, RowRefused
-from .times import usual_time
+from .times import read_time
 
 
 def read_kserve(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
@@ -37,5 +37,5 @@ def _read_half(row: dict[str, Any], file: InputFile, line: int, subject: ImportS
         body=read_bytes(row.get("bytes"), "bytes", encoding="BASE64"),
         file=file.name,
         line=line,
-        time=usual_time(file, subject),
+        time=read_time(None, "time", file, subject),
     )

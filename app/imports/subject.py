@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, tzinfo
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
 
 from ..domain.arrivals import LogKind
 from ..domain.deployments import OutputFields, RecordSchema
+from ..domain.record_times import TimeRule, TimeTally
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,15 +27,16 @@ class ColumnNames:
 class ImportSubject:
     """A deployment as an import sees it, and the importer's choices.
 
-    `at` is the time of records without one; `zone` that of times without an offset, else refused.
+    `at` is the time of records without one. Times without an offset are refused, unless `times` has a zone. `tally` counts those read.
     """
 
     kind: LogKind
     schema: RecordSchema
     outputs: OutputFields
     columns: ColumnNames = field(default_factory=ColumnNames)
+    times: TimeRule
+    tally: TimeTally = field(default_factory=TimeTally)
     at: datetime | None = None
-    zone: tzinfo | None = None
 
     @property
     def feature_names(self) -> list[str]:

@@ -3,6 +3,8 @@
 import base64
 import json
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pyarrow.parquet as pq
 
 from app.domain.arrivals import LogKind
 from app.domain.deployments import Column, FieldKind, FieldType, OutputFields, RecordSchema
+from app.domain.record_times import TimeRule
 from app.imports.files import InputFile
 from app.imports.subject import ImportSubject
 
@@ -30,7 +33,8 @@ NAMES = ("Age", "Sex", "Owner")
 
 def subject(kind: LogKind = LogKind.PAYLOAD, **changes: Any) -> ImportSubject:  # noqa: ANN401 - the members of the subject
     """The deployment of these files."""
-    return ImportSubject(kind=kind, **({"schema": SCHEMA, "outputs": OutputFields()} | changes))
+    times = replace(TimeRule.at(datetime(2026, 11, 28, 12, tzinfo=UTC)), zone=None)
+    return ImportSubject(kind=kind, **({"schema": SCHEMA, "outputs": OutputFields(), "times": times} | changes))
 
 
 def input_file(folder: Path, name: str, content: bytes | str) -> InputFile:

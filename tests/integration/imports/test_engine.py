@@ -19,7 +19,7 @@ from app.imports.layouts import ImportLayout, find_layout
 from app.imports.progress import Checkpoint, CheckpointFile
 from app.imports.report import ImportReport, RejectedRow
 from tests.builders.queries import rows
-from tests.builders.vendor_files import NAMES, ROWS, SCHEMA, capture_line, inference_row, input_file, json_lines, subject, truth_line
+from tests.builders.vendor_files import NAMES, ROWS, SCHEMA, TIME, capture_line, inference_row, input_file, json_lines, subject, truth_line
 from tests.service import RunningService
 
 AT = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
@@ -195,3 +195,23 @@ def test_the_schema_and_outputs_are_those_of_the_service(service: RunningService
 
     assert found.schema == SCHEMA
     assert (found.outputs.label, found.problem_type) == ("predictedLabel", "binary")
+
+
+def test_a_file_of_which_most_times_cannot_be_is_refused_before_anything_is_stored(service: RunningService, tmp_path: Path) -> None:
+    def load_times(*times: str) -> ImportReport:
+        lines = ["scored_at,Age,Sex,Owner,prediction", *(f"{time},{20 + no % 50},f,true,Risk" for no, time in enumerate(times))]
+        file = input_file(tmp_path, "log.csv", "\n".join(lines) + "\n")
+        return run_import([file], ImportLayout.CSV, subject(), ImportService(service.client, "credit-risk"), Checkpoint())
+
+    with pytest.raises(InvalidInput) as refused:
+        load_times(*[TIME] * 5, *["010326093000"] * 6)
+    assert stored(service) == 0
+    message = refused.value.problems[0].message
+    assert (
+        "no usable time in 6 of 11 records: 6 not a time (first '010326093000' in record 6; as YYYYMMDDHHMM it is in the year 0103)"
+        in message
+    )
+    assert "--time-format (here perhaps '%d%m%y%H%M%S'); nothing was stored." in message
+
+    report = load_times(*[TIME] * 6, *["2031-01-01T00:00:00Z"] * 6)
+    assert (report.accepted, report.rejected, stored(service)) == (6, 6, 6)

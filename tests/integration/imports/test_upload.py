@@ -9,7 +9,7 @@ import pytest
 
 from app.api import imports
 from tests.builders.queries import rows
-from tests.builders.vendor_files import ROWS, capture_line, inference_row, json_lines
+from tests.builders.vendor_files import ROWS, TIME, capture_line, inference_row, json_lines
 from tests.progress import wait_until
 from tests.service import RunningService
 
@@ -84,7 +84,8 @@ def test_rows_that_are_no_records_are_counted_too(service: RunningService) -> No
 @pytest.mark.parametrize(
     ("content", "query", "field"),
     [
-        (CSV.splitlines()[0] + "\nb,x,1,f,true,1\n", {}, "line 2, scored_at"),
+        (CSV.splitlines()[0] + "\nb,x,1,f,true,1\n", {}, "time"),
+        (CSV.splitlines()[0] + f"\nb,x,1,f,true,1\nc,{TIME},young,f,true,1\n", {}, "line 2, scored_at"),
         (CSV, {"id_column": "nothing"}, "body"),
         ("Age\n1\n", {}, "body"),
         (CSV, {"layout": "excel"}, "layout"),

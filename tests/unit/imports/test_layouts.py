@@ -1,6 +1,8 @@
 """Files of each layout give the records that were written into them, and every fault names its line and field."""
 
 import json
+from dataclasses import replace
+from datetime import UTC, timedelta, timezone, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -305,7 +307,7 @@ def test_a_file_of_another_encoding_is_refused_whole_and_read_where_that_is_name
     for encoding in ("latin-1", "utf-16", "utf-16-le"):
         path = tmp_path / name
         path.write_bytes(text.encode(encoding))
-        with pytest.raises(InvalidInput, match=r"byte .. at offset \d+ \(line \d\) is not UTF-8. .* --encoding (latin-1|utf-16|utf-16-le),"):
+        with pytest.raises(InvalidInput, match=r"byte .. at offset \d+ \(line \d\) is not UTF-8. .* --encoding (latin-1|utf-16)"):
             InputFile.at(path)
         file = InputFile.at(path, encoding)
         (row,) = read([file])
@@ -313,3 +315,42 @@ def test_a_file_of_another_encoding_is_refused_whole_and_read_where_that_is_name
         digests.add(file.digest)
     # The same rows have the same ids, however the file is written.
     assert len(digests) == 1
+
+
+@pytest.mark.parametrize(
+    ("cell", "form", "zone"),
+    [
+        ("1772357400", None, None),
+        ("1772357400000", None, None),
+        ("639079542000000000", None, None),
+        ("20260301093000", None, UTC),
+        ("2026030110", "%Y%m%d%H", timezone(timedelta(hours=0, minutes=30))),
+        ("46082.3958333333", "excel", None),
+    ],
+)
+def test_times_are_read_as_the_commands_read_them(tmp_path: Path, cell: str, form: str | None, zone: tzinfo | None) -> None:
+    file = input_file(tmp_path, "log.csv", f"id,scored_at,Age,Sex,Owner,prediction\na,{cell},1,f,true,1\n")
+    about = subject()
+
+    (record,) = records(read([file], replace(about, times=replace(about.times, form=form, zone=zone))))
+
+    assert record["scored_at"] == TIME
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        ("20260301093000", "must state its offset"),
+        ("2026-03-01T09:30:00", "must state its offset"),
+        ("2026-03-01", "date without a time"),
+        ("1970-01-01T00:00:00Z", "default date"),
+        ("2031-01-01T00:00:00Z", "in the future"),
+        ("2005-12-31T00:00:00Z", "before the first possible time"),
+        ("010326093000", "not a time"),
+    ],
+)
+def test_a_time_that_cannot_be_refuses_its_row_by_the_reason(tmp_path: Path, cell: str, words: str) -> None:
+    (row,) = read([input_file(tmp_path, "log.csv", f"id,scored_at,Age,Sex,Owner,prediction\na,{cell},1,f,true,1\n")])
+
+    assert (row.field, row.record) == ("scored_at", None)
+    assert words in row.reason

@@ -9,6 +9,7 @@ import pytest
 
 from app.domain.arrivals import LogKind
 from app.domain.deployments import FieldType, OutputFields, ProblemType, RecordSchema
+from app.domain.record_times import TimeRule
 from app.errors import InvalidInput, ScoringFailed, TooLarge
 from app.imports.logged_calls import LoggedCall, LoggedCallReader
 from app.imports.subject import ImportSubject, RowRefused
@@ -57,7 +58,7 @@ def exchanged(request: bytes, answer: bytes) -> CheckedPayload:
 
 
 def imported(request: bytes, answer: bytes, outputs: OutputFields = OUTPUTS) -> list[dict[str, Any]]:
-    reader = LoggedCallReader(ImportSubject(kind=LogKind.PAYLOAD, schema=SCHEMA, outputs=outputs))
+    reader = LoggedCallReader(ImportSubject(kind=LogKind.PAYLOAD, schema=SCHEMA, outputs=outputs, times=TimeRule.at(NOW)))
     return reader.records(LoggedCall(id="c", time=datetime.isoformat(NOW), request=request, response=answer))
 
 
