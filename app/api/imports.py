@@ -4,7 +4,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from contextlib import nullcontext
 from datetime import datetime
 from functools import partial
 from io import SEEK_END

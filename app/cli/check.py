@@ -1,7 +1,6 @@
 """`evenhand check`."""
 
 import time
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -13,6 +12,7 @@ from sqlalchemy import select
 
 from ..checks.requests import request_check, request_check_of
 from ..domain.checks import CheckRun, CheckState, Measurement, Scope, Span
+from ..domain.record_times import parse_moment
 from ..errors import InvalidInput, NotFound
 from ..metrics.rounding import write_minus
 from ..store.checks.checks import get
@@ -40,7 +40,7 @@ def check(
     """Check a deployment's fairness: of the current hour up to now, or of the range from --from to --to."""
     if (start is None) != (end is None):
         raise InvalidInput.of("--from, --to", "must be given together")
-    span = None if start is None or end is None else Span(start=_parse_time("--from", start), end=_parse_time("--to", end))
+    span = None if start is None or end is None else Span(start=parse_moment("--from", start), end=parse_moment("--to", end))
     with ready_database(command_settings()) as database:
         with database.transaction() as session:
             # Locked, so that the deployment is not deleted before its check is stored.
@@ -57,14 +57,6 @@ def check(
         ended = _follow(database, run)
         succeeded = _print_results(database, ended)
     raise typer.Exit(0 if succeeded else 1)
-
-
-def _parse_time(option: str, text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError) as error:
-        raise InvalidInput.of(option, f"must be a time such as 2026-03-01T09:00Z (UTC where no zone is given); found {text!r}") from error
 
 
 def _follow(database: Database, run: CheckRun) -> CheckRun:

@@ -1,11 +1,11 @@
 """`evenhand report --deployment`."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from ..clock import utc_now
 from ..domain.checks import Span
+from ..domain.record_times import parse_moment
 from ..errors import InvalidInput
 from ..reports.document import Made
 from ..reports.regulator.making import ReportForm, make_regulator_report
@@ -30,7 +30,7 @@ class VerifiedReport:
 def report_deployment(deployment_id: str, options: LiveOptions, form: str) -> bytes:
     if options.start is None or options.end is None:
         raise InvalidInput.of("from" if options.start is None else "to", "must be given: a report of a deployment is on a period")
-    span = Span(start=parse_time("from", options.start), end=parse_time("to", options.end))
+    span = Span(start=parse_moment("from", options.start), end=parse_moment("to", options.end))
     if span.start >= span.end:
         raise InvalidInput.of("from", "must lie before --to")
     wanted = SheetsWanted(
@@ -47,15 +47,6 @@ def report_deployment(deployment_id: str, options: LiveOptions, form: str) -> by
         with database.transaction() as session:
             deployment = Deployments(session, open_secret_box(settings)).get(deployment_id)
         return make_regulator_report(database, deployment, span, wanted, made, ReportForm(form))
-
-
-def parse_time(option: str, text: str) -> datetime:
-    """Returns the moment in UTC, which is taken where no zone is given."""
-    try:
-        moment = datetime.fromisoformat(text)
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError) as error:
-        raise InvalidInput.of(option, f"must be a time such as 2026-01-01T00:00Z, found {text!r:.100}") from error
 
 
 def verify_report(file: Path, *, is_offline: bool) -> VerifiedReport:

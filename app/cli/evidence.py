@@ -1,7 +1,6 @@
 """`evenhand evidence`."""
 
 import json
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -25,15 +24,11 @@ from .file_options import (
     TimeColumn,
     TimeFormat,
     Unfavourable,
-    list_side,
-    list_values,
     open_console,
-    parse_side,
-    parse_values,
     print_notes,
     refuse_errors,
 )
-from .metrics_files import Declared, read
+from .metrics_files import read_compared
 
 command = typer.Typer(add_completion=False)
 
@@ -61,35 +56,20 @@ def evidence(
 ) -> None:
     """Follow a log over time: which group is unfair since when, with at most one false alarm a year over all comparisons."""
     with refuse_errors():
-        columns: dict[str, Sequence[str | None]] = {
-            "time": [time],
-            "attribute": attribute,
-            "prediction": [prediction],
-            "label": [label],
-            "person": [person],
-        }
-        outcomes = [*(favourable or ["1"]), *(unfavourable or [])]
-        listed = list_values(
-            list_side(attribute, monitored, "monitored"),
-            list_side(attribute, reference, "reference"),
-            {label: outcomes},
-            {prediction: outcomes},
-        )
-        frame, notes = read(file, columns, Declared(number or (), missing or (), listed, encoding))
-        found = follow_frame(
-            frame,
+        records = read_compared(
+            file,
+            {"time": time, "prediction": prediction, "label": label, "person": person},
             attribute=attribute,
-            time=time,
-            prediction=prediction,
-            label=label,
-            person=person,
-            favourable=parse_values(frame, prediction or label, favourable or ["1"]),
-            unfavourable=parse_values(frame, prediction or label, unfavourable or []) or None,
-            monitored=parse_side(frame, attribute, monitored, "monitored"),
-            reference=parse_side(frame, attribute, reference, "reference"),
-            limit=limit,
-            time_format=time_format,
-            earliest=earliest,
+            favourable=favourable,
+            unfavourable=unfavourable,
+            monitored=monitored,
+            reference=reference,
+            missing=missing,
+            encoding=encoding,
+            numbers=number or (),
         )
-    print_notes(notes)
+        found = follow_frame(
+            records.frame, attribute=attribute, limit=limit, time_format=time_format, earliest=earliest, **records.arguments
+        )
+    print_notes(records.notes)
     typer.echo(json.dumps(found.to_json(), indent=2, ensure_ascii=False) if as_json else render_evidence(found, file.name, open_console()))

@@ -1,7 +1,7 @@
 """`evenhand metrics`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -19,15 +19,11 @@ from .file_options import (
     Reference,
     Texts,
     Unfavourable,
-    list_side,
-    list_values,
     open_console,
-    parse_side,
-    parse_values,
     print_notes,
     refuse_errors,
 )
-from .metrics_files import Declared, check_output, read, write
+from .metrics_files import check_output, read_compared, write
 from .metrics_report import render_report
 
 command = typer.Typer(add_completion=False)
@@ -60,28 +56,24 @@ def metrics(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws for the intervals.")] = 0,
 ) -> None:
     """Measure the fairness of predictions, labels or both in a file. Each figure has an interval, a verdict and an explanation."""
-    names: dict[str, Any] = {"label": label, "prediction": prediction, "score": score, "weight": weight, "strata": strata}
+    names = {"label": label, "prediction": prediction, "score": score, "weight": weight, "strata": strata}
     with refuse_errors():
         if output is not None:
             check_output(output, file)
-        columns = {option: [name] for option, name in names.items()} | {"attribute": attribute, "features": feature or []}
-        outcomes = [*(favourable or ["1"]), *(unfavourable or [])]
-        listed = list_values(
-            list_side(attribute, monitored, "monitored"),
-            list_side(attribute, reference, "reference"),
-            {label: outcomes},
-            {prediction: outcomes},
+        frame, notes, arguments = read_compared(
+            file,
+            names,
+            attribute=attribute,
+            favourable=favourable,
+            unfavourable=unfavourable,
+            monitored=monitored,
+            reference=reference,
+            missing=missing,
+            encoding=encoding,
+            numbers=[*(number or []), *(feature or []), score, weight],
+            features=feature,
         )
-        frame, notes = read(file, columns, Declared([*(number or []), *(feature or []), score, weight], missing or (), listed, encoding))
-        arguments = names | {
-            "features": feature,
-            "favourable": parse_values(frame, prediction or label, favourable or ["1"]),
-            "unfavourable": parse_values(frame, prediction or label, unfavourable or []) or None,
-            "monitored": parse_side(frame, attribute, monitored, "monitored"),
-            "reference": parse_side(frame, attribute, reference, "reference"),
-            "metrics": metric or (None if every else DEFAULT),
-            "seed": seed,
-        }
+        arguments |= {"features": feature, "metrics": metric or (None if every else DEFAULT), "seed": seed}
         if each:
             reports = list(measure_attributes(frame, attributes=attribute, **arguments).values())
         else:

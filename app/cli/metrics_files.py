@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 from pandas.io.common import get_handle  # type: ignore[import-not-found]  # the stubs leave it out
@@ -25,7 +25,7 @@ from ..domain.values import number_of
 from ..errors import InvalidInput
 from ..frames import Report
 from ..frames.columns import some_numbers_of
-from .file_options import RANGE
+from .file_options import RANGE, Texts, list_side, list_values, parse_side, parse_values
 
 FORMATS = (".json", ".csv")
 
@@ -133,6 +133,48 @@ def _read_numbers(frame: pd.DataFrame, columns: Mapping[str, Sequence[str | None
         option = next(option for option, names in columns.items() if name in names)
         frame[name] = some_numbers_of(frame[name], option, notes)
     return CsvCells(frame, notes)
+
+
+class ComparedRecords(NamedTuple):
+    """Records of a file, sentences on cells that were left out, and the library's arguments: columns, outcomes and the sides compared."""
+
+    frame: pd.DataFrame
+    notes: list[str]
+    arguments: dict[str, Any]
+
+
+def read_compared(
+    file: Path,
+    columns: dict[str, str | None],
+    *,
+    attribute: Sequence[str],
+    favourable: Texts,
+    unfavourable: Texts,
+    monitored: Texts,
+    reference: Texts,
+    missing: Texts,
+    encoding: str,
+    numbers: Collection[str | None],
+    features: Texts = None,
+) -> ComparedRecords:
+    """Reads the `columns` of a file and the values that options list; raises as `read`."""
+    outcomes = [*(favourable or ["1"]), *(unfavourable or [])]
+    prediction, label = columns["prediction"], columns["label"]
+    listed = list_values(
+        list_side(attribute, monitored, "monitored"),
+        list_side(attribute, reference, "reference"),
+        {label: outcomes},
+        {prediction: outcomes},
+    )
+    named = {option: [name] for option, name in columns.items()} | {"attribute": attribute, "features": features or []}
+    frame, notes = read(file, named, Declared(numbers, missing or (), listed, encoding))
+    values = {
+        "favourable": parse_values(frame, prediction or label, favourable or ["1"]),
+        "unfavourable": parse_values(frame, prediction or label, unfavourable or []) or None,
+        "monitored": parse_side(frame, attribute, monitored, "monitored"),
+        "reference": parse_side(frame, attribute, reference, "reference"),
+    }
+    return ComparedRecords(frame, notes, columns | values)
 
 
 def check_output(output: Path, file: Path) -> None:

@@ -17,7 +17,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 AHEAD: Final = timedelta(days=1)
 """Max time by which the sender's clock may be ahead."""
 
-_ISO: Final = "ISO 8601"
+_ISO, _ISO_DATE = "ISO 8601", "YYYY-MM-DD"
 _FORMS: Final = {
     8: ["YYYYMMDD"],
     10: ["YYYYMMDDHH", "s"],
@@ -64,10 +64,25 @@ _DEFAULT_DATES: Final = frozenset(
 )
 _DEFAULT_CELL: Final = re.compile("0|-1|2147483647|4294967295|253402300799(999)?|-62135596800|0{8}|0{14}|0000-00-00.*")
 
-_HOUR_IN_PATTERN: Final = re.compile("%[HIXc]")
+_FORM_OF_HOURS: Final = re.compile("HH|ISO|^[a-z]|%[HIXc]")
 _MOST_GUESSED_FROM: Final = 100
 _GUESSED_HOURS: Final = ("", "%H", "%H%M", "%H%M%S", " %H:%M", " %H:%M:%S", " %I:%M:%S %p")
 _GUESSED_DAYS: Final = ("%y%m%d", "%Y%m%d", "%d%m%Y", "%m%d%Y", "%Y%d%m", "%d%m%y", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d")
+
+
+def parse_moment(option: str, at: object) -> datetime:
+    """Returns the moment in UTC, which is taken where no offset is stated.
+
+    Raises:
+        InvalidInput: names the option.
+    """
+    try:
+        moment = datetime.fromisoformat(f"{at}")
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput.of(
+            option, f"must be a time such as 2026-03-01T09:00Z (UTC where no offset is stated), found {f'{at}'!r:.100}"
+        ) from error
 
 
 class Impossible(StrEnum):
@@ -92,7 +107,7 @@ class TimeReading(NamedTuple):
 
 def list_readings(text: str, form: str | None = None) -> Iterator[tuple[str, datetime]]:
     """Yields the forms in which a cell is a valid time of any century, with that time, which has an offset if one is stated."""
-    forms = [form or _ISO]
+    forms = [form or (_ISO_DATE if len(text) == len(_ISO_DATE) else _ISO)]
     if form is None and _DIGITS.fullmatch(text):
         forms = _FORMS.get(len(text), [])
     elif form is None and _SECONDS.fullmatch(text):
@@ -111,11 +126,6 @@ class TimeRule:
     form: str | None = None
     zone: tzinfo | None = UTC
 
-    def __post_init__(self) -> None:
-        if self.form is not None and self.form not in _UNITS and "%" not in self.form:
-            units = ", ".join(_UNITS)
-            raise InvalidInput.of("time_format", f"must be {units}, or a pattern such as '%d.%m.%Y %H:%M', found {self.form!r:.100}")
-
     @classmethod
     def at(cls, now: datetime) -> "TimeRule":
         """Times of 20 years, up to a day ahead."""
@@ -133,7 +143,7 @@ class TimeRule:
         written = dict(list_readings(text, self.form))
         readings = {form: at if at.tzinfo else at.replace(tzinfo=self.zone or UTC) for form, at in written.items()}
         # Digits of another century are most often written in another form.
-        possible = {form: at for form, at in readings.items() if form in (self.form, _ISO) or EPOCH <= at <= self.latest}
+        possible = {form: at for form, at in readings.items() if form in (self.form, _ISO, _ISO_DATE) or EPOCH <= at <= self.latest}
         if len(possible) > 1:
             meant = " or ".join(f"{at:%Y-%m-%d %H:%M} ({form})" for form, at in possible.items())
             raise InvalidInput.of("time", f"{text!r} may be {meant}; say how it is written with --time-format")
@@ -144,7 +154,7 @@ class TimeRule:
         [(form, at)] = possible.items()
         early, late = at < max(self.earliest, EPOCH), at > self.latest
         reason = Impossible.TOO_EARLY if early else Impossible.FUTURE if late else None
-        return TimeReading(reason, at.astimezone(UTC), _is_date(text, form), (written[form].tzinfo or self.zone) is not None)
+        return TimeReading(reason, at.astimezone(UTC), not _FORM_OF_HOURS.search(form), (written[form].tzinfo or self.zone) is not None)
 
     def guess_form(self, texts: Sequence[str]) -> str | None:
         """Form in which all these texts are possible times."""
@@ -189,9 +199,6 @@ class TimeTally:
         if reason is not None:
             self.left_out.setdefault(reason, LeftOutTimes(reason, text, record)).count += count
 
-    def list_reasons(self) -> tuple[LeftOutTimes, ...]:
-        return tuple(self.left_out[reason] for reason in Impossible if reason in self.left_out)
-
     def refusal(self, rule: TimeRule) -> str | None:
         """Reason to refuse all records, if there is one, and the option that may help."""
         count = sum(times.count for times in self.left_out.values())
@@ -199,30 +206,22 @@ class TimeTally:
         if 2 * count <= self.records and (self.unread_digits < 3 or 100 * self.unread_digits <= self.digits):  # noqa: PLR2004
             return None
         most, *others = sorted(self.left_out.values(), key=lambda times: -times.count)
-        reasons = [f"{most}".removesuffix(")") + f"{_name_years(most.first)})", *(f"{times.count:,} {times.reason}" for times in others)]
+        reasons = [f"{most}".removesuffix(")") + f"{_name_year(most.first)})", *(f"{times.count:,} {times.reason}" for times in others)]
         form = rule.guess_form(self.unread)
         perhaps = "" if form is None else f" (here perhaps {form!r})"
         lead = f"has no usable time in {count:,} of {self.records:,} records: {', '.join(reasons)}"
         return f"{lead}. Say how it is written with --time-format{perhaps}"
 
 
-def _name_years(text: str) -> str:
-    """Years, other than of now, in which digits that are no time would lie."""
-    readings = dict(list_readings(text))
-    forms = _FORMS.get(len(text), []) if _DIGITS.fullmatch(text) and not text.startswith(("19", "20")) else []
-    years = {form: f"{readings[form].year}" if form in readings else text[:4] for form in forms}
-    return "".join(f"; as {form} it is in the year {year}" for form, year in years.items())
+def _name_year(text: str) -> str:
+    """Year, other than of now, in which digits that are no time would lie."""
+    [form, *_] = _FORMS.get(len(text), [""]) if _DIGITS.fullmatch(text) else [""]
+    return f"; as {form} it is in the year {text[:4]}" if form[:4] == "YYYY" and text[:2] not in ("19", "20") else ""
 
 
 def _is_default(at: datetime) -> bool:
     # A date that UTC would move out of the calendar is a default as it is written.
     return at.date().isoformat() in _DEFAULT_DATES or at.astimezone(UTC).date().isoformat() in _DEFAULT_DATES
-
-
-def _is_date(text: str, form: str) -> bool:
-    if form == _ISO:
-        return len(text) == len("2026-10-20")
-    return form == "YYYYMMDD" or ("%" in form and _HOUR_IN_PATTERN.search(form) is None)
 
 
 def _parse(text: str, form: str) -> datetime:
@@ -231,14 +230,13 @@ def _parse(text: str, form: str) -> datetime:
         count = Decimal(text) * Decimal(_UNITS[form])
         # Excel's 15 digits miss the full hour by microseconds.
         return EPOCH + timedelta(seconds=_BEGINS.get(form, 0), microseconds=int(round(count, -3) if form == "excel" else count))
-    if "%" in form:
-        at = datetime.strptime(text, form)  # noqa: DTZ007 - the offset is optional
-        # Python also takes fewer digits than a pattern has.
-        if _DIGITS.fullmatch(text) and not at.strftime(form).startswith(text):
+    if form.startswith(("ISO", "YYYY")):
+        iso = f"{text[:8]}T{text[8:14]}.{text[14:]}".rstrip("T.") if _DIGITS.fullmatch(text) else text
+        if not _ISO_TEXT.fullmatch(iso):
             raise ValueError(text)
-        return at
-    if form != _ISO:
-        text = f"{text[:8]}T{text[8:14]}.{text[14:]}".rstrip("T.")
-    if not _ISO_TEXT.fullmatch(text):
+        return datetime.fromisoformat(iso)
+    at = datetime.strptime(text, form)  # noqa: DTZ007 - the offset is optional
+    # Python also takes fewer digits than a pattern has.
+    if _DIGITS.fullmatch(text) and not at.strftime(form).startswith(text):
         raise ValueError(text)
-    return datetime.fromisoformat(text)
+    return at

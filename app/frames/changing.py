@@ -9,11 +9,12 @@ import pandas as pd
 
 from ..attribution.bins import MIN_BINS, count_cells
 from ..attribution.changes import BeforeAndAfter, GapChange, explain_change_of_gap
+from ..domain.record_times import parse_moment
 from ..errors import InvalidInput
 from ..metrics.groups import IntArray
 from .compared import ComparedRecords, read_compared
 from .features import check_bins
-from .times import read_hours, read_moment
+from .times import read_hours
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def explain_change(
         reference=reference,
     )
     check_bins(bins)
-    moment = read_moment(at, "at")
+    moment = parse_moment("at", at)
     hours = read_hours(frame, time, time_format, earliest)
     # 0 before it, 1 after it, 2 without a time.
     sides = np.where(hours.usable, hours.seconds >= moment.timestamp(), 2)

@@ -17,7 +17,7 @@ from ..evidence.planning import Traffic
 from .evidence import RECENT_HOURS, check_arguments, count_hours_of, list_figures
 from .grouping import FrameGrouping, group_records
 from .outcomes import OutcomeLists
-from .times import DAY_HOURS, HourNumbers, read_hours
+from .times import HourNumbers, read_hours
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,6 @@ class Plan:
     reference_rate: float
     hours: int | None
     records: int | None
-    is_daily: bool
     left_out: tuple[LeftOutTimes, ...]
 
 
@@ -108,6 +107,5 @@ def _plan(grouping: FrameGrouping, place: int, series: Hours, times: HourNumbers
         reference_rate=rate,
         hours=None if delay is None else delay.hours,
         records=None if delay is None else delay.records,
-        is_daily=times.block_hours == DAY_HOURS,
         left_out=times.left_out,
     )

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..clock import utc_now
-from ..domain.record_times import EPOCH, Impossible, LeftOutTimes, TimeRule, TimeTally
+from ..domain.record_times import EPOCH, Impossible, LeftOutTimes, TimeRule, TimeTally, parse_moment
 from ..errors import InvalidInput
 from ..metrics.groups import IntArray
 from .columns import Column, column_of
@@ -57,7 +57,7 @@ def read_hours(frame: pd.DataFrame, name: str, time_format: str | None = None, e
         raise InvalidInput.of("time", f"{name!r} has no record")
     rule = replace(TimeRule.at(utc_now()), form=time_format)
     if earliest is not None:
-        rule = replace(rule, earliest=read_moment(earliest, "earliest"))
+        rule = replace(rule, earliest=parse_moment("earliest", earliest))
     spell = partial(np.format_float_positional, trim="-") if pd.api.types.is_float_dtype(column.dtype) else str
     codes, texts = pd.factorize(column.map(spell, na_action="ignore"))
     cells = [*texts, ""]
@@ -85,19 +85,9 @@ def read_hours(frame: pd.DataFrame, name: str, time_format: str | None = None, e
         # Among a person's records those are last.
         seconds=np.where(is_usable, seconds, np.iinfo(np.int64).max),
         usable=is_usable,
-        left_out=tally.list_reasons(),
+        left_out=tuple(tally.left_out.values()),
         block_hours=block_hours,
     )
-
-
-def read_moment(at: date | str, option: str) -> datetime:
-    try:
-        moment = pd.Timestamp(at)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput.of(option, f"must be a time such as 2026-11-19T07:00:00Z, found {at!r:.100}") from error
-    if pd.isna(moment):
-        raise InvalidInput.of(option, f"must be a time such as 2026-11-19T07:00:00Z, found {at!r:.100}")
-    return (moment.tz_localize("UTC") if moment.tz is None else moment.tz_convert("UTC")).to_pydatetime()
 
 
 def first_of_each(persons: Column, seconds: IntArray) -> npt.NDArray[np.bool_]:

@@ -149,7 +149,6 @@ def test_a_bias_monitor_of_sagemaker_is_taken_over_with_its_data(run: Run, servi
     [
         (("--at", "yesterday"), "must be a time as ISO 8601 with its offset"),
         (("--utc-offset", "east"), "must be an offset such as"),
-        (("--time-format", "seconds"), "must be s, ms"),
         (("--id-column", "nothing"), "has no column 'nothing'"),
     ],
 )

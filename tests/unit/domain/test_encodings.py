@@ -41,7 +41,7 @@ def test_a_file_that_ends_in_the_middle_of_a_character_is_refused() -> None:
 @pytest.mark.parametrize("written", ["utf-16", "utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("read", ["utf-8", "latin-1", "cp1252"])
 def test_utf_16_is_never_taken_for_single_bytes(written: str, read: str) -> None:
-    with pytest.raises(InvalidInput, match="--encoding utf-16(-le)?,"):
+    with pytest.raises(InvalidInput, match=r"--encoding utf-16(-le)?,"):
         list(decode_parts(["id,sex\n".encode(written)], read, "file"))
 
 

@@ -138,8 +138,8 @@ def test_a_time_that_cannot_be_changes_no_figure_and_is_counted() -> None:
     assert (found.records, found.repeated, found.first, found.hours) == (right.records, 0, right.first, right.hours)
     assert [(times.reason, times.count, times.record) for times in found.left_out] == [
         ("no time", 2, 1),
-        ("default date", 1, 3),
         ("not a time", 1, 2),
+        ("default date", 1, 3),
         ("date without a time", 2, 4),
     ]
 
