@@ -36,7 +36,7 @@ TOOLS = ("bash", "curl", "gzip")
 @contextmanager
 def everything(database: Database, folder: Path) -> Iterator[dict[str, str]]:
     """A service, a worker and a model; the environment in which a reader of the pages works."""
-    with serve(RuleScorer()) as model, running_service(database, folder) as service, _worker(database, folder):
+    with serve(RuleScorer()) as model, running_service(database, folder) as service, background_work(database, folder):
         yield {
             **os.environ,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -50,7 +50,8 @@ def everything(database: Database, folder: Path) -> Iterator[dict[str, str]]:
 
 
 @contextmanager
-def _worker(database: Database, folder: Path) -> Iterator[None]:
+def background_work(database: Database, folder: Path) -> Iterator[None]:
+    """Checks, attributions and notifications, done until the block ends."""
     sealer = open_secret_box(Settings(data_dir=folder))
     perform = partial(perform_check, database=database, sealer=sealer, further=mitigate_window)
     stop = threading.Event()
