@@ -52,11 +52,44 @@ OPEN = {
             "13-blanks/trail.csv, the default reference leaves a near twin out: left out",
             "13-blanks/trail.csv, a named reference: left out",
             "19-one-text-cell/age_q.csv, a cell that is no number: left out",
+            "05-missing-predictions: by group",
+            *(f"06-compact-times/t_{form}.csv" for form in ("compact", "day", "hour", "minute", "millisecond", "ticks", "filetime")),
+            *(f"06-compact-times/t_epoch_{unit}.csv" for unit in ("s", "ms", "us", "ns")),
+            "12-selective-labels: headline",
+            "12-selective-labels: figures of labels",
+            "13-blanks: nearest name",
+            "13-blanks: near twins, all values",
+            "13-blanks: near twins, default reference",
+            "13-blanks: near twins, listed",
+            "37-more-than-100-values: the command",
         )
     },
     "20-alert-storm/try.py": Open(EVIDENCE, ("messages per channel", "the first message names no further")),
     "30-head-requests/try.py": Open(DOORS, ("HEAD ",)),
     "36-answers-that-differ/try.py": Open(SENTENCES, ("flip rate of", "endpoint test")),
+    **{
+        case: Open(DOORS)
+        for case in (
+            "31-pooler: session mode",
+            "32-session-settings: datestyle",
+            "32-session-settings: intervalstyle",
+            "32-session-settings: float digits",
+            "33-database-encoding: SQL_ASCII",
+            "33-database-encoding: LATIN1",
+            "34-search-path: options",
+            "41-database-addresses: two hosts",
+            "41-database-addresses: password",
+            "42-both-families: one setting",
+            "sec-uploads/try.py",
+        )
+    },
+    "stat-21-equal-records/copies.csv: without the persons": Open(EVIDENCE),
+    "stat-22-recurring-persons/again.csv: without the persons": Open(EVIDENCE),
+    "stat-23-labels-still-coming: warning": Open(SENTENCES),
+    "stat-24-worst-of-many: worst": Open(SENTENCES),
+    **{f"stat-25-opposite-strata/{file}.csv: homogeneity": Open(SENTENCES) for file in ("alike", "nearly", "opposite")},
+    "stat-25-opposite-strata: disparity of zero": Open(SENTENCES),
+    "stat-26-slow-decline: days": Open(SENTENCES),
     **{
         f"stat-27-highest-of-many/{file}, against the highest: significance": Open(SENTENCES)
         for file in ("five.csv", "ten.csv", "ten_one.csv")

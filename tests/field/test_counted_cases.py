@@ -3,6 +3,7 @@
 import csv
 import json
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def _cases(command: str, test: str) -> pytest.MarkDecorator:
 
 def _options(case: dict[str, Any], name: str) -> list[str]:
     command = case["command"]
-    return [value for option, value in zip(command, command[1:], strict=False) if option == name]
+    return [value for option, value in pairwise(command) if option == name]
 
 
 def _file(case: dict[str, Any]) -> Path:
