@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from unittest.mock import patch
 
 import pytest
 import structlog
 
 from app.clock import utc_now
+from app.gateway import service as gateway
 from app.store.database.engine import Database
 from tests.builders.docs_steps import background_work
 from tests.databases import Databases
+from tests.field.doors import ServiceDoors, open_doors
 from tests.service import RunningService, running_service
 
 AFTER = datetime(2026, 11, 28, tzinfo=UTC)
@@ -32,4 +35,16 @@ def shared_service(databases: Databases, tmp_path_factory: pytest.TempPathFactor
         database = Database(url)
         with running_service(database, folder) as service, background_work(database, folder):
             yield service
+        database.close()
+
+
+@pytest.fixture(scope="module")
+def doors(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceDoors]:
+    """All ways into a service, whose checks run in the thread of the test."""
+    folder = tmp_path_factory.mktemp("doors")
+    impatient = patch.multiple(gateway, HOUSEKEEPING_SECONDS=0.05, SWEEP_SECONDS=0.05)
+    with databases.lent() as url, impatient:
+        database = Database(url)
+        with running_service(database, folder) as service, open_doors(service, folder) as doors:
+            yield doors
         database.close()
