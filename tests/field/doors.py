@@ -159,11 +159,14 @@ def measure_by_command(file: TypedFile, folder: Path) -> Counted:
 
 def report_by_command(file: TypedFile, folder: Path) -> Counted:
     """`evenhand report`."""
-    ended = evenhand("report", "--from-csv", _write(file, folder), *_options(file), "--preset=ugesp", "--format=json")
+    # A category is named as the report writes it, 0.1 for the cell 0.10.
+    reference = file.label(file.reference)
+    options = [*_options(file), f"--reference={reference}"]
+    options.remove(f"--reference={file.reference}")
+    ended = evenhand("report", "--from-csv", _write(file, folder), *options, "--preset=ugesp", "--format=json")
     assert ended.status == 0, ended.text
     (table,) = json.loads(ended.stdout)["sheets"]["adverse_impact"]["tables"]
     groups = {row["category"]: (row["selected"], row["applicants"]) for row in table["rows"]}
-    reference = file.label(file.reference)
     return Counted(groups, {row["category"]: row["ratio_to_reference"] for row in table["rows"] if row["category"] != reference})
 
 

@@ -1,4 +1,4 @@
-"""Commands, library and service count the same in random typed files, whichever door they come through (all: `scripts/trial reading`)."""
+"""Commands, library and service count the same in random typed files, through every door. `scripts/trial reading` tries a thousand."""
 
 from pathlib import Path
 
