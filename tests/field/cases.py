@@ -62,6 +62,13 @@ OPEN = {
             "13-blanks: near twins, default reference",
             "13-blanks: near twins, listed",
             "37-more-than-100-values: the command",
+            # Texts in a file are taken for numbers where the outcome lists hold texts: 1.0 is 1, 1E5 is 100000.
+            *(f"doors: outcomes: {kind} as texts, {door}" for kind in ("decimals", "exponents") for door in ("import", "upload")),
+            # Numbers beyond 2^53 become their neighbours.
+            *(f"doors: integers of 16 digits, {door}" for door in ("metrics", "report")),
+            *(f"doors: integers of 16 digits, {door}" for door in ("import", "upload", "records", "events", "gateway", "client")),
+            *(f"doors: outcomes: integers of 16 digits, {door}" for door in ("metrics", "report")),
+            "doors: refused, not UTF-8",
         )
     },
     "20-alert-storm/try.py": Open(EVIDENCE, ("messages per channel", "the first message names no further")),
