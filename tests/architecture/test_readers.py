@@ -1,0 +1,40 @@
+"""Only these modules divide a text into cells: each further one reads some cell otherwise than the others do."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[2]
+FOLDERS = ("app", "client/evenhand_client", "openscale/evenhand_openscale")
+
+LIBRARY = {
+    *("csv.reader", "csv.DictReader", "csv.Sniffer", "arrow_csv.open_csv", "arrow_csv.read_csv"),
+    *(f"{pandas}.read_{kind}" for pandas in ("pd", "pandas") for kind in ("csv", "table", "excel", "fwf")),
+    *("np.genfromtxt", "np.loadtxt"),
+}
+
+READERS = {
+    "app/cli/metrics_files.py": "files of commands",
+    "app/imports/flat.py": "files of records",
+    "app/ingest/requests.py": "feedback as CSV",
+    "app/payloads/csv_text.py": "requests and answers of models: the one reader of our own, because a quoted 1 is a text there and a bare one is not",
+    "app/reports/regulator/carrying.py": "our own reports, which are verified",
+    "app/training/files.py": "training data",
+    "openscale/evenhand_openscale/records.py": "feedback of the OpenScale SDK",
+}
+
+
+def find_readers(repository: Path) -> set[str]:
+    """The modules that call a reader of tables, or have one of their own."""
+    files = [file for folder in FOLDERS for file in sorted((repository / folder).rglob("*.py"))]
+    return {file.relative_to(repository).as_posix() for file in files if any(_calls(ast.parse(file.read_text(encoding="utf-8"))))}
+
+
+def _calls(tree: ast.Module) -> Iterator[bool]:
+    for node in ast.walk(tree):
+        yield isinstance(node, ast.Attribute) and ast.unparse(node) in LIBRARY
+        yield isinstance(node, ast.FunctionDef) and node.name == "_read_bare"
+
+
+def test_no_further_module_divides_text_into_cells() -> None:
+    assert find_readers(REPOSITORY) == READERS.keys()
