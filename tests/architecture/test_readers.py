@@ -17,7 +17,7 @@ READERS = {
     "app/cli/metrics_files.py": "files of commands",
     "app/imports/flat.py": "files of records",
     "app/ingest/requests.py": "feedback as CSV",
-    "app/payloads/csv_text.py": "requests and answers of models: the one reader of our own, because a quoted 1 is a text there and a bare one is not",
+    "app/payloads/csv_text.py": "requests and answers of models; of our own, because there a quoted 1 is a text and a bare one a number",
     "app/reports/regulator/carrying.py": "our own reports, which are verified",
     "app/training/files.py": "training data",
     "openscale/evenhand_openscale/records.py": "feedback of the OpenScale SDK",
@@ -32,7 +32,7 @@ def find_readers(repository: Path) -> set[str]:
 
 def _calls(tree: ast.Module) -> Iterator[bool]:
     for node in ast.walk(tree):
-        yield isinstance(node, ast.Attribute) and ast.unparse(node) in LIBRARY
+        yield isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and f"{node.value.id}.{node.attr}" in LIBRARY
         yield isinstance(node, ast.FunctionDef) and node.name == "_read_bare"
 
 
