@@ -67,7 +67,7 @@ OPEN = {
             "doors: refused, not UTF-8",
         )
     },
-    "20-alert-storm/try.py": Open(EVIDENCE, ("messages per channel", "the first message names no further")),
+    "20-alert-storm/try.py": Open(EVIDENCE),
     "30-head-requests/try.py": Open(DOORS, ("HEAD ",)),
     "36-answers-that-differ/try.py": Open(SENTENCES, ("flip rate of", "endpoint test")),
     **{

@@ -12,10 +12,14 @@ import sys
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import httpx
+
+from tests.builders.check_results import read_measurements
 from tests.field.cases import FIELD
 from tests.field.commands import evenhand
 
@@ -56,7 +60,9 @@ def run_program(folder: str, home: Path, url: str, key: str, *arguments: str, ma
         try:
             if makes_files:
                 runpy.run_path(str(copy / "make.py"))
-            # Some programs call `measurements` without importing it. None is `__main__`: processes of the service would run it again.
+            # That of the field reads the first page alone, and some programs call it without importing it.
+            calls.measurements = partial(_read_measurements, calls.http)
+            # None is `__main__`: processes of the service would run it again.
             runpy.run_path(str(copy / "try.py"), {"measurements": calls.measurements})
         finally:
             calls.http.close()
@@ -65,6 +71,10 @@ def run_program(folder: str, home: Path, url: str, key: str, *arguments: str, ma
             gc.collect()  # files that a program leaves open
     lines = [json.loads(text) for text in printed.getvalue().splitlines() if text.startswith('{"case"')]
     return [Line(line["case"], line["got"], line["right"], line["ok"]) for line in lines]
+
+
+def _read_measurements(client: httpx.Client, check: dict[str, Any]) -> list[dict[str, Any]]:
+    return read_measurements(client, f"/v1/deployments/{check['deployment_id']}/checks/{check['id']}")
 
 
 def _run(command: list[str], **options: Any) -> "subprocess.CompletedProcess[Any]":  # noqa: ANN401 - those of subprocess

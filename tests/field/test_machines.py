@@ -208,14 +208,23 @@ UPLOADS = (
 
 
 @pytest.mark.nightly
-@field_case("sec-uploads/try.py")
-def test_small_uploads_that_unpack_to_much_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("program", "arguments"),
+    [
+        pytest.param(program, arguments, id=program, marks=marks_of(f"{program}/try.py"))
+        for program, arguments in {"20-alert-storm": (), "sec-uploads": ("24", *UPLOADS)}.items()
+    ],
+)
+@field_case("")
+def test_all_lines_of_a_program_about_processes_are_right(
+    program: str, arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with service_folder() as home:
         service = Service(home)
         service.start()
         try:
             monkeypatch.setenv("EVENHAND_PID", str(service.api_pid()))
-            lines = run_program("sec-uploads", tmp_path, service.base_url, service.new_key(), "24", *UPLOADS)
+            lines = run_program(program, tmp_path, service.base_url, service.new_key(), *arguments)
         finally:
             service.end()
 

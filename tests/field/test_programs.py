@@ -9,12 +9,15 @@ from tests.field.cases import FIELD, OPEN, at_hand, marks_of
 from tests.field.programs import Line, run_program
 from tests.service import RunningService
 
-NIGHTLY = {"20-alert-storm", "stat-28-what-stays"}
-"""Programs that wait long, or check many records."""
+NIGHTLY = {"stat-28-what-stays"}
+"""Programs that check many records."""
+
+OF_PROCESSES = {"20-alert-storm", "sec-uploads"}
+"""Programs that need the processes of a service: see `test_machines.py`."""
 
 MAKES_FILES = {"37-more-than-100-values"}
 
-FOLDERS = [path.parent.name for path in sorted(FIELD.glob("*/try.py")) if path.parent.name != "sec-uploads"]
+FOLDERS = [path.parent.name for path in sorted(FIELD.glob("*/try.py")) if path.parent.name not in OF_PROCESSES]
 
 pytestmark = at_hand
 
