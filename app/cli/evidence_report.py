@@ -87,10 +87,9 @@ def _list_heading(evidence: Evidence, name: str) -> Iterator[str]:
     last = evidence.first + timedelta(hours=evidence.hours - evidence.is_daily)
     span = count_blocks(evidence.hours, is_daily=evidence.is_daily)
     form = DAY if evidence.is_daily else MINUTE
-    yield f"{name}: {evidence.records:,} records in {span}, {evidence.first:{form}} to {last:{form}}."
+    yield f"{name}: {span}, {evidence.first:{form}} to {last:{form}}. {evidence.records.text}"
     yield from say_left_out(evidence.left_out)
-    if evidence.repeated:
-        yield f"{evidence.repeated:,} further records are of persons who were counted before, and do not count again."
+    yield from (caution.text for caution in evidence.records.cautions)
     yield f"Favourable: {', '.join(evidence.favourable)}."
     if evidence.chosen is not None:
         yield f"{evidence.chosen[:1].upper()}{evidence.chosen[1:]}."

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from ..evidence.nulls import UnfairSide
-from ..frames.groups import find_groups
+from ..frames.groups import GroupSearch, find_groups
 from ..scan.results import SearchResult, say_search
 from .evidence_report import fill
 from .file_options import (
@@ -79,7 +79,7 @@ def groups(
         outcomes = [*(favourable or ["1"]), *(unfavourable or [])]
         listed = list_values({label: outcomes}, {prediction: outcomes})
         frame, notes = read(file, columns, Declared(number or (), missing or (), listed, encoding))
-        found = find_groups(
+        search = find_groups(
             frame,
             features=feature,
             time=time,
@@ -95,7 +95,8 @@ def groups(
             earliest=earliest,
         )
     print_notes(notes)
-    typer.echo(render_groups(found, file.name, open_console()))
+    found = search.result
+    typer.echo(render_groups(search, file.name, open_console()))
     if watch is not None and found.group is not None:
         from .import_service import ImportService, open_client  # noqa: PLC0415 - the command asks no service otherwise
 
@@ -109,9 +110,11 @@ def groups(
         typer.echo(f"\nWatched from now on: {watched_as}, in version {monitor['version']} of the monitor of {watch}.")
 
 
-def render_groups(found: SearchResult, name: str, console: Console) -> str:
+def render_groups(search: GroupSearch, name: str, console: Console) -> str:
+    found = search.result
     with console.capture() as capture:
-        console.print(escape(fill(f"{name}: {say_search(found)}", console.width)), soft_wrap=True)
+        for line in (f"{name}: {search.records.text}", say_search(found)):
+            console.print(escape(fill(line, console.width)), soft_wrap=True)
         if found.group is not None:
             console.print()
             watching = "To watch the group from now on: --watch DEPLOYMENT, or POST …/fairness-monitor/found-groups with"

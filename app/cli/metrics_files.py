@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 from pandas.io.common import get_handle  # type: ignore[import-not-found]  # the stubs leave it out
 
@@ -25,6 +26,7 @@ from ..domain.values import number_of
 from ..errors import InvalidInput
 from ..frames import Report
 from ..frames.columns import some_numbers_of
+from ..frames.left_out import NOT_NUMBERS
 from .file_options import RANGE, Texts, list_side, list_values, parse_side, parse_values
 
 FORMATS = (".json", ".csv")
@@ -131,7 +133,9 @@ def _read_numbers(frame: pd.DataFrame, columns: Mapping[str, Sequence[str | None
         if name not in declared.numbers and (not ranges or frame[name].isin(ranges).any()):
             continue
         option = next(option for option, names in columns.items() if name in names)
-        frame[name] = some_numbers_of(frame[name], option, notes)
+        numbers = some_numbers_of(frame[name], option, notes)
+        frame.attrs.setdefault(NOT_NUMBERS, {})[name] = np.isnan(numbers) & frame[name].notna().to_numpy()
+        frame[name] = numbers
     return CsvCells(frame, notes)
 
 

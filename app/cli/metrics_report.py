@@ -38,12 +38,12 @@ GROUPS_NAMED = 12
 
 def render_report(report: Report, name: str, console: Console) -> str:
     shown = report.measured
-    out = f", {report.in_no_group:,} of them in no group" if report.in_no_group else ""
     groups = [f"{show_blanks(group.label)} {group.records:,} ({group.role})" for group in report.groups]
     # The reference is last, and must not be cut.
     named = groups if len(groups) <= GROUPS_NAMED else [*groups[: GROUPS_NAMED - 1], "…", groups[-1]]
     heading = [
-        f"{name}: {report.records:,} records{out}. Favourable: {', '.join(report.favourable)}.",
+        f"{name}: {report.records.text} Favourable: {', '.join(report.favourable)}.",
+        *(caution.text for caution in report.records.cautions),
         f"{report.attribute}: {', '.join(named)}.",
         *([] if report.labels is None else [report.labels]),
         *([] if report.chosen is None else [f"{report.chosen[:1].upper()}{report.chosen[1:]}."]),

@@ -66,7 +66,7 @@ def plan(
             encoding=encoding,
             numbers=number or (),
         )
-        plans = plan_frame(
+        planned = plan_frame(
             records.frame,
             attribute=attribute,
             ratio=ratio,
@@ -76,9 +76,10 @@ def plan(
             earliest=earliest,
             **records.arguments,
         )
-    print_notes([*records.notes, *say_left_out(plans[0].left_out)] if plans else records.notes)
+    print_notes([*records.notes, *say_left_out(planned.plans[0].left_out)] if planned.plans else records.notes)
     width = open_console().width
-    typer.echo("\n".join(fill(phrase_plan(one), width, "• ") for one in plans))
+    typer.echo("\n".join(fill(line, width) for line in planned.records.lines))
+    typer.echo("\n".join(fill(phrase_plan(one), width, "• ") for one in planned.plans))
 
 
 def phrase_plan(one: Plan) -> str:

@@ -52,8 +52,11 @@ def render_csv(report: SelectionReport) -> str:
         names |= dict.fromkeys(COLUMNS[name])
         for table in sheet["tables"]:
             rows += [{"sheet": name.value, "attribute": table["attribute"]} | _flatten(row) for row in table["rows"]]
-        if "unknown" in sheet:
-            rows.append({"sheet": name.value, "attribute": "", "category": "unknown", "applicants": sheet["unknown"]})
+    for counted in report.records:
+        counts = {"counted": counted.counted} | {reason["text"]: reason["count"] for reason in counted.to_json()["left_out"]}
+        rows += [
+            {"sheet": "records", "attribute": counted.attribute, "category": text, "applicants": count} for text, count in counts.items()
+        ]
     names |= dict.fromkeys(name for row in rows for name in row)
     written = io.StringIO()
     writer = csv.DictWriter(written, list(names))

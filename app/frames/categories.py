@@ -1,18 +1,21 @@
 """Categories of the people in a frame: how many of each a tool assessed and selected."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ..domain.comparisons import Comparison
+from ..domain.texts import TOGETHER
 from ..errors import InvalidInput
 from ..impact.categories import Category, CategoryTable
+from ..metrics.groups import NEITHER, ComparedGroup
+from ..metrics.left_out import CountedRecords, Marks, count_records
 from .columns import MISSING, Encoded, column_of, encode, numbers_of
 from .grouping import attribute_names
-from .outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, outcomes_of
+from .left_out import mark_unanswered
+from .outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, outcomes_of
 
 MOST_CATEGORIES = 500
 """Max values of one attribute."""
@@ -20,16 +23,16 @@ MOST_CATEGORIES = 500
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Counted people: tables of each attribute and, of several, of all together.
+    """Counted people: tables of each attribute and, of several, of all together, and the records of each.
 
-    `answers` are those of each record. `assessed` people have a prediction or a score; `not_assessed` are in no table. `unknown` ones lack
-    a value of an attribute. `median` is of all assessed scores.
+    `answers` are those of each record. `assessed` people have a prediction or a score. `unknown` ones lack a value of an attribute.
+    `median` is of all assessed scores.
     """
 
     tables: tuple[CategoryTable, ...]
+    records: tuple[CountedRecords, ...]
     answers: "PersonAnswers"
     assessed: int
-    not_assessed: int
     unknown: int
     median: float | None = None
 
@@ -44,8 +47,9 @@ def count_selected(
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    outcomes = outcomes_of(column_of(frame, prediction, "prediction"), OutcomeLists.of(favourable, unfavourable), "prediction")
-    answers = PersonAnswers(outcomes.codes != UNCLASSIFIED, outcomes.codes == FAVOURABLE)
+    column = column_of(frame, prediction, "prediction")
+    codes = outcomes_of(column, OutcomeLists.of(favourable, unfavourable), "prediction").codes
+    answers = PersonAnswers(codes != UNCLASSIFIED, codes == FAVOURABLE, mark_unanswered(column, codes, "prediction"))
     if not answers.are_assessed.any():
         raise InvalidInput.of("prediction", f"{prediction!r} has no value that is favourable or unfavourable")
     return _count(frame, attributes, answers)
@@ -62,24 +66,24 @@ def count_scored(frame: pd.DataFrame, *, attributes: Sequence[str], score: str) 
     if not are_assessed.any():
         raise InvalidInput.of("score", f"{score!r} has no number")
     median = float(np.median(scores[are_assessed]))
-    return _count(frame, attributes, PersonAnswers(are_assessed, scores > median, median))
+    return _count(frame, attributes, PersonAnswers(are_assessed, scores > median, {"no_score": ~are_assessed}, median))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PersonAnswers:
-    """Per record, whether the tool assessed the person, and selected it."""
+    """Per record, whether the tool assessed the person, and selected it; `unanswered` are the others by reason."""
 
-    are_assessed: npt.NDArray[np.bool_]
-    are_selected: npt.NDArray[np.bool_]
+    are_assessed: Marks
+    are_selected: Marks
+    unanswered: Mapping[str, Marks]
     median: float | None = None
 
 
 def _count(frame: pd.DataFrame, attributes: Sequence[str], answers: PersonAnswers) -> Selection:
     columns = [encode_known(frame, name) for name in attribute_names(attributes)]
     together = [tuple(columns)] if len(columns) > 1 else []
-    tables = tuple(_tabulate(several, answers) for several in [*((one,) for one in columns), *together])
-    assessed = int(answers.are_assessed.sum())
-    return Selection(tables, answers, assessed, len(frame) - assessed, tables[-1].unknown, answers.median)
+    tables, records = zip(*(_tabulate(several, answers) for several in [*((one,) for one in columns), *together]), strict=True)
+    return Selection(tables, records, answers, int(answers.are_assessed.sum()), tables[-1].unknown, answers.median)
 
 
 def encode_known(frame: pd.DataFrame, name: str) -> Encoded:
@@ -93,16 +97,28 @@ def encode_known(frame: pd.DataFrame, name: str) -> Encoded:
     return encoded
 
 
-def _tabulate(columns: Sequence[Encoded], answers: PersonAnswers) -> CategoryTable:
+def _tabulate(columns: Sequence[Encoded], answers: PersonAnswers) -> tuple[CategoryTable, CountedRecords]:
+    comparison = Comparison(tuple(one.name for one in columns))
     shape = [len(one.texts) for one in columns]
-    known = np.logical_and.reduce([one.codes != MISSING for one in columns]) & answers.are_assessed
+    known = np.logical_and.reduce([one.codes != MISSING for one in columns])
     cell = np.ravel_multi_index([one.codes[known].astype(np.int64) for one in columns], shape) if known.any() else np.zeros(0, np.int64)
     cells, place = np.unique(cell, return_inverse=True)
-    applicants, selected = np.bincount(place), np.bincount(place, weights=answers.are_selected[known]).astype(np.int64)
     places = zip(*(axis.tolist() for axis in np.unravel_index(cells, shape)), strict=True)
+    names = [tuple(one.texts[code] for one, code in zip(columns, codes, strict=True)) for codes in places]
+    order = sorted(range(len(names)), key=names.__getitem__)
+    codes = np.full(known.size, NEITHER)
+    codes[known] = np.argsort(order)[place]
+    records = count_records(
+        comparison.label,
+        [ComparedGroup(TOGETHER.join(names[no]), "monitored") for no in order],
+        codes,
+        np.select([~answers.are_assessed, answers.are_selected], [UNCLASSIFIED, FAVOURABLE], UNFAVOURABLE),
+        {**answers.unanswered, "attribute_missing": ~known},
+        named="predictions" if answers.median is None else None,
+    )
     categories = [
-        Category(tuple(one.texts[code] for one, code in zip(columns, codes, strict=True)), people, chosen)
-        for codes, people, chosen in zip(places, applicants.tolist(), selected.tolist(), strict=True)
+        Category(names[no], people, selected)
+        for no, people, selected in zip(order, records.counts.sum(axis=1).tolist(), records.counts[:, FAVOURABLE].tolist(), strict=False)
+        if people
     ]
-    unknown = int(answers.are_assessed.sum() - known.sum())
-    return CategoryTable(Comparison(tuple(one.name for one in columns)), tuple(sorted(categories, key=lambda one: one.names)), unknown)
+    return CategoryTable(comparison, tuple(categories), int((answers.are_assessed & ~known).sum())), records

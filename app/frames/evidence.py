@@ -1,6 +1,6 @@
 """Evidence over the hours of a DataFrame, with a bound on false alarms."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -19,8 +19,10 @@ from ..evidence.hours import FloatArray, Hours, Side
 from ..evidence.nulls import Limit, Scale, UnfairSide
 from ..evidence.planning import EvidenceProgress, expect_more_hours
 from ..evidence.sentences import State
+from ..metrics.left_out import CountedRecords, Marks
 from .columns import check_frame, column_of
 from .grouping import FrameGrouping, group_records
+from .left_out import count_left_out
 from .outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, outcomes_of, same_label
 from .times import DAY_HOURS, HourNumbers, first_of_each, read_hours
 
@@ -77,13 +79,12 @@ class ComparisonEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """Evidence of all comparisons. `records` count, `repeated` are of a person counted before."""
+    """Evidence of all comparisons."""
 
     comparisons: tuple[ComparisonEvidence, ...]
     hours: int
     first: datetime
-    records: int
-    repeated: int
+    records: CountedRecords
     left_out: tuple[LeftOutTimes, ...]
     is_daily: bool
     favourable: tuple[str, ...]
@@ -94,7 +95,8 @@ class Evidence:
         """Plain JSON values."""
         span = {"days": self.hours // DAY_HOURS} if self.is_daily else {"hours": self.hours}
         left_out = [asdict(times) for times in self.left_out]
-        return {"comparisons": [one.to_json() for one in self.comparisons], **span, "left_out_times": left_out}
+        comparisons = [one.to_json() for one in self.comparisons]
+        return {"comparisons": comparisons, **span, "left_out_times": left_out, "records": self.records.to_json()}
 
 
 def follow_frame(
@@ -143,14 +145,29 @@ def follow_frame(
         comparisons=tuple(evidence for figure in compared for evidence in _look_at(figure, comparisons, budget_hours)),
         hours=hours.hours,
         first=hours.first,
-        records=int(counted.sum()),
-        repeated=int((hours.usable & ~counted).sum()),
+        records=count_compared(
+            frame, grouping, prediction, label, figures, {"time_impossible": ~hours.usable, "repeated_person": ~counted}
+        ),
         left_out=hours.left_out,
         is_daily=hours.block_hours == DAY_HOURS,
         favourable=tuple(label_of(value) for value in lists.favourable),
         warnings=grouping.warnings,
         chosen=grouping.chosen,
     )
+
+
+def count_compared(
+    frame: pd.DataFrame,
+    grouping: FrameGrouping,
+    prediction: str | None,
+    label: str | None,
+    figures: Sequence["Figure"],
+    others: Mapping[str, Marks],
+) -> CountedRecords:
+    """Counts the records of the favourable rates, and others by reason, `others` before those of group and outcome."""
+    rates, option = figures[0], "label" if prediction is None else "prediction"
+    outcomes = np.where(rates.part, FAVOURABLE, np.where(rates.total, UNFAVOURABLE, UNCLASSIFIED))
+    return count_left_out(frame, grouping, frame[prediction or label], outcomes, option=option, others=others)
 
 
 def check_arguments(

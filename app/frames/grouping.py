@@ -44,12 +44,17 @@ class FrameGrouping:
     listed groups without records, and values that differ from a group by a blank.
     """
 
-    attribute: str
+    names: tuple[str, ...]
     groups: Groups
     codes: Codes
     sizes: IntArray
     chosen: str | None
     warnings: tuple[str, ...] = ()
+
+    @property
+    def attribute(self) -> str:
+        """Names of the attributes, as one."""
+        return TOGETHER.join(self.names)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,7 +168,7 @@ def _build_grouping(parts: Sequence[_Part], codes: Codes, counted: IntArray) -> 
     renumbered = np.full(sizes.size, NEITHER, dtype=np.int64)
     renumbered[list(groups)] = np.arange(len(groups))
     return FrameGrouping(
-        attribute=TOGETHER.join(part.name for part in parts),
+        names=tuple(part.name for part in parts),
         groups=tuple(groups.values()),
         codes=looked_up(renumbered, codes, missing=NEITHER),
         sizes=np.append(sizes[list(groups)], counted.sum() - sizes[list(groups)].sum()),

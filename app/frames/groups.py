@@ -1,6 +1,7 @@
 """Subgroups of a DataFrame that nobody listed, found by a scan."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
@@ -9,6 +10,8 @@ import pandas as pd
 
 from ..errors import InvalidInput
 from ..evidence.nulls import UnfairSide
+from ..metrics.groups import NEITHER
+from ..metrics.left_out import CountedRecords, count_records
 from ..scan.bins import MAX_VALUES, Bins, Codes
 from ..scan.cells import MAX_FEATURES
 from ..scan.results import SearchResult, search_groups
@@ -16,11 +19,20 @@ from ..scan.search import MIN_RECORDS
 from .columns import Column, column_of, encode, is_numeric, numbers_of
 from .evidence import check_arguments
 from .further import strata_of
+from .left_out import RATES_OF, mark_unanswered
 from .outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, outcomes_of
 from .times import first_of_each, read_hours
 
 MAX_STRATA = 50
 """Max strata within which records are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSearch:
+    """Answer of a scan, and the records that it searched."""
+
+    result: SearchResult
+    records: CountedRecords
 
 
 def find_groups(
@@ -38,7 +50,7 @@ def find_groups(
     seed: int = 0,
     time_format: str | None = None,
     earliest: date | str | None = None,
-) -> SearchResult:
+) -> GroupSearch:
     """Looks for the subgroup whose favourable rate falls short most (or is furthest ahead, `direction` "above").
 
     One scan over up to eight `features` reads all records. A subgroup that chance alone would find in at most 5 % of scans is named, by its
@@ -52,11 +64,15 @@ def find_groups(
         raise InvalidInput.of("direction", f"must be 'below' or 'above', found {direction!r:.100}")
     check_arguments(frame, prediction, label)
     option = "label" if prediction is None else "prediction"
-    outcomes = outcomes_of(column_of(frame, prediction or label or "", option), OutcomeLists.of(favourable, unfavourable), option)
+    answers = column_of(frame, prediction or label or "", option)
+    outcomes = outcomes_of(answers, OutcomeLists.of(favourable, unfavourable), option)
     counted = outcomes.codes != UNCLASSIFIED
+    marks = mark_unanswered(answers, outcomes.codes, option)
     seconds = np.arange(len(frame)) if time is None else read_hours(frame, time, time_format, earliest).seconds
     if person is not None:
-        counted &= first_of_each(column_of(frame, person, "person"), seconds)
+        is_first = first_of_each(column_of(frame, person, "person"), seconds)
+        counted &= is_first
+        marks["repeated_person"] = ~is_first
     names = [features] if isinstance(features, str) else list(features) if isinstance(features, Sequence) else []
     if not 1 <= len(names) <= MAX_FEATURES or len(set(map(str, names))) < len(names):
         raise InvalidInput.of("features", f"must name 1 to {MAX_FEATURES} columns, each once")
@@ -64,7 +80,7 @@ def find_groups(
     of_stratum = None if strata is None else _number_strata(column_of(frame, strata, "strata"))[counted]
     if counted.sum() < 2 * MIN_RECORDS:
         raise InvalidInput.of(option, f"has {counted.sum()} records that count, and a scan needs {2 * MIN_RECORDS}")
-    return search_groups(
+    result = search_groups(
         [bins for bins, _ in binned],
         np.column_stack([codes for _, codes in binned])[counted],
         (outcomes.codes == FAVOURABLE)[counted],
@@ -72,6 +88,8 @@ def find_groups(
         direction=UnfairSide(direction),
         seed=seed,
     )
+    no_group = np.full(len(frame), NEITHER)
+    return GroupSearch(result, count_records("", (), no_group, outcomes.codes, marks, named=RATES_OF[option]))
 
 
 def _number_strata(column: Column) -> npt.NDArray[np.int64]:

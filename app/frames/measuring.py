@@ -28,6 +28,7 @@ from ..metrics.rows import RowData, measure_rows
 from .columns import Codes, check_frame, checked_name, column_of, complete_numbers_of, looked_up
 from .further import scores_of, strata_of, weights_of
 from .grouping import FrameGrouping, cross_records, group_records
+from .left_out import count_left_out
 from .names import unknown_metrics
 from .outcomes import UNCLASSIFIED, FrameOutcomes, OutcomeLists, answers_of, outcomes_of, same_label
 from .report import GroupSize, Report, Table
@@ -315,15 +316,18 @@ def _build_report(given: _Given, asked: _Asked, known: _Known, grouping: FrameGr
         needs_labels = "labels" in CATALOGUE[result.metric].needs
         measured += judge_labels([result], labelled) if needs_labels and isinstance(labelled, FeedbackCells) else [result]
 
-    *counts, in_no_group = grouping.sizes.tolist()
+    option = "label" if given.prediction is None else "prediction"
+    outcomes = known.predicted or known.actual
+    assert outcomes is not None, "one of the two is given"  # noqa: S101 - checked with the arguments
     order = {key: place for place, key in enumerate(CATALOGUE)}
     return Report(
         data=given.data,
         attribute=grouping.attribute,
         favourable=tuple(label_of(value) for value in asked.lists.favourable),
-        groups=tuple(GroupSize(group.label, group.role, count) for group, count in zip(grouping.groups, counts, strict=True)),
-        records=sum(counts, in_no_group),
-        in_no_group=in_no_group,
+        groups=tuple(
+            GroupSize(group.label, group.role, count) for group, count in zip(grouping.groups, grouping.sizes.tolist(), strict=False)
+        ),
+        records=count_left_out(given.frame, grouping, given.frame[given.prediction or given.label], outcomes.codes, option=option),
         chosen=grouping.chosen,
         warnings=grouping.warnings,
         tables=tables,

@@ -14,7 +14,8 @@ from ..evidence.detector import HOURS_OF_A_YEAR
 from ..evidence.hours import Hours
 from ..evidence.nulls import Limit, Scale, UnfairSide
 from ..evidence.planning import Traffic
-from .evidence import RECENT_HOURS, check_arguments, count_hours_of, list_figures
+from ..metrics.left_out import CountedRecords
+from .evidence import RECENT_HOURS, check_arguments, count_compared, count_hours_of, list_figures
 from .grouping import FrameGrouping, group_records
 from .outcomes import OutcomeLists
 from .times import HourNumbers, read_hours
@@ -40,6 +41,14 @@ class Plan:
     left_out: tuple[LeftOutTimes, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """Plan of each monitored group, and the records that traffic and rate are of."""
+
+    plans: tuple[Plan, ...]
+    records: CountedRecords
+
+
 def plan_frame(
     frame: pd.DataFrame,
     *,
@@ -57,7 +66,7 @@ def plan_frame(
     budget_hours: float = HOURS_OF_A_YEAR,
     time_format: str | None = None,
     earliest: date | str | None = None,
-) -> tuple[Plan, ...]:
+) -> Plans:
     """Returns for each monitored group the hours and records after which a ratio of favourable rates would be found.
 
     "Found" is the alarm of `follow_frame` with the same columns, limit and budget, with that probability. Traffic and reference rate are
@@ -77,7 +86,10 @@ def plan_frame(
     threshold = budget_hours * len(watched) * sum(len(figure.limits) for figure in figures)
     wanted = _Wanted(ratio, probability, Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit), threshold)
     counted = hours.usable & (hours.numbers >= hours.hours - RECENT_HOURS)
-    return tuple(_plan(grouping, place, count_hours_of(hours, grouping, place, figures[0], counted), hours, wanted) for place in watched)
+    return Plans(
+        tuple(_plan(grouping, place, count_hours_of(hours, grouping, place, figures[0], counted), hours, wanted) for place in watched),
+        count_compared(frame, grouping, prediction, label, figures, {"time_impossible": ~hours.usable, "outside_period": ~counted}),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from ..metrics import CATALOGUE, FeedbackCells, GroupCounts, Measured, Undefined
 from ..metrics.groups import Role
 from ..metrics.intervals import Interval
 from ..metrics.labels import LabelCounts
+from ..metrics.left_out import CountedRecords
 from ..metrics.sides import mirror_of
 from ..metrics.statements import JudgedFigure, figure_sentence, gap_statement, limit_statement
 
@@ -28,16 +29,15 @@ class GroupSize:
 class Report:
     """Everything measured of one frame. `data` is feedback (labels and predictions), payload, or training (labels).
 
-    `in_no_group` of the `records` take no part. `chosen` says which reference was taken because none was given, `warnings` which listed
-    groups have no record. `tables` hold the counts of all figures but those of rows: of predictions, and of labels.
+    `records` says which are left out. `chosen` says which reference was taken because none was given, `warnings` which listed groups have
+    no record. `tables` hold the counts of all figures but those of rows: of predictions, and of labels.
     """
 
     data: str
     attribute: str
     favourable: tuple[str, ...]
     groups: tuple[GroupSize, ...]
-    records: int
-    in_no_group: int
+    records: CountedRecords
     chosen: str | None
     warnings: tuple[str, ...]
     tables: tuple[Table, ...]
@@ -73,8 +73,7 @@ class Report:
             "attribute": self.attribute,
             "favourable": list(self.favourable),
             "groups": [{"label": group.label, "role": group.role, "records": group.records} for group in self.groups],
-            "records": self.records,
-            "records_in_no_group": self.in_no_group,
+            "records": self.records.to_json(),
             "reference_chosen": self.chosen,
             "labels": self.labels,
             "warnings": list(self.warnings),

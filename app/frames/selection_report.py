@@ -1,7 +1,7 @@
 """Reports on the selections in a frame, by the rule of a preset."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from ..impact.people import AttributeCategories, Control, CountedPeople, divide_
 from ..impact.presets import NOTICE, PRESETS, Preset, PresetName, SheetName
 from ..impact.sheets import ImpactSheet, Sheet, as_json, compare_with_reference, name_of
 from ..impact.weighted import WeightedPeople, WeightedTable, weigh_categories, weighted_json
+from ..metrics.groups import ComparedGroup
+from ..metrics.left_out import CountedRecords
 from .categories import PersonAnswers, Selection, count_scored, count_selected, encode_known
 from .columns import MISSING, column_of, encode, is_numeric, numbers_of
 
@@ -54,13 +56,25 @@ class SelectionReport:
             "preset": self.name.value,
             "source": self.preset.source,
             "assessed": self.selection.assessed,
-            "not_assessed": self.selection.not_assessed,
+            "records": self.records[0].to_json(),
+            "records_by_attribute": {one.attribute: one.to_json() for one in self.records},
             "median_score": self.selection.median,
             "references": {name: list(found) for name, found in self.references.items()},
             "sheets": {name.value: sheet for name, sheet in self.sheets_json().items()},
             "not_in_file": list(self.preset.not_in_file),
             "notice": NOTICE,
         }
+
+    @property
+    def records(self) -> list[CountedRecords]:
+        """Records of each table, compared with its reference; the first are those of the headline."""
+        found = []
+        for table, counted in zip(self.selection.tables, self.selection.records, strict=True):
+            best = compare_categories(table).compared_with
+            names = self.references.get(counted.attribute, () if best is None else (best.label,))
+            groups = [ComparedGroup(group.label, "reference" if group.label in names else "monitored") for group in counted.groups]
+            found.append(replace(counted, groups=tuple(groups)))
+        return found
 
     def sheets_json(self) -> dict[SheetName, Mapping[str, Any]]:
         """Sheets as JSON, in the order of the preset, then those that options ask for."""

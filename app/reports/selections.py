@@ -13,17 +13,12 @@ from .regulator.sections import SHEETS, describe_best, describe_left_out, list_e
 
 def selection_document(report: SelectionReport, file: str, *, made_at: datetime) -> Document:
     """`file` is the name of the counted file."""
-    selection, attributes = report.selection, " or ".join(report.attributes)
-    answer = "decision" if report.score is None else "score"
+    selection = report.selection
     basis = "a favourable decision counts as selected"
     if report.score is not None:
         basis = f"everybody with a score above {selection.median:,.10g}, the median of all scores, counts as selected; a tie does not"
-    lines = (
-        f"File: {file}. People with a {answer}: {selection.assessed:,}; {basis}.",
-        f"People without a {answer}, who are in no table: {selection.not_assessed:,}.",
-        f"People with an unknown category, an empty {attributes}: {selection.unknown:,}. A table leaves out those whose value it needs.",
-    )
-    sections = [Section("What was counted", (Bullets(lines), Paragraph(NOTICE, is_caution=True)))]
+    lines = [f"{one.attribute}: {line}" for one in report.records for line in one.lines]
+    sections = [Section("What was counted", (Bullets((f"File: {file}; {basis}.", *lines)), Paragraph(NOTICE, is_caution=True)))]
     for sheet in report.sheets:
         if isinstance(sheet, AuditSheet):
             tables = tuple(_audit_table(one, sheet, is_score=report.score is not None) for one in sheet.tables)
@@ -64,10 +59,9 @@ def _audit_table(audit: AuditTable, sheet: AuditSheet, *, is_score: bool) -> Rep
         for row in audit.rows
     )
     rows += list_empty_rows(list_without_people(audit.table, {}))
-    note = f"People with an unknown category, who are not in this table: {audit.table.unknown:,}."
     most_selected = None if audit.most_selected is None else audit.most_selected.label
-    note += describe_best(most_selected, [row.impact_ratio for row in audit.rows], least_share=sheet.least_share)
+    note = describe_best(most_selected, [row.impact_ratio for row in audit.rows], least_share=sheet.least_share)
     if any(row.is_excluded for row in audit.rows):
         note += f" {describe_left_out(sheet.assessed, least_share=sheet.least_share)}"
     columns = (audit.table.comparison.label, "People", "Above the median" if is_score else "Selected", rate, "Impact ratio")
-    return ReportTable(f"By {audit.table.comparison.label}", columns, rows, note)
+    return ReportTable(f"By {audit.table.comparison.label}", columns, rows, note.strip())

@@ -275,7 +275,7 @@ def test_the_output_is_written_through_a_link(file: Path) -> None:
     metrics(file, "--attribute", "sex", "--prediction", "approved", "--favourable", "yes", "--output", str(link))
 
     assert link.is_symlink()
-    assert json.loads(real.read_text(encoding="utf-8"))["records"] == 100
+    assert json.loads(real.read_text(encoding="utf-8"))["records"]["counted"] == 100
 
 
 def test_a_folder_is_no_output(file: Path) -> None:

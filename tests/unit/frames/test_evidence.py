@@ -69,8 +69,8 @@ def test_only_the_first_record_of_a_person_counts() -> None:
     frame.loc[0:3, "person"] = None
     evidence = follow_frame(frame, person="person", **COLUMNS)
 
-    assert evidence.records + evidence.repeated == len(frame)
-    assert evidence.records == len(frame) // 2 + 2  # without an id each record counts
+    assert evidence.records.of == len(frame)
+    assert evidence.records.counted == len(frame) // 2 + 2  # without an id each record counts
 
 
 def test_the_order_of_the_records_does_not_matter() -> None:

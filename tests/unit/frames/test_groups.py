@@ -17,6 +17,10 @@ from tests.builders.planted_log import log
 COLUMNS: dict[str, Any] = {"features": ["age", "region", "job"], "prediction": "approved", "favourable": "yes"}
 
 
+def search(frame: pd.DataFrame, **options: str) -> SearchResult:
+    return find_groups(frame, **(COLUMNS | options)).result
+
+
 def group_of(found: SearchResult) -> FoundGroup:
     assert found.group is not None
     return found.group
@@ -24,7 +28,7 @@ def group_of(found: SearchResult) -> FoundGroup:
 
 def test_a_planted_subgroup_is_found_as_a_rule() -> None:
     frame = log()
-    found = find_groups(frame, **COLUMNS)
+    found = search(frame)
     group = group_of(found)
     inside = frame.apply(lambda record: group.rule.is_met_by(record.to_dict()), axis=1)
 
@@ -40,7 +44,7 @@ def test_a_planted_subgroup_is_found_as_a_rule() -> None:
 @pytest.mark.nightly
 def test_a_favoured_subgroup_is_found_in_the_direction_above() -> None:
     frame = log(ratio=1.8)
-    above, below = (find_groups(frame, direction=direction, **COLUMNS) for direction in ("above", "below"))
+    above, below = (search(frame, direction=direction) for direction in ("above", "below"))
 
     assert above.direction is UnfairSide.ABOVE
     assert group_of(above).rule.features == ("age", "region")
@@ -54,14 +58,14 @@ def test_within_strata_their_own_difference_is_no_subgroup() -> None:
     rng = np.random.default_rng(2)
     frame["approved"] = np.where(rng.random(len(frame)) < np.where(frame["region"] == "north", 0.25, 0.5), "yes", "no")
 
-    assert group_of(find_groups(frame, **COLUMNS)).rule.label == "region north"
-    assert find_groups(frame, strata="region", **COLUMNS).group is None
+    assert group_of(search(frame)).rule.label == "region north"
+    assert search(frame, strata="region").group is None
 
 
 def test_only_the_first_record_of_a_person_counts() -> None:
     frame = log(60).assign(person=lambda one: np.arange(len(one)) // 2)
     frame.loc[frame.index % 2 == 1, "approved"] = "yes"
-    in_order, by_time = find_groups(frame, person="person", **COLUMNS), find_groups(frame[::-1], person="person", time="at", **COLUMNS)
+    in_order, by_time = search(frame, person="person"), search(frame[::-1], person="person", time="at")
 
     assert in_order.records == by_time.records == len(frame) // 2
     assert in_order.favourable == (frame["approved"][::2] == "yes").sum()

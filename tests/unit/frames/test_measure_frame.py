@@ -98,7 +98,8 @@ def test_the_report_says_who_was_compared(applicants: pd.DataFrame, snapshot: Sn
 
     sizes = applicants["sex"].value_counts()
     assert {group.label: group.records for group in report.groups} == sizes.to_dict()
-    assert (report.records, report.in_no_group, report.attribute, report.favourable) == (400, 10, "sex", ("yes",))
+    assert (report.records.of, report.attribute, report.favourable) == (400, "sex", ("yes",))
+    assert report.records.text == "390 of 400 records counted; left out: sex unknown 10."
     assert says(report.chosen, str(sizes.index[0]), "reference")
     assert report.chosen == snapshot
 

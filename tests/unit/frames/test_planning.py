@@ -11,8 +11,10 @@ from tests.builders.decision_log import COLUMNS, log
 
 
 def test_the_plan_is_for_the_traffic_of_the_log() -> None:
-    (plan,) = plan_frame(log(), ratio=0.6, **COLUMNS)
+    planned = plan_frame(log(), ratio=0.6, **COLUMNS)
+    (plan,) = planned.plans
 
+    assert planned.records.of == len(log())
     assert (plan.group, plan.reference) == ("woman", "man")
     assert plan.monitored_per_hour == pytest.approx(90, rel=0.05)
     assert plan.reference_per_hour == pytest.approx(210, rel=0.05)
@@ -22,7 +24,7 @@ def test_the_plan_is_for_the_traffic_of_the_log() -> None:
 
 
 def test_the_alarm_of_the_log_comes_within_the_planned_hours() -> None:
-    (plan,) = plan_frame(log(), ratio=0.6, **COLUMNS)
+    (plan,) = plan_frame(log(), ratio=0.6, **COLUMNS).plans
     alarm = follow_frame(log(), **COLUMNS).comparisons[0].episodes[0].alarm
 
     assert plan.hours is not None
@@ -30,7 +32,7 @@ def test_the_alarm_of_the_log_comes_within_the_planned_hours() -> None:
 
 
 def test_more_comparisons_need_more_records() -> None:
-    alone, labelled = (plan_frame(log(), ratio=0.6, label=label, **COLUMNS)[0].hours for label in (None, "repaid"))
+    alone, labelled = (plan_frame(log(), ratio=0.6, label=label, **COLUMNS).plans[0].hours for label in (None, "repaid"))
 
     assert alone is not None
     assert labelled is not None

@@ -60,7 +60,7 @@ def test_people_without_an_answer_are_in_no_table() -> None:
         count_selected(frame, attributes=["sex"], prediction="hired", favourable="yes"),
         count_scored(frame, attributes=["sex"], score="score"),
     ):
-        assert (counted.assessed, counted.not_assessed) == (2, 1)
+        assert (counted.assessed, counted.records[0].counted, counted.records[0].of) == (2, 2, 3)
         assert [one.applicants for one in counted.tables[0].categories] == [1, 1]
 
 
