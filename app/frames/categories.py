@@ -1,6 +1,6 @@
 """Categories of the people in a frame: how many of each a tool assessed and selected."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,6 @@ from ..metrics.groups import NEITHER, ComparedGroup
 from ..metrics.left_out import CountedRecords, Marks, count_records
 from .columns import MISSING, Encoded, column_of, encode, numbers_of
 from .grouping import attribute_names
-from .left_out import mark_unanswered
 from .outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, outcomes_of
 
 MOST_CATEGORIES = 500
@@ -49,7 +48,7 @@ def count_selected(
     """
     column = column_of(frame, prediction, "prediction")
     codes = outcomes_of(column, OutcomeLists.of(favourable, unfavourable), "prediction").codes
-    answers = PersonAnswers(codes != UNCLASSIFIED, codes == FAVOURABLE, mark_unanswered(column, codes, "prediction"))
+    answers = PersonAnswers(codes != UNCLASSIFIED, codes == FAVOURABLE, "predictions", column.isna().to_numpy())
     if not answers.are_assessed.any():
         raise InvalidInput.of("prediction", f"{prediction!r} has no value that is favourable or unfavourable")
     return _count(frame, attributes, answers)
@@ -66,16 +65,17 @@ def count_scored(frame: pd.DataFrame, *, attributes: Sequence[str], score: str) 
     if not are_assessed.any():
         raise InvalidInput.of("score", f"{score!r} has no number")
     median = float(np.median(scores[are_assessed]))
-    return _count(frame, attributes, PersonAnswers(are_assessed, scores > median, {"no_score": ~are_assessed}, median))
+    return _count(frame, attributes, PersonAnswers(are_assessed, scores > median, "scores", ~are_assessed, median))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PersonAnswers:
-    """Per record, whether the tool assessed the person, and selected it; `unanswered` are the others by reason."""
+    """Per record, whether the tool assessed the person, and selected it; `of` says whose the answers are, as for `count_records`."""
 
     are_assessed: Marks
     are_selected: Marks
-    unanswered: Mapping[str, Marks]
+    of: str
+    are_missing: Marks
     median: float | None = None
 
 
@@ -113,8 +113,9 @@ def _tabulate(columns: Sequence[Encoded], answers: PersonAnswers) -> tuple[Categ
         [ComparedGroup(TOGETHER.join(names[no]), "monitored") for no in order],
         codes,
         np.select([~answers.are_assessed, answers.are_selected], [UNCLASSIFIED, FAVOURABLE], UNFAVOURABLE),
-        {**answers.unanswered, "attribute_missing": ~known},
-        named="predictions" if answers.median is None else None,
+        of=answers.of,
+        lacks_answer=answers.are_missing,
+        lacks_value=~known,
     )
     categories = [
         Category(names[no], people, selected)

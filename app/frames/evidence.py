@@ -165,9 +165,9 @@ def count_compared(
     others: Mapping[str, Marks],
 ) -> CountedRecords:
     """Counts the records of the favourable rates, and others by reason, `others` before those of group and outcome."""
-    rates, option = figures[0], "label" if prediction is None else "prediction"
+    rates, of = figures[0], "labels" if prediction is None else "predictions"
     outcomes = np.where(rates.part, FAVOURABLE, np.where(rates.total, UNFAVOURABLE, UNCLASSIFIED))
-    return count_left_out(frame, grouping, frame[prediction or label], outcomes, option=option, others=others)
+    return count_left_out(frame, grouping, frame[prediction or label], outcomes, of=of, others=others)
 
 
 def check_arguments(

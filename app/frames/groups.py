@@ -19,7 +19,6 @@ from ..scan.search import MIN_RECORDS
 from .columns import Column, column_of, encode, is_numeric, numbers_of
 from .evidence import check_arguments
 from .further import strata_of
-from .left_out import RATES_OF, mark_unanswered
 from .outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, outcomes_of
 from .times import first_of_each, read_hours
 
@@ -67,12 +66,12 @@ def find_groups(
     answers = column_of(frame, prediction or label or "", option)
     outcomes = outcomes_of(answers, OutcomeLists.of(favourable, unfavourable), option)
     counted = outcomes.codes != UNCLASSIFIED
-    marks = mark_unanswered(answers, outcomes.codes, option)
+    others = {}
     seconds = np.arange(len(frame)) if time is None else read_hours(frame, time, time_format, earliest).seconds
     if person is not None:
         is_first = first_of_each(column_of(frame, person, "person"), seconds)
         counted &= is_first
-        marks["repeated_person"] = ~is_first
+        others["repeated_person"] = ~is_first
     names = [features] if isinstance(features, str) else list(features) if isinstance(features, Sequence) else []
     if not 1 <= len(names) <= MAX_FEATURES or len(set(map(str, names))) < len(names):
         raise InvalidInput.of("features", f"must name 1 to {MAX_FEATURES} columns, each once")
@@ -88,8 +87,8 @@ def find_groups(
         direction=UnfairSide(direction),
         seed=seed,
     )
-    no_group = np.full(len(frame), NEITHER)
-    return GroupSearch(result, count_records("", (), no_group, outcomes.codes, marks, named=RATES_OF[option]))
+    no_group, lacks_answer = np.full(len(frame), NEITHER), answers.isna().to_numpy()
+    return GroupSearch(result, count_records("", (), no_group, outcomes.codes, of=f"{option}s", lacks_answer=lacks_answer, others=others))
 
 
 def _number_strata(column: Column) -> npt.NDArray[np.int64]:

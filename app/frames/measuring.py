@@ -316,7 +316,7 @@ def _build_report(given: _Given, asked: _Asked, known: _Known, grouping: FrameGr
         needs_labels = "labels" in CATALOGUE[result.metric].needs
         measured += judge_labels([result], labelled) if needs_labels and isinstance(labelled, FeedbackCells) else [result]
 
-    option = "label" if given.prediction is None else "prediction"
+    of = "labels" if given.prediction is None else "predictions"
     outcomes = known.predicted or known.actual
     assert outcomes is not None, "one of the two is given"  # noqa: S101 - checked with the arguments
     order = {key: place for place, key in enumerate(CATALOGUE)}
@@ -327,7 +327,7 @@ def _build_report(given: _Given, asked: _Asked, known: _Known, grouping: FrameGr
         groups=tuple(
             GroupSize(group.label, group.role, count) for group, count in zip(grouping.groups, grouping.sizes.tolist(), strict=False)
         ),
-        records=count_left_out(given.frame, grouping, given.frame[given.prediction or given.label], outcomes.codes, option=option),
+        records=count_left_out(given.frame, grouping, given.frame[given.prediction or given.label], outcomes.codes, of=of),
         chosen=grouping.chosen,
         warnings=grouping.warnings,
         tables=tables,

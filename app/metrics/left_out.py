@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .comparisons import Share
-from .groups import ComparedGroup, Groups, IntArray, of_role
+from .groups import NEITHER, ComparedGroup, Groups, IntArray, of_role
 from .rates import significance
 from .tables.count_table import OUTCOMES
 from .tables.weighting import count_keys, slices
@@ -31,8 +31,17 @@ REASONS: Mapping[str, str] = {
 }
 """Text of each reason, in the order in which the first that applies is a record's own."""
 
+ANSWERS = {
+    "predictions": ("no_prediction", "outcome_unlisted"),
+    "labels": ("no_label", "label_unlisted"),
+    "scores": ("no_score", "outcome_unlisted"),
+}
+"""Reasons of a record without an answer, and with one in neither outcome list."""
+
 BY_DESIGN = frozenset({"outside_period", "beyond_newest"})
 WITHOUT_GROUP = frozenset({"attribute_missing", "not_a_number", "in_no_group"})
+
+UNCLASSIFIED = 2
 
 MIN_DIFFERENCE = 0.02
 """Min difference of the shares left out that a caution names."""
@@ -189,27 +198,43 @@ def count_records(
     groups: Sequence[ComparedGroup],
     codes: npt.NDArray[Any],
     outcomes: npt.NDArray[Any],
-    left_out: Mapping[str, Marks],
     *,
-    named: str | None = "predictions",
+    of: str | None,
+    lacks_answer: Marks | None = None,
+    lacks_value: Marks | None = None,
+    is_no_number: Marks | None = None,
+    others: Mapping[str, Marks] | None = None,
     repeats: IntArray | None = None,
 ) -> CountedRecords:
-    """Counts records by their group (position, or -1), their outcome (0, 1, 2) and the first reason that marks them."""
-    reasons = [reason for reason in REASONS if reason in left_out]
+    """Counts records by their group (position, or -1), their outcome (0, 1, 2) and the first reason for which they are left out.
+
+    `of` says whose the outcomes are, as the keys of ANSWERS; None: figures of other things than rates. `others` mark further records by
+    reason. Without `lacks_value` there are no groups. With `repeats`, each entry is that many equal records.
+    """
+    nobody = np.zeros(codes.size, np.bool_)
+    is_unclassified, lacks = outcomes == UNCLASSIFIED, nobody if lacks_answer is None else lacks_answer
+    missing, unlisted = ANSWERS[of or "predictions"]
+    marks = {unlisted: is_unclassified & ~lacks, missing: is_unclassified & lacks, **(others or {})}
+    if lacks_value is not None:
+        has_no_group = codes == NEITHER
+        marks |= {"attribute_missing": has_no_group & lacks_value, "in_no_group": has_no_group}
+        marks["not_a_number"] = nobody if is_no_number is None else has_no_group & is_no_number
+    reasons = [reason for reason in REASONS if reason in marks]
     shape = (len(reasons) + 1, len(groups) + 1, OUTCOMES)
     cells = np.zeros(shape, np.int64)
     for part in slices(codes.size):
-        first = np.select([left_out[reason][part] for reason in reasons], list(range(1, len(reasons) + 1)), 0)
+        first = np.select([marks[reason][part] for reason in reasons], list(range(1, len(reasons) + 1)), 0)
         # Turns -1, the code of no group, into the row after the last group.
         key = (first * shape[1] + codes[part].astype(np.int64) % shape[1]) * OUTCOMES + outcomes[part]
         cells += count_keys(key, shape, None, None if repeats is None else repeats[part])[0]
-    counted, *others = cells
+    counted, *left_out = cells
+    rates_of = None if of == "scores" else of
     return CountedRecords(
         attribute=attribute,
         groups=tuple(groups),
         counts=counted,
-        left_out=dict(zip(reasons, others, strict=True)),
-        outcomes=named,
+        left_out=dict(zip(reasons, left_out, strict=True)),
+        outcomes=rates_of,
     )
 
 

@@ -109,23 +109,46 @@ def test_records_without_a_group_are_compared_by_their_outcome() -> None:
     assert caution.text == "Caution: 16.7 of 100 favourable and 4.8 of 100 unfavourable predictions have no known sex."
 
 
-RECORD = st.tuples(st.integers(-1, 2), st.integers(0, 2), st.sets(st.sampled_from(list(REASONS)), max_size=3))
+OTHERS = {"time_impossible", "outside_period", "beyond_newest", "sampled_out", "repeated_person", "no_partner", "not_rescored"} & set(
+    REASONS
+)
+RECORD = st.tuples(
+    st.integers(-1, 2), st.integers(0, 2), st.booleans(), st.booleans(), st.sets(st.sampled_from(sorted(OTHERS)), max_size=2)
+)
+
+
+def reason_of(group: int, outcome: int, lacks_answer: bool, lacks_value: bool, others: set[str]) -> str | None:  # noqa: FBT001 - drawn
+    reasons = set(others)
+    if outcome == 2:
+        reasons.add("no_prediction" if lacks_answer else "outcome_unlisted")
+    if group == -1:
+        reasons.add("attribute_missing" if lacks_value else "in_no_group")
+    return next((reason for reason in REASONS if reason in reasons), None)
 
 
 @given(st.lists(RECORD, max_size=60))
-def test_every_record_is_counted_or_left_out_for_its_first_reason(records: list[tuple[int, int, set[str]]]) -> None:
+def test_every_record_is_counted_or_left_out_for_its_first_reason(records: list[tuple[int, int, bool, bool, set[str]]]) -> None:
     groups = as_groups([("a", "monitored"), ("b", "monitored"), ("c", "reference")])
-    codes, outcomes = (np.array([one[place] for one in records], np.int64) for place in (0, 1))
-    marks = {reason: np.array([reason in one[2] for one in records], np.bool_) for reason in REASONS}
+    codes, outcomes, lacks_answer, lacks_value = (np.array([one[place] for one in records], np.int64) for place in range(4))
+    others = {reason: np.array([reason in one[4] for one in records], np.bool_) for reason in OTHERS}
 
-    found = replace(count_records("town", groups, codes, outcomes, marks), words={"newest": "10,000"})
-    written = found.to_json()
+    found = count_records(
+        "town",
+        groups,
+        codes,
+        outcomes,
+        of="predictions",
+        lacks_answer=lacks_answer.astype(np.bool_),
+        lacks_value=lacks_value.astype(np.bool_),
+        others=others,
+    )
+    written = replace(found, words={"newest": "10,000"}).to_json()
 
     assert found.of == len(records) == written["counted"] + sum(one["count"] for one in written["left_out"])
     assert all(one["count"] == sum(group["count"] for group in one["groups"]) for one in written["left_out"])
     assert sum(one["of"] for one in written["groups"]) == len(records)
     assert sum(one["counted"] for one in written["groups"]) == written["counted"]
-    first = [next((reason for reason in REASONS if reason in one[2]), None) for one in records]
+    first = [reason_of(*one) for one in records]
     assert {one["reason"]: one["count"] for one in written["left_out"]} == {
         reason: first.count(reason) for reason in REASONS if reason in first
     }
