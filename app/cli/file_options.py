@@ -73,7 +73,7 @@ def open_console() -> Console:
 
 def parse_values(frame: pd.DataFrame, column: str | None, texts: Sequence[str]) -> list[Any]:
     """Returns the values that the texts spell and, for a column of numbers, ranges."""
-    numeric = column is not None and pd.api.types.is_any_real_numeric_dtype(frame[column])
+    numeric = column in frame and pd.api.types.is_any_real_numeric_dtype(frame[column])
     ranges = [RANGE.fullmatch(text) if numeric else None for text in texts]
     return [text if bounds is None else (float(bounds[1]), float(bounds[2])) for text, bounds in zip(texts, ranges, strict=True)]
 

@@ -226,8 +226,6 @@ def report_file(
     *,
     form: Format,
 ) -> bytes:
-    if not attribute:
-        raise InvalidInput.of("attribute", "must name a column of categories")
     if preset not in list(PresetName):
         given = "it is left out" if preset is None else f"found {preset!r:.100}"
         raise InvalidInput.of("preset", f"must be one of {', '.join(PresetName)}; {given}")
@@ -238,6 +236,7 @@ def report_file(
         "control": compared.control,
         "categories": [name for one in compared.categories for name in one.weights],
     }
+    titles = [mapping.attribute for mapping in compared.categories if mapping.weights]
     listed = list_values({outcomes.prediction: [*outcomes.favourable, *outcomes.unfavourable]})
     numbers = [*outcomes.numbers, outcomes.score, *columns["categories"]]
     frame, notes = read(file, columns, Declared(numbers, outcomes.missing, listed, outcomes.encoding))
@@ -254,7 +253,7 @@ def report_file(
         unfavourable=parse_values(frame, outcomes.prediction, outcomes.unfavourable) or None,
         least_share=compared.least_share,
         categories=compared.categories,
-        reference=parse_side(frame, attribute, compared.reference, "reference"),
+        reference=parse_side(frame, [*attribute, *titles], compared.reference, "reference"),
         control=compared.control,
     )
     return render_report(found, file.name, form)

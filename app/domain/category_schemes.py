@@ -40,13 +40,14 @@ class CategoryMapping:
     """Categories of one attribute, by its values or by weights.
 
     A value that is not in `values` is unknown. `weights` names a category for each column that holds the probability that a person is of
-    it; `attribute` is then the title of the table only. `scheme` None: any names.
+    it; `attribute` is then the title of the table only, and others are compared with `reference`. `scheme` None: any names.
     """
 
     attribute: str
     scheme: str | None = None
     values: Mapping[str, str] = field(default_factory=dict)
     weights: Mapping[str, str] = field(default_factory=dict)
+    reference: str | None = None
 
 
 def mapping_problems(mappings: Sequence[CategoryMapping]) -> list[FieldProblem]:
@@ -76,6 +77,9 @@ def mapping_problems(mappings: Sequence[CategoryMapping]) -> list[FieldProblem]:
             found.append(FieldProblem(place, "has a category without a name; leave out values whose category is unknown"))
         if len(set(one.weights.values())) < len(one.weights):
             found.append(FieldProblem(place, "has two columns of weights for one category"))
+        if one.reference is not None and one.reference not in one.weights.values():
+            named = ", ".join(one.weights.values()) or "none"
+            found.append(FieldProblem(f"{place}.reference", f"must be a category that has weights ({named}), found {one.reference!r:.100}"))
     return found
 
 
@@ -99,13 +103,14 @@ def parse_mappings(text: str) -> tuple[CategoryMapping, ...]:
 
 
 def _read_mapping(name: str, found: Any) -> CategoryMapping:  # noqa: ANN401 - any JSON
-    members = {"scheme", "values", "weights"}
+    members = {"scheme", "values", "weights", "reference"}
     if not isinstance(found, dict) or not set(found) <= members:
         raise InvalidInput.of(f"categories.{name}", f"must be an object with the members {', '.join(sorted(members))}")
     for member in ("values", "weights"):
         texts = found.get(member, {})
         if not isinstance(texts, dict) or not all(isinstance(one, str) for one in texts.values()):
             raise InvalidInput.of(f"categories.{name}.{member}", "must be an object of texts: the name of the category by value or column")
-    if not isinstance(found.get("scheme"), str | None):
-        raise InvalidInput.of(f"categories.{name}.scheme", f"must be one of {', '.join(SCHEMES)}")
-    return CategoryMapping(attribute=name, scheme=found.get("scheme"), values=found.get("values", {}), weights=found.get("weights", {}))
+    for member in ("scheme", "reference"):
+        if not isinstance(found.get(member), str | None):
+            raise InvalidInput.of(f"categories.{name}.{member}", f"must be text, found {found[member]!r:.100}")
+    return CategoryMapping(attribute=name, **found)

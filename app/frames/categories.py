@@ -10,7 +10,7 @@ from ..domain.comparisons import Comparison
 from ..domain.texts import TOGETHER
 from ..errors import InvalidInput
 from ..impact.categories import Category, CategoryTable
-from ..metrics.groups import NEITHER, ComparedGroup
+from ..metrics.groups import NEITHER, ComparedGroup, IntArray
 from ..metrics.left_out import CountedRecords, Marks, count_records
 from .columns import MISSING, Encoded, column_of, encode, numbers_of
 from .grouping import attribute_names
@@ -80,10 +80,15 @@ class PersonAnswers:
 
 
 def _count(frame: pd.DataFrame, attributes: Sequence[str], answers: PersonAnswers) -> Selection:
-    columns = [encode_known(frame, name) for name in attribute_names(attributes)]
+    columns = [encode_known(frame, name) for name in (attribute_names(attributes) if attributes else ())]
     together = [tuple(columns)] if len(columns) > 1 else []
-    tables, records = zip(*(_tabulate(several, answers) for several in [*((one,) for one in columns), *together]), strict=True)
-    return Selection(tables, records, answers, int(answers.are_assessed.sum()), tables[-1].unknown, answers.median)
+    several = [*((one,) for one in columns), *together]
+    counted = [_tabulate(one, answers) for one in several]
+    tables, records = [table for table, _ in counted], [one for _, one in counted]
+    if not columns:
+        records = [_count_people("", (), np.full(len(frame), NEITHER), answers, None)]
+    unknown = tables[-1].unknown if tables else 0
+    return Selection(tuple(tables), tuple(records), answers, int(answers.are_assessed.sum()), unknown, answers.median)
 
 
 def encode_known(frame: pd.DataFrame, name: str) -> Encoded:
@@ -108,18 +113,18 @@ def _tabulate(columns: Sequence[Encoded], answers: PersonAnswers) -> tuple[Categ
     order = sorted(range(len(names)), key=names.__getitem__)
     codes = np.full(known.size, NEITHER)
     codes[known] = np.argsort(order)[place]
-    records = count_records(
-        comparison.label,
-        [ComparedGroup(TOGETHER.join(names[no]), "monitored") for no in order],
-        codes,
-        np.select([~answers.are_assessed, answers.are_selected], [UNCLASSIFIED, FAVOURABLE], UNFAVOURABLE),
-        of=answers.of,
-        lacks_answer=answers.are_missing,
-        lacks_value=~known,
-    )
+    groups = [ComparedGroup(TOGETHER.join(names[no]), "monitored") for no in order]
+    records = _count_people(comparison.label, groups, codes, answers, ~known)
     categories = [
         Category(names[no], people, selected)
         for no, people, selected in zip(order, records.counts.sum(axis=1).tolist(), records.counts[:, FAVOURABLE].tolist(), strict=False)
         if people
     ]
     return CategoryTable(comparison, tuple(categories), int((answers.are_assessed & ~known).sum())), records
+
+
+def _count_people(
+    attribute: str, groups: Sequence[ComparedGroup], codes: IntArray, answers: PersonAnswers, lacks_value: Marks | None
+) -> CountedRecords:
+    outcomes = np.select([~answers.are_assessed, answers.are_selected], [UNCLASSIFIED, FAVOURABLE], UNFAVOURABLE)
+    return count_records(attribute, groups, codes, outcomes, of=answers.of, lacks_answer=answers.are_missing, lacks_value=lacks_value)

@@ -11,6 +11,7 @@ from ..domain.category_schemes import CategoryMapping, require_mappings
 from ..domain.outcomes import Outcome
 from ..domain.values import canonical
 from ..errors import InvalidInput
+from ..impact.bounds import bound_categories, bounds_sheet
 from ..impact.categories import Category, CategoryTable, highest_rate
 from ..impact.controlled import controls_sheet
 from ..impact.four_fifths import compare_categories
@@ -19,13 +20,10 @@ from ..impact.local_law_144 import LEAST_SHARE, audit_tables
 from ..impact.people import AttributeCategories, Control, CountedPeople, divide_numbers, has_many_numbers
 from ..impact.presets import NOTICE, PRESETS, Preset, PresetName, SheetName
 from ..impact.sheets import ImpactSheet, Sheet, as_json, compare_with_reference, name_of
-from ..impact.weighted import WeightedPeople, WeightedTable, weigh_categories, weighted_json
 from ..metrics.groups import ComparedGroup
 from ..metrics.left_out import CountedRecords
 from .categories import PersonAnswers, Selection, count_scored, count_selected, encode_known
 from .columns import MISSING, column_of, encode, is_numeric, numbers_of
-
-NO_WEIGHTS = "no weights were given; name the columns that hold the probability of each category"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +38,6 @@ class SelectionReport:
     score: str | None
     selection: Selection
     sheets: tuple[Sheet, ...]
-    weighted: tuple[WeightedTable, ...] = ()
     references: Mapping[str, Sequence[str]] = field(default_factory=dict)
     chosen: tuple[str, ...] = ()
     people_sheets: Mapping[SheetName, Mapping[str, Any]] = field(default_factory=dict)
@@ -68,8 +65,8 @@ class SelectionReport:
     @property
     def records(self) -> list[CountedRecords]:
         """Records of each table, compared with its reference; the first are those of the headline."""
-        found = []
-        for table, counted in zip(self.selection.tables, self.selection.records, strict=True):
+        found = [] if self.selection.tables else list(self.selection.records)
+        for table, counted in zip(self.selection.tables, self.selection.records, strict=False):
             best = compare_categories(table).compared_with
             names = self.references.get(counted.attribute, () if best is None else (best.label,))
             groups = [ComparedGroup(group.label, "reference" if group.label in names else "monitored") for group in counted.groups]
@@ -81,8 +78,6 @@ class SelectionReport:
         found: dict[SheetName, Mapping[str, Any]] = {name_of(sheet): as_json(sheet) for sheet in self.sheets} | dict(self.people_sheets)
         if SheetName.ADVERSE_IMPACT in found:
             self._compare_with_references(found[SheetName.ADVERSE_IMPACT])
-        if self.weighted or SheetName.PROBABILISTIC in self.preset.sheets:
-            found[SheetName.PROBABILISTIC] = weighted_json(self.weighted) | {"reason": None if self.weighted else NO_WEIGHTS}
         return {name: found[name] for name in dict.fromkeys((*self.preset.sheets, *found)) if name in found}
 
     def _compare_with_references(self, sheet: Mapping[str, Any]) -> None:
@@ -98,7 +93,7 @@ def report_selections(
     frame: pd.DataFrame,
     *,
     preset: str,
-    attribute: str | Sequence[str],
+    attribute: str | Sequence[str] = (),
     prediction: str | None = None,
     score: str | None = None,
     favourable: object = 1,
@@ -117,7 +112,7 @@ def report_selections(
 
     Categories with less than `least_share` (0 to below 1) of the assessed people are left out of the impact ratios of `ll144`. An empty
     value of an attribute is an unknown category. `categories` map values of attributes to the categories of a scheme, or name columns of
-    weights, which make a sheet of their own.
+    weights, which make a sheet of their own: of bounds, by the probability of each category. With weights, `attribute` may be left out.
 
     Raises:
         InvalidInput: names the argument that is wrong.
@@ -131,23 +126,30 @@ def report_selections(
     has_lending = SheetName.LENDING in PRESETS[name].sheets
     if (prediction is None and score is None) or (prediction is not None and score is not None and not has_lending):
         raise InvalidInput.of("prediction", "must be given for a tool that selects, or `score` for a tool that scores; one of the two")
-    _require_names(attributes, reference or {}, control)
+    chosen = dict(reference or {})
+    categories = [_name_reference(mapping, chosen.pop(mapping.attribute, ())) if mapping.weights else mapping for mapping in categories]
+    _require_names(attributes, chosen, control)
     require_mappings(categories)
+    weighted = [mapping for mapping in categories if mapping.weights]
+    if not attributes and not weighted:
+        raise InvalidInput.of("attribute", "must name a column of categories")
     frame = map_values(frame, attributes, categories)
     if prediction is None:
         selection = count_scored(frame, attributes=attributes, score=str(score))
     else:
         selection = count_selected(frame, attributes=attributes, prediction=prediction, favourable=favourable, unfavourable=unfavourable)
-    references = choose_references(selection.tables, reference or {})
+    references = choose_references(selection.tables, chosen)
     people_sheets: dict[SheetName, Mapping[str, Any]] = {}
-    if control or has_lending:
+    if attributes and (control or has_lending):
         people = people_of_frame(frame, references, control, answers=selection.answers, score=score)
         people_sheets = {SheetName.LENDING: lending_sheet(people)} if has_lending else {}
         people_sheets[SheetName.CONTROLS] = controls_sheet(people)
-    sheets = tuple(sheets_of_counts(PRESETS[name], selection, least_share))
-    weighted = weigh_frame(frame, categories, selection.answers)
+    if weighted or SheetName.PROBABILISTIC in PRESETS[name].sheets:
+        tables = [_bound_categories(frame, mapping, selection.answers) for mapping in weighted]
+        people_sheets[SheetName.PROBABILISTIC] = bounds_sheet(tables)
+    sheets = tuple(sheets_of_counts(PRESETS[name], selection, least_share)) if attributes else ()
     median_of = score if prediction is None else None
-    return SelectionReport(name, attributes, median_of, selection, sheets, weighted, references, tuple(reference or {}), people_sheets)
+    return SelectionReport(name, attributes, median_of, selection, sheets, references, tuple(chosen), people_sheets)
 
 
 def sheets_of_counts(preset: Preset, selection: Selection, least_share: float) -> Iterator[Sheet]:
@@ -159,6 +161,12 @@ def sheets_of_counts(preset: Preset, selection: Selection, least_share: float) -
             yield ImpactSheet(tuple(compare_categories(one) for one in selection.tables), selection.unknown)
 
 
+def _name_reference(mapping: CategoryMapping, names: Sequence[str]) -> CategoryMapping:
+    if len(names) > 1:
+        raise InvalidInput.of("reference", f"must be one category of {mapping.attribute!r}, found {', '.join(names)}")
+    return replace(mapping, reference=names[0]) if names else mapping
+
+
 def _require_names(attributes: Sequence[str], reference: Mapping[str, Sequence[str]], control: Sequence[str]) -> None:
     for name in reference:
         if name not in attributes:
@@ -166,6 +174,8 @@ def _require_names(attributes: Sequence[str], reference: Mapping[str, Sequence[s
     own = next((name for name in control if name in attributes), None)
     if own is not None:
         raise InvalidInput.of("control", f"{own!r} is an attribute of the report and cannot be its own control")
+    if control and not attributes:
+        raise InvalidInput.of("control", "needs an attribute, whose categories are compared given the control")
 
 
 def map_values(frame: pd.DataFrame, attributes: Sequence[str], mappings: Sequence[CategoryMapping]) -> pd.DataFrame:
@@ -189,25 +199,11 @@ def map_values(frame: pd.DataFrame, attributes: Sequence[str], mappings: Sequenc
     return frame
 
 
-def weigh_frame(frame: pd.DataFrame, mappings: Sequence[CategoryMapping], answers: PersonAnswers) -> tuple[WeightedTable, ...]:
-    """Table of each mapping with weights, over the people with an answer.
-
-    Raises:
-        InvalidInput: a column of weights is missing, or holds no probabilities.
-    """
-    tables = []
-    for one in mappings:
-        if not one.weights:
-            continue
-        weights = np.array([numbers_of(column_of(frame, name, "categories"), "categories") for name in one.weights])
-        assessed = answers.are_assessed
-        records = np.ones(int(assessed.sum()), dtype=np.int64)
-        people = WeightedPeople(tuple(one.weights.values()), weights[:, assessed], records, answers.are_selected[assessed])
-        try:
-            tables.append(weigh_categories(one.attribute, people))
-        except ValueError as error:
-            raise InvalidInput.of("categories", f"{one.attribute}: {error}") from error
-    return tuple(tables)
+def _bound_categories(frame: pd.DataFrame, mapping: CategoryMapping, answers: PersonAnswers) -> dict[str, Any]:
+    weights = np.array([numbers_of(column_of(frame, name, "categories"), "categories") for name in mapping.weights])
+    assessed = answers.are_assessed
+    records = np.ones(int(assessed.sum()), dtype=np.int64)
+    return bound_categories(mapping, weights[:, assessed], records, answers.are_selected[assessed])
 
 
 NO_SCORES = "no column of scores was named"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,6 @@ from ..metrics.groups import FloatArray, IntArray
 from ..records.cells import MISSING, Codes
 from ..records.grouping import cross
 from .categories import Category
-from .weighted import WeightedTable
 
 MOST_CONTROL_VALUES = 20
 """Max different values of a numeric control that is not divided into fifths."""
@@ -46,7 +46,10 @@ class Control:
 
 @dataclass(frozen=True, eq=False)
 class CountedPeople:
-    """Records of a period or file: row i counts `records[i]` alike ones. `scores` is None where `no_scores` says why."""
+    """Records of a period or file: row i counts `records[i]` alike ones. `scores` is None where `no_scores` says why.
+
+    `bounds` are tables of categories by probabilities.
+    """
 
     records: IntArray
     outcomes: Codes
@@ -54,7 +57,7 @@ class CountedPeople:
     controls: tuple[Control, ...]
     scores: FloatArray | None
     no_scores: str
-    weighted: tuple[WeightedTable, ...] = ()
+    bounds: tuple[dict[str, Any], ...] = ()
 
     def count(self, chosen: npt.NDArray[np.bool_]) -> int:
         return int(np.dot(self.records, chosen))

@@ -17,7 +17,7 @@ def selection_document(report: SelectionReport, file: str, *, made_at: datetime)
     basis = "a favourable decision counts as selected"
     if report.score is not None:
         basis = f"everybody with a score above {selection.median:,.10g}, the median of all scores, counts as selected; a tie does not"
-    lines = [f"{one.attribute}: {line}" for one in report.records for line in one.lines]
+    lines = [f"{one.attribute}: {line}" if one.attribute else line for one in report.records for line in one.lines]
     sections = [Section("What was counted", (Bullets((f"File: {file}; {basis}.", *lines)), Paragraph(NOTICE, is_caution=True)))]
     for sheet in report.sheets:
         if isinstance(sheet, AuditSheet):
@@ -28,7 +28,7 @@ def selection_document(report: SelectionReport, file: str, *, made_at: datetime)
             chapter = SHEETS[name.value]
             sections.append(Section(chapter.title, (*_name_references(report, name), *chapter.blocks(found))))
     looks_at = f"The rule looks at {' and '.join(report.preset.attributes)}; this" if report.preset.attributes else "This"
-    asked = f"{looks_at} report looks at {', '.join(report.attributes)}. It does not have:"
+    asked = f"{looks_at} report looks at {', '.join(report.attributes) or 'probabilities of categories'}. It does not have:"
     sections.append(Section("What is missing for the rule", (Paragraph(asked), Bullets(report.preset.not_in_file))))
     return Document(
         title=report.preset.title,

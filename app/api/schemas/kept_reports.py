@@ -64,8 +64,12 @@ class CategoriesIn(In):
         default={}, max_length=MAX_VALUES, description="Category by column that holds the probability that a person is of it."
     )
 
+    reference: str | None = Field(
+        default=None, description="Category with weights that the others are compared with; null: ranges of the rates only."
+    )
+
     def to_mapping(self, attribute: str) -> CategoryMapping:
-        return CategoryMapping(attribute=attribute, scheme=self.scheme, values=dict(self.values), weights=dict(self.weights))
+        return CategoryMapping(attribute=attribute, **self.model_dump())
 
 
 class WantedSheetsIn(In):
@@ -126,6 +130,7 @@ class CategoriesOut(Out):
     scheme: str | None
     values: dict[str, str]
     weights: dict[str, str]
+    reference: str | None
 
 
 def _sheet_members(stored: Mapping[str, Any]) -> dict[str, object]:

@@ -42,9 +42,6 @@ TERMS = (
     ),
     ReportTerm("SMD", "standardised mean difference: difference of two mean scores in standard deviations.", ("lending",)),
     ReportTerm("Residual SMD", "the part of it that is left between people with equal controls.", ("lending",)),
-    ReportTerm(
-        "Effective n", "number of people known for certain that would tell as much as the weighted ones: (Σw)² / Σw².", ("probabilistic",)
-    ),
     ReportTerm("Mantel–Haenszel", "one odds ratio over all combinations of the controls, each compared within itself.", ("controls",)),
     ReportTerm("CMH p", "p-value of the test that this common odds ratio is 1.", ("controls",)),
     ReportTerm(

@@ -12,6 +12,7 @@ from ...domain.comparisons import Comparison
 from ...domain.group_words import GroupWords
 from ...domain.monitors import Monitor
 from ...domain.values import label_of
+from ...impact.bounds import bounds_sheet
 from ...impact.categories import Category, CategoryTable
 from ...impact.controlled import controls_sheet
 from ...impact.four_fifths import compare_categories
@@ -19,7 +20,6 @@ from ...impact.lending import lending_sheet
 from ...impact.local_law_144 import LEAST_SHARE, audit_tables, list_without_people
 from ...impact.people import CountedPeople, count_category, name_reference, reference_rows
 from ...impact.sheets import ImpactSheet, as_json, compare_with_reference
-from ...impact.weighted import weighted_json
 from ...records.cells import MISSING
 from ...records.grouping import cross
 from ...tracking.wording import name_figure, order_by_gravity, say_limit
@@ -159,7 +159,7 @@ def _sheet_of_people(name: PeriodSheet, parts: SheetParts) -> Mapping[str, Any]:
         case PeriodSheet.LENDING:
             found = lending_sheet(people)
         case PeriodSheet.PROBABILISTIC:
-            found = weighted_json(people.weighted) | {"reason": None if people.weighted else NO_WEIGHTS}
+            found = bounds_sheet(people.bounds)
         case PeriodSheet.CONTROLS:
             found = controls_sheet(people)
         case PeriodSheet.INDIRECT_BIAS if parts.indirect is not None:
@@ -228,7 +228,6 @@ LONGER_THAN_A_YEAR = (
     "The period is longer than one year ({days:,} days), so that its oldest decisions are older than an audit under this rule may be."
     " Choose a period of at most one year."
 )
-NO_WEIGHTS = "no weights were given; name the columns that hold the probability of each category"
 FLIPS = frozenset({"flip_rate"})
 ALTERNATIVES = frozenset(
     {

@@ -5,6 +5,7 @@ A category is a value of a categorical attribute, watched or not, or a monitor's
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +20,8 @@ from ...domain.outcomes import Outcome
 from ...domain.texts import quote_names
 from ...domain.values import canonical, label_of
 from ...errors import InvalidInput
+from ...impact.bounds import bound_categories
 from ...impact.people import AttributeCategories, Control, CountedPeople, divide_numbers, has_many_numbers
-from ...impact.weighted import WeightedPeople, WeightedTable, weigh_categories
 from ...metrics.groups import IntArray
 from ...records.cells import MISSING, Codes, stored_cells
 from ...records.grouping import group_records
@@ -78,18 +79,18 @@ def read_people(reader: ArrowReader, deployment: Deployment, monitor: Monitor, s
         tuple(divide_control(columns[name], values[name], records) for name in wanted.controls),
         scores,
         reason,
-        tuple(weigh_people(one, columns, values, records, outcomes) for one in wanted.categories if one.weights),
+        tuple(bound_people(one, columns, values, records, outcomes) for one in wanted.categories if one.weights),
     )
 
 
-def weigh_people(
+def bound_people(
     mapping: CategoryMapping,
     columns: Mapping[str, Column],
     values: Mapping[str, pa.ChunkedArray],
     records: IntArray,
     outcomes: Codes,
-) -> WeightedTable:
-    """Weighs people with an outcome by the probabilities in a mapping's columns.
+) -> dict[str, Any]:
+    """Bounds of the categories of people with an outcome, by the probabilities in a mapping's columns.
 
     Raises:
         InvalidInput: the columns hold no probabilities.
@@ -102,11 +103,7 @@ def weigh_people(
         numbers.append(found)
     assessed = outcomes != int(Outcome.UNCLASSIFIED)
     selected = outcomes[assessed] == int(Outcome.FAVOURABLE)
-    people = WeightedPeople(tuple(mapping.weights.values()), np.array(numbers)[:, assessed], records[assessed], selected)
-    try:
-        return weigh_categories(mapping.attribute, people)
-    except ValueError as error:
-        raise InvalidInput.of(f"categories.{mapping.attribute}", str(error)) from error
+    return bound_categories(mapping, np.array(numbers)[:, assessed], records[assessed], selected)
 
 
 def map_categories(attribute: AttributeCategories, mappings: Sequence[CategoryMapping]) -> AttributeCategories:

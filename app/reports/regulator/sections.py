@@ -7,7 +7,7 @@ from typing import Any
 from ...impact.local_law_144 import LEAST_SHARE
 from ...metrics.rounding import write_minus
 from ..document import Block, Bullets, Paragraph, ReportTable, Section
-from ..numbers import ABSENT, count, interval, number, p_value, share
+from ..numbers import ABSENT, count, interval, number, p_value, share, share_interval
 from .cover import count_checks
 from .glossary import list_terms
 from .sections_of_checks import MOST_ROWS, alert_blocks, alternative_blocks, evidence_blocks, flip_blocks, name_cut
@@ -19,6 +19,7 @@ FLAGS = {
     "too_few": "under 2 %",
     "flips_with_two": "two more lift it to 4/5",
 }
+RATIO_ENDS = (("ratio_low", "ratio_high"), ("ratio_low_with_noise", "ratio_high_with_noise"))
 COUNTED_OVER_THE_PERIOD = ("adverse_impact", "ll144", "lending", "probabilistic", "controls")
 
 SIGNIFICANCE = "Significant: p < 0.05, by Fisher's exact test where there are few people, else by z (beyond 1.96 standard deviations)."
@@ -279,25 +280,24 @@ def controls_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
         yield ReportTable(f"Odds ratios by {table['attribute']}, given the controls", columns, tuple(rows), note)
 
 
-def weighted_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
+def bounds_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
     yield Paragraph(sheet["caution"], is_caution=True)
     for table in sheet["tables"]:
         rows = tuple(
             (
-                *(row["category"], f"{row['people']:,.1f}", f"{row['effective_n']:,.1f}", f"{row['selected']:,.1f}"),
-                ABSENT if row["rate"] is None else share(row["rate"]),
-                number(row["impact_ratio"]),
-                ABSENT if row["impact_ratio_low"] is None else interval(row["impact_ratio_low"], row["impact_ratio_high"]),
+                *(row["category"], f"{row['people']:,.1f}", share_interval(row["rate_low"], row["rate_high"])),
+                *(ABSENT if row[low] is None else interval(row[low], row[high]) for low, high in RATIO_ENDS),
             )
             for row in table["rows"]
         )
-        best = f" Ratio: to {table['compared_with']}." if table["compared_with"] else ""
-        small = [row["category"] for row in table["rows"] if row["excluded"]]
-        left = f" Under 2 % of the weight, and not the highest rate: {', '.join(small)}." if small else ""
+        reference = f"to {table['reference']}" if table["reference"] else "none, because no reference is named"
         reasons = "".join(f" {row['category']}: {row['reason']}." for row in table["rows"] if row["reason"])
-        note = f"People and selected are sums of probabilities. Unknown, in no row: {table['unknown']:,.1f}.{best}{left}{reasons}"
-        columns = ("Category", "People", "Effective n", "Selected", "Rate", "Ratio", "95 % interval")
-        yield ReportTable(f"Selection by {table['attribute']}, weighted", columns, rows, note)
+        note = (
+            f"People: sum of probabilities. Ratio: {reference}. With noise: 95 % limits of both ends."
+            f" People without probabilities, in no row: {count(table['unknown'])}.{reasons}"
+        )
+        columns = ("Category", "People", "Rate between", "Ratio between", "With noise")
+        yield ReportTable(f"Selection by {table['attribute']}, from probabilities", columns, rows, note)
 
 
 def indirect_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
@@ -347,7 +347,7 @@ SHEETS = {
     "adverse_impact": SheetChapter("Adverse impact", "adverse impact", impact_blocks, is_caution=True),
     "ll144": SheetChapter("Local Law 144: impact ratios", "impact ratios", audit_blocks, absent="There is no sheet", is_caution=True),
     "lending": SheetChapter("Lending: rates and scores next to the reference", "lending", lending_blocks, is_caution=True),
-    "probabilistic": SheetChapter("Probabilistic categories", "probabilistic categories", weighted_blocks),
+    "probabilistic": SheetChapter("Probabilistic categories", "probabilistic categories", bounds_blocks),
     "controls": SheetChapter("Given the controls", "controls", controls_blocks),
     "evidence": SheetChapter("Evidence over time", "evidence", evidence_blocks),
     "alerts": SheetChapter("Alerts, and who acknowledged what", "alerts", alert_blocks),

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -25,10 +26,12 @@ from app.domain.monitors import MonitoredAttribute
 from app.domain.values import Range
 from app.errors import InvalidInput
 from app.frames.selection_report import report_selections
+from app.reports import pdf
 from app.reports.document import Made
 from app.reports.regulator.making import ReportForm, make_regulator_report
 from app.reports.regulator.verification import check_database, check_file, read_report_file
 from app.reports.regulator.wanted import PeriodSheet, SheetsWanted, ToolKind
+from app.reports.written import written
 from app.store.checks.measurements import SeriesFilter, hour_tables
 from app.store.database.engine import Database
 from tests.builders.applicants import monitor_of
@@ -36,6 +39,7 @@ from tests.builders.page_words import says
 from tests.builders.pdf_files import page_count
 from tests.connections import connect
 from tests.scenes import HOUR, NOON, Scene, SceneMemory, scene
+from tests.service import running_service
 
 COLUMNS = (
     *(Column(name=name, type=FieldType.STRING, kind=FieldKind.CATEGORICAL) for name in ("sex", "race", "job")),
@@ -385,17 +389,32 @@ def test_the_groups_of_the_log_are_mapped_to_a_scheme_and_weighed(stage: Scene) 
             make(stage, wanted=SheetsWanted(sheets=tuple(PeriodSheet), categories=(CategoryMapping(attribute="p", weights=weights),)))
 
 
-def test_probabilities_in_the_log_are_weighed(database: Database) -> None:
+@pytest.mark.usefixtures("reports_in_this_process")
+def test_probabilities_in_the_log_give_ranges_in_every_answer(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     columns = (*COLUMNS[:3], *(Column(name=name, type=FieldType.NUMBER, kind=FieldKind.NUMERIC) for name in ("age", "p_black", "p_white")))
     made = scene(database, columns, MONITOR, endpoint=None)
     rows = [one | {"p_black": 0.25 * (no % 4), "p_white": 0.5} for no, one in enumerate(people(0)) if 0.25 * (no % 4) <= 0.5]
     made.log(rows, NOON)
-    weights = CategoryMapping(attribute="race (BISG)", scheme="bisg", weights={"p_black": "Black", "p_white": "White"})
-    wanted = SheetsWanted(sheets=(PeriodSheet.PROBABILISTIC,), categories=(weights,))
-    (table,) = json.loads(make(made, wanted=wanted))["sheets"]["probabilistic"]["tables"]
+    mapping = {"race (BISG)": {"scheme": "bisg", "weights": {"p_black": "Black", "p_white": "White"}, "reference": "White"}}
+    query = {"since": NOON.isoformat(), "until": (NOON + HOUR).isoformat(), "sheet": "probabilistic", "categories": json.dumps(mapping)}
+    typeset: list[str] = []
+    # A PDF is compressed; its text is what is handed to the typesetter.
+    monkeypatch.setattr(pdf, "written", lambda *content: typeset.append(json.dumps(written(*content))) or written(*content))
+    with running_service(database, tmp_path) as service:
+        answers = {
+            form: service.client.get(f"/v1/deployments/a-model/regulator-report.{form}", params=query).raise_for_status()
+            for form in ("json", "csv", "html", "pdf")
+        }
+    texts = [*(answers[form].text for form in ("json", "csv", "html")), *typeset]
 
+    (table,) = answers["json"].json()["sheets"]["probabilistic"]["tables"]
     black, white = table["rows"]
     assert black["people"] == pytest.approx(sum(row["p_black"] for row in rows))
-    assert black["selected"] == pytest.approx(sum(row["p_black"] * row["prediction"] for row in rows))
-    assert white["effective_n"] == pytest.approx(len(rows))
-    assert b"Probabilistic categories" in make(made, ReportForm.HTML, wanted=wanted)
+    assert black["rate_low"] < black["rate_high"]
+    assert black["ratio_high"] == pytest.approx(black["rate_high"] / white["rate_low"])
+    weighted = sum(row["p_black"] * row["prediction"] for row in rows) / black["people"]
+    assert len(texts) == 4
+    for text in texts:
+        numbers = {float(number) for number in re.findall(r"(?<![\w.])\d+\.\d+", text)}
+        assert not [number for number in numbers if number == pytest.approx(weighted, abs=6e-5)]
+        assert [number for number in numbers if number == pytest.approx(black["ratio_high"], abs=6e-5)]

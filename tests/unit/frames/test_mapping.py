@@ -1,7 +1,9 @@
 """Categories by a mapping: schemes, unknown values, weights, and refusals."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -34,18 +36,46 @@ def test_values_are_those_of_the_scheme_and_others_are_unknown() -> None:
     assert sheet["unknown"] == 2
 
 
-def test_weights_make_a_sheet_of_their_own_with_effective_sizes_and_the_caution() -> None:
+def test_weights_make_a_sheet_of_their_own_of_ranges_and_the_caution() -> None:
     found = report_selections(FRAME, preset="ugesp", attribute="race", prediction="hired", categories=[BISG]).to_json()
     sheet = found["sheets"]["probabilistic"]
 
-    assert "biased" in sheet["caution"]
+    assert "No verdict" in sheet["caution"]
     (table,) = sheet["tables"]
     white, black = table["rows"]
-    assert (white["people"], white["selected"]) == pytest.approx((2.3, 1.5))
-    assert black["people"] == pytest.approx(2.6)
-    assert black["effective_n"] == pytest.approx(2.6**2 / (0.01 + 0.01 + 0.81 + 0.25 + 1))
-    # One person lacks a weight, and one has 0.1 in neither category.
-    assert table["unknown"] == pytest.approx(1.1)
+    assert (white["people"], black["people"]) == pytest.approx((2.3, 2.6))
+    # So few people are one cell: of 5, 3 were selected, who may be 2.3 of White or, but for 0.3, none of them.
+    assert (white["rate_low"], white["rate_high"]) == pytest.approx((0.3 / 2.3, 1))
+    # One person lacks a weight.
+    assert table["unknown"] == 1
+
+
+def test_the_reference_of_weights_is_of_the_mapping_or_of_the_argument() -> None:
+    named = replace(BISG, reference="White")
+    of_mapping = report_selections(FRAME, preset="ll144", prediction="hired", categories=[named]).to_json()
+    of_argument = report_selections(
+        FRAME, preset="ll144", prediction="hired", categories=[BISG], reference={"race (BISG)": ["White"]}
+    ).to_json()
+
+    assert of_mapping == of_argument
+    (table,) = of_mapping["sheets"]["probabilistic"]["tables"]
+    assert (table["reference"], table["rows"][1]["ratio_low"]) == ("White", pytest.approx(0.6 / 2.6))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({}, "attribute"),
+        ({"categories": [BISG], "control": ["race"]}, "control"),
+        ({"categories": [BISG], "reference": {"race (BISG)": ["White", "Black"]}}, "reference"),
+        ({"categories": [BISG], "reference": {"race (BISG)": ["Asian"]}}, "categories.race (BISG).reference"),
+        ({"categories": [BISG], "reference": {"race": ["White"]}}, "reference"),
+    ],
+)
+def test_what_does_not_fit_a_file_of_probabilities_is_refused(arguments: dict[str, Any], named: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        report_selections(FRAME, preset="ll144", prediction="hired", **arguments)
+    assert refused.value.problems[0].field == named
 
 
 @pytest.mark.parametrize(
@@ -61,6 +91,9 @@ def test_weights_make_a_sheet_of_their_own_with_effective_sizes_and_the_caution(
         ('{"race": {"values": {"W": 1}}}', "categories.race.values"),
         ('{"race": {"weights": {"p": "White", "q": "White"}}}', "categories.race"),
         ('{"race": {"value": {}}}', "categories.race"),
+        ('{"race": {"weights": {"p": "White"}, "reference": "Black"}}', "categories.race.reference"),
+        ('{"race": {"weights": {"p": "White"}, "reference": 1}}', "categories.race.reference"),
+        ('{"race": {"values": {"W": "White"}, "reference": "White"}}', "categories.race.reference"),
     ],
 )
 def test_a_mapping_that_cannot_be_used_is_named(text: str, named: str) -> None:
