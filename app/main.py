@@ -60,6 +60,7 @@ from .api import (
     users,
     workers,
 )
+from .api.answers import answers
 from .api.debiased_predictions import is_live_request
 from .api.events import EventRoutes
 from .api.gateway import GatewayRoute
@@ -68,7 +69,7 @@ from .api.ingestion import IngestionRoutes
 from .api.ingestion_paths import ingestion_paths
 from .api.uploads import is_upload
 from .dashboard import create_pages
-from .errors import SetupError
+from .errors import InvalidInput, SetupError
 from .face import Face, mount_face
 from .services import Services, open_services
 from .settings import Settings, load_settings
@@ -196,6 +197,8 @@ def _create_api() -> FastAPI:
         openapi_url=None,
         redirect_slashes=False,
         dependencies=[Depends(known_parameters_only), Depends(understood_only)],
+        generate_unique_id_function=openapi.name_operation,
+        responses=answers(InvalidInput),
     )
     problems.install(api)
     for router in _ROUTERS:

@@ -9,7 +9,6 @@ from ..store.people.activities import ActivityFilter, page
 from ..web.access import ReadableDeployment, Reader, SessionIn
 from ..web.paging import Limit, NumberCursor, cut
 from ..web.texts import ID_PATTERN
-from .answers import problems, problems_of_deployment
 from .schemas.activities import ActivityOut, ActivityPage
 
 router = APIRouter(prefix="/v1", tags=["activity"])
@@ -25,7 +24,7 @@ OfDeployment = Annotated[
 ]
 
 
-@router.get("/activities", operation_id="listActivities", responses=problems())
+@router.get("/activities")
 def list_activities(
     principal: Reader,
     session: SessionIn,
@@ -40,7 +39,7 @@ def list_activities(
     return _list_activities(session, ActivityFilter(deployment_id=deployment_id, actor=actor, action=action), before_no, limit)
 
 
-@router.get("/deployments/{deployment_id}/activities", operation_id="listDeploymentActivities", responses=problems_of_deployment())
+@router.get("/deployments/{deployment_id}/activities")
 def list_deployment_activities(
     deployment: ReadableDeployment,
     session: SessionIn,

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Path, Response
 from ..alerts.catching_up import send_open_alerts
 from ..alerts.mail_server import mail_server_of
 from ..domain.channels import Channel, ChannelContent, ChannelKind, content_problems, with_secret
-from ..errors import Conflict, EndpointRefused, FieldProblem, InvalidInput, NotFound
+from ..errors import EndpointRefused, FieldProblem, InvalidInput
 from ..outbound.egress import check_url
 from ..services import Services
 from ..store.alerts.alert_channels import change_channel, channel_page, create_channel, delete_channel, find_channel_for_change, get_channel
@@ -17,7 +17,7 @@ from ..store.people.activities import record_activity
 from ..web.access import ServicesIn, SessionIn, WholeManager
 from ..web.paging import Limit, NumberCursor, ShortNumberCursor, cut
 from ..web.texts import ID_PATTERN
-from .answers import Answers, problems, problems_with_body
+from .answers import CONFLICT, NOT_FOUND, Answers
 from .schemas.alert_channels import (
     AlertChannelIn,
     AlertChannelOut,
@@ -58,7 +58,7 @@ _QUEUED: Answers = {
 }
 
 
-@router.put("/{channel_id}", operation_id="putAlertChannel", responses=_NEW | problems_with_body(Conflict))
+@router.put("/{channel_id}", responses=_NEW | CONFLICT)
 def put_alert_channel(
     body: AlertChannelIn, channel_id: ChannelId, principal: WholeManager, session: SessionIn, services: ServicesIn, response: Response
 ) -> StoredAlertChannelOut:
@@ -86,27 +86,27 @@ def put_alert_channel(
     return StoredAlertChannelOut.from_object(stored, secret=secret, open_alerts_not_sent=not_sent)
 
 
-@router.get("", operation_id="listAlertChannels", responses=problems())
+@router.get("")
 def list_alert_channels(_principal: WholeManager, session: SessionIn, after_no: ShortNumberCursor, limit: Limit = 100) -> AlertChannelPage:
     """Returns the channels, oldest first."""
     page, next_cursor = cut(channel_page(session, after_no=after_no, limit=limit + 1), limit, lambda channel: channel.no)
     return AlertChannelPage(channels=[AlertChannelOut.from_object(channel) for channel in page], next_cursor=next_cursor)
 
 
-@router.get("/{channel_id}", operation_id="readAlertChannel", responses=problems(NotFound))
+@router.get("/{channel_id}", responses=NOT_FOUND)
 def read_alert_channel(channel: ChannelIn) -> AlertChannelOut:
     """Returns one channel."""
     return AlertChannelOut.from_object(channel)
 
 
-@router.delete("/{channel_id}", status_code=204, operation_id="deleteAlertChannel", responses=problems(NotFound))
+@router.delete("/{channel_id}", status_code=204, responses=NOT_FOUND)
 def delete_alert_channel(channel: ChannelIn, principal: WholeManager, session: SessionIn) -> None:
     """Deletes a channel, with its waiting and its past notifications. Rules that named it go on without it."""
     delete_channel(session, channel.id)
     record_activity(session, principal.actor, "alert_channel.deleted", subject=channel.id)
 
 
-@router.post("/{channel_id}/tests", status_code=202, operation_id="testAlertChannel", responses=_QUEUED | problems(NotFound))
+@router.post("/{channel_id}/tests", status_code=202, responses=_QUEUED | NOT_FOUND)
 def test_alert_channel(channel: ChannelIn, principal: WholeManager, session: SessionIn, response: Response) -> NotificationOut:
     """Sends a test notification, in one attempt. If it is sent, notifications that wait for the channel are tried again at once."""
     notification = queue_test(session, channel)
@@ -115,7 +115,7 @@ def test_alert_channel(channel: ChannelIn, principal: WholeManager, session: Ses
     return NotificationOut.from_object(notification)
 
 
-@router.post("/{channel_id}/notifications", status_code=202, operation_id="sendOpenAlerts", responses=_SENT | problems_with_body(NotFound))
+@router.post("/{channel_id}/notifications", status_code=202, operation_id="sendOpenAlerts", responses=_SENT | NOT_FOUND)
 def send_open_alerts_to_channel(
     channel: ChannelIn, principal: WholeManager, session: SessionIn, body: OpenAlertsIn | None = None
 ) -> OpenAlertsSentOut:
@@ -131,7 +131,7 @@ def send_open_alerts_to_channel(
     return OpenAlertsSentOut.of([found])
 
 
-@router.get("/{channel_id}/notifications", operation_id="listNotifications", responses=problems(NotFound))
+@router.get("/{channel_id}/notifications", responses=NOT_FOUND)
 def list_notifications(channel: ChannelIn, session: SessionIn, before_no: NumberCursor, limit: Limit = 100) -> NotificationPage:
     """Returns the notifications of the channel, sent and waiting, newest first."""
     found = notification_page(session, channel, limit=limit + 1, before_no=before_no or None)
@@ -139,7 +139,7 @@ def list_notifications(channel: ChannelIn, session: SessionIn, before_no: Number
     return NotificationPage(notifications=[NotificationOut.from_object(notification) for notification in page], next_cursor=next_cursor)
 
 
-@router.get("/{channel_id}/notifications/{notification_id}", operation_id="readNotification", responses=problems(NotFound))
+@router.get("/{channel_id}/notifications/{notification_id}", responses=NOT_FOUND)
 def read_notification(channel: ChannelIn, notification_id: NotificationId, session: SessionIn) -> NotificationOut:
     """Returns one notification and the state of its delivery."""
     return NotificationOut.from_object(get_notification(session, channel, notification_id))

@@ -11,7 +11,7 @@ from ..domain.alert_rules import rule_problems
 from ..domain.alerts import Rule
 from ..domain.changes import changes_between
 from ..domain.checks import DataSet
-from ..errors import Conflict, FieldProblem, InvalidInput, NotFound
+from ..errors import FieldProblem, InvalidInput
 from ..metrics.catalogue import CATALOGUE
 from ..store.alerts.alert_channels import get_channel
 from ..store.alerts.alert_rules import find_rule, get_rule, lock_alerts, put_rule, rules_page, unknown_channels
@@ -19,7 +19,7 @@ from ..store.people.activities import record_activity
 from ..web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
 from ..web.paging import Limit, ShortNumberCursor, cut
 from ..web.texts import ID_PATTERN
-from .answers import Answers, problems_of_deployment, problems_with_body
+from .answers import CONFLICT, Answers
 from .schemas.alert_channels import OpenAlertsIn, OpenAlertsSentOut
 from .schemas.alert_rules import AlertRuleIn, AlertRuleOut, AlertRulePage, rule_json
 
@@ -30,7 +30,7 @@ _SENT: Answers = {202: {"model": OpenAlertsSentOut, "description": "Queued; the 
 RuleId = Annotated[str, Path(description="The rule's id, which you choose.", pattern=ID_PATTERN, examples=["unfair"])]
 
 
-@router.get("", operation_id="listAlertRules", responses=problems_of_deployment())
+@router.get("")
 def list_alert_rules(deployment: ReadableDeployment, session: SessionIn, after_no: ShortNumberCursor, limit: Limit = 100) -> AlertRulePage:
     """Returns the deployment's alert rules, oldest first. Each new deployment starts with the rule `unfair`, of the kind `evidence`."""
     found = rules_page(session, deployment.no, after_no=after_no, limit=limit + 1)
@@ -38,7 +38,7 @@ def list_alert_rules(deployment: ReadableDeployment, session: SessionIn, after_n
     return AlertRulePage(alert_rules=[AlertRuleOut.of(rule) for rule in page], next_cursor=next_cursor)
 
 
-@router.put("/{rule_id}", operation_id="putAlertRule", responses=problems_with_body(NotFound, Conflict))
+@router.put("/{rule_id}", responses=CONFLICT)
 def put_alert_rule(
     body: AlertRuleIn, deployment: LockedDeployment, rule_id: RuleId, session: SessionIn, principal: Manager
 ) -> AlertRuleOut:
@@ -69,13 +69,13 @@ def put_alert_rule(
     return AlertRuleOut.of(after)
 
 
-@router.get("/{rule_id}", operation_id="readAlertRule", responses=problems_of_deployment())
+@router.get("/{rule_id}")
 def read_alert_rule(deployment: ReadableDeployment, rule_id: RuleId, session: SessionIn) -> AlertRuleOut:
     """Returns one alert rule."""
     return AlertRuleOut.of(get_rule(session, deployment.no, rule_id))
 
 
-@router.delete("/{rule_id}", status_code=204, operation_id="deleteAlertRule", responses=problems_of_deployment())
+@router.delete("/{rule_id}", status_code=204)
 def delete_alert_rule(deployment: LockedDeployment, rule_id: RuleId, session: SessionIn, principal: Manager) -> None:
     """Deletes an alert rule. Its open alerts are resolved; all of them stay in the list."""
     rule = get_rule(session, deployment.no, rule_id)
@@ -84,12 +84,7 @@ def delete_alert_rule(deployment: LockedDeployment, rule_id: RuleId, session: Se
     record_activity(session, principal.actor, "alert_rule.deleted", deployment=deployment, subject=rule_id, details=changes)
 
 
-@router.post(
-    "/{rule_id}/notifications",
-    status_code=202,
-    operation_id="sendOpenAlertsOfRule",
-    responses=_SENT | problems_with_body(NotFound),
-)
+@router.post("/{rule_id}/notifications", status_code=202, responses=_SENT)
 def send_open_alerts_of_rule(
     deployment: LockedDeployment, rule_id: RuleId, session: SessionIn, principal: Manager, body: OpenAlertsIn | None = None
 ) -> OpenAlertsSentOut:

@@ -16,7 +16,7 @@ from ..store.people import users
 from ..store.people.activities import record_activity
 from ..web.access import Acknowledger, DeploymentsIn, SessionIn
 from ..web.paging import Limit, NumberCursor, cut
-from .answers import problems, problems_with_body
+from .answers import CONFLICT, NOT_FOUND
 from .schemas.alert_work import (
     AcknowledgementsIn,
     AcknowledgementsOut,
@@ -40,7 +40,7 @@ CommentId = Annotated[
 ]
 
 
-@router.post("/v1/alert-acknowledgements", operation_id="acknowledgeAlerts", responses=problems_with_body(NotFound))
+@router.post("/v1/alert-acknowledgements", responses=NOT_FOUND)
 def acknowledge_alerts(
     principal: Acknowledger, deployments: DeploymentsIn, session: SessionIn, body: AcknowledgementsIn
 ) -> AcknowledgementsOut:
@@ -60,7 +60,7 @@ def acknowledge_alerts(
     return AcknowledgementsOut(alerts=[AlertOut.from_object(get_alert(session, one.id)) for one in wanted], acknowledged=acknowledged)
 
 
-@router.put("/v1/alerts/{alert_id}/assignment", operation_id="assignAlert", responses=problems_with_body(NotFound, Conflict))
+@router.put("/v1/alerts/{alert_id}/assignment", responses=NOT_FOUND | CONFLICT)
 def assign_alert(
     principal: Acknowledger, deployments: DeploymentsIn, alert: HandledAlert, session: SessionIn, body: AssignmentIn
 ) -> AlertOut:
@@ -76,7 +76,7 @@ def assign_alert(
     return AlertOut.from_object(assigned)
 
 
-@router.put("/v1/alerts/{alert_id}/comments/{comment_id}", operation_id="putAlertComment", responses=problems_with_body(NotFound, Conflict))
+@router.put("/v1/alerts/{alert_id}/comments/{comment_id}", responses=NOT_FOUND | CONFLICT)
 def put_alert_comment(
     *,
     principal: Acknowledger,
@@ -97,7 +97,7 @@ def put_alert_comment(
     return CommentOut.from_object(comment)
 
 
-@router.get("/v1/alerts/{alert_id}/comments", operation_id="listAlertComments", responses=problems(NotFound))
+@router.get("/v1/alerts/{alert_id}/comments", responses=NOT_FOUND)
 def list_alert_comments(alert: ReadableAlert, session: SessionIn, after_no: NumberCursor, limit: Limit = 100) -> CommentPage:
     """Returns the comments on an alert, oldest first."""
     page, next_cursor = cut(comments_page(session, alert, limit=limit + 1, after_no=after_no), limit, lambda one: one.no)

@@ -7,13 +7,13 @@ from sqlalchemy.orm import Session
 
 from ..alerts.lifecycle import close_by_hand, record_acknowledgement
 from ..domain.alerts import AlertState
-from ..errors import Conflict, InvalidInput, NotFound
+from ..errors import InvalidInput
 from ..store.alerts.alerts import AlertFilter, alerts_page
 from ..store.people.activities import record_activity
 from ..web.access import Acknowledger, DeploymentsIn, Manager, ReadableDeployment, Reader, SessionIn
 from ..web.paging import Limit, NumberCursor, cut
 from ..web.texts import ID_PATTERN
-from .answers import problems, problems_of_deployment, problems_with_body
+from .answers import CONFLICT, NOT_FOUND
 from .schemas.alerts import AcknowledgementIn, AlertOut, AlertPage, ClosureIn
 from .seen_alerts import HandledAlert, ManagedAlert, ReadableAlert, check_note
 
@@ -24,7 +24,7 @@ AttributeIn = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00]*$"
 DeploymentIn = Annotated[str | None, Query(pattern=ID_PATTERN, description="Only alerts of the deployment of this id.")]
 
 
-@router.get("/v1/alerts", operation_id="listAlerts", responses=problems())
+@router.get("/v1/alerts")
 def list_alerts(
     *,
     principal: Reader,
@@ -40,7 +40,7 @@ def list_alerts(
     return _list_alerts(session, wanted, before_no, limit)
 
 
-@router.get("/v1/deployments/{deployment_id}/alerts", operation_id="listAlertsOfDeployment", responses=problems_of_deployment())
+@router.get("/v1/deployments/{deployment_id}/alerts")
 def list_alerts_of_deployment(
     *,
     deployment: ReadableDeployment,
@@ -54,13 +54,13 @@ def list_alerts_of_deployment(
     return _list_alerts(session, AlertFilter(deployment_no=deployment.no, state=state, attribute=attribute), before_no, limit)
 
 
-@router.get("/v1/alerts/{alert_id}", operation_id="readAlert", responses=problems(NotFound))
+@router.get("/v1/alerts/{alert_id}", responses=NOT_FOUND)
 def read_alert(alert: ReadableAlert) -> AlertOut:
     """Returns one alert."""
     return AlertOut.from_object(alert)
 
 
-@router.post("/v1/alerts/{alert_id}/acknowledgement", operation_id="acknowledgeAlert", responses=problems_with_body(NotFound, Conflict))
+@router.post("/v1/alerts/{alert_id}/acknowledgement", responses=NOT_FOUND | CONFLICT)
 def acknowledge_alert(
     principal: Acknowledger, deployments: DeploymentsIn, alert: HandledAlert, session: SessionIn, body: AcknowledgementIn | None = None
 ) -> AlertOut:
@@ -77,7 +77,7 @@ def acknowledge_alert(
     return AlertOut.from_object(taken)
 
 
-@router.post("/v1/alerts/{alert_id}/closure", operation_id="closeAlert", responses=problems_with_body(NotFound, Conflict))
+@router.post("/v1/alerts/{alert_id}/closure", responses=NOT_FOUND | CONFLICT)
 def close_alert(principal: Manager, deployments: DeploymentsIn, alert: ManagedAlert, session: SessionIn, body: ClosureIn) -> AlertOut:
     """Closes an alert of the kind `evidence`: evidence on its figure begins again with the next hour. Closing it again changes nothing.
 

@@ -2,16 +2,7 @@
 
 from typing import Any
 
-from ..errors import (
-    EvenhandError,
-    Forbidden,
-    InvalidInput,
-    NotFound,
-    TooLarge,
-    Unauthenticated,
-    Unavailable,
-    UnsupportedMediaType,
-)
+from ..errors import Conflict, EvenhandError, Forbidden, InvalidInput, NotFound, Unauthenticated, Unavailable
 from ..web.problems import KINDS, MEDIA_TYPE
 
 Answers = dict[int | str, dict[str, Any]]
@@ -22,16 +13,6 @@ PROBLEM_SCHEMA = "#/components/schemas/Problem"
 def problems(*errors: type[EvenhandError]) -> Answers:
     """Answers of every route with a key, and those of `errors`."""
     return answers(Unauthenticated, Forbidden, InvalidInput, Unavailable, *errors)
-
-
-def problems_with_body(*errors: type[EvenhandError]) -> Answers:
-    """`problems` of a route that takes a JSON body (413, 415)."""
-    return problems(TooLarge, UnsupportedMediaType, *errors)
-
-
-def problems_of_deployment(*errors: type[EvenhandError]) -> Answers:
-    """`problems` of a route beneath one deployment (404)."""
-    return problems(NotFound, *errors)
 
 
 def answers(*errors: type[EvenhandError]) -> Answers:
@@ -45,3 +26,8 @@ def answers(*errors: type[EvenhandError]) -> Answers:
         content = {MEDIA_TYPE: {"schema": {"$ref": PROBLEM_SCHEMA}, "example": example}}
         entries[kind.status] = {"description": kind.title, "content": content}
     return entries
+
+
+CONFLICT = answers(Conflict)
+NOT_FOUND = answers(NotFound)
+"""Routes beneath a deployment, which all have it, need not name it."""

@@ -7,7 +7,6 @@ from fastapi import APIRouter, Query
 from ..domain.arrivals import KEPT
 from ..views.ingestion import ingestion_of
 from ..web.access import NowIn, ReadableDeployment, SessionIn
-from .answers import problems_of_deployment
 from .schemas.ingestion import IngestionOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/ingestion", tags=["records"])
@@ -17,7 +16,7 @@ MAX_HOURS = KEPT.days * 24
 Hours = Annotated[int, Query(ge=1, le=MAX_HOURS, description="Number of hours, the present one included.")]
 
 
-@router.get("", operation_id="readIngestion", responses=problems_of_deployment())
+@router.get("")
 def read_ingestion(deployment: ReadableDeployment, session: SessionIn, *, now: NowIn, hours: Hours = 48) -> IngestionOut:
     """Returns the records that arrived by hour and source, those that were rejected with the reasons, and those that are missing.
 

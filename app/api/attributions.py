@@ -6,13 +6,13 @@ from fastapi import APIRouter, Path, Query, Response
 
 from ..checks.attributing.requests import estimate_cost, request_attribution
 from ..domain.attributions import AttributionTrigger
-from ..errors import Conflict, NotFound
+from ..errors import Conflict
 from ..store.attributions.attributions import attributions_page, cancel_attribution, delete_attribution, get_attribution
 from ..store.checks.checks import current_time
 from ..store.people.activities import record_activity
 from ..web.access import NEEDS_LOGGED, ManagedDeployment, Manager, ReadableDeployment, ServicesIn, SessionIn
 from ..web.paging import Limit, NumberCursor, cut
-from .answers import Answers, answers, problems_of_deployment, problems_with_body
+from .answers import CONFLICT, Answers, answers
 from .schemas.attributions import AttributionCostOut, AttributionIn, AttributionOut, AttributionPage
 
 router = APIRouter(
@@ -38,13 +38,7 @@ _ANSWERS: Answers = {
 }
 
 
-@router.post(
-    "",
-    status_code=202,
-    operation_id="requestAttribution",
-    response_model=None,
-    responses=_ANSWERS | problems_with_body(NotFound, Conflict),
-)
+@router.post("", status_code=202, operation_id="requestAttribution", response_model=None, responses=_ANSWERS | CONFLICT)
 def post_attribution(
     *,
     deployment: ManagedDeployment,
@@ -72,7 +66,7 @@ def post_attribution(
     return AttributionOut.of(run)
 
 
-@router.get("", operation_id="listAttributions", responses=problems_of_deployment())
+@router.get("")
 def list_attributions(
     deployment: ReadableDeployment,
     session: SessionIn,
@@ -86,9 +80,7 @@ def list_attributions(
     return AttributionPage(attributions=[AttributionOut.of(one) for one in page], next_cursor=next_cursor)
 
 
-@router.post(
-    "/{attribution_id}/cancellation", status_code=202, operation_id="cancelAttribution", responses=problems_of_deployment(Conflict)
-)
+@router.post("/{attribution_id}/cancellation", status_code=202, operation_id="cancelAttribution", responses=CONFLICT)
 def post_cancellation(
     deployment: ManagedDeployment, attribution_id: AttributionId, session: SessionIn, principal: Manager
 ) -> AttributionOut:
@@ -100,7 +92,7 @@ def post_cancellation(
     return AttributionOut.of(after)
 
 
-@router.delete("/{attribution_id}", status_code=204, operation_id="deleteAttribution", responses=problems_of_deployment(Conflict))
+@router.delete("/{attribution_id}", status_code=204, operation_id="deleteAttribution", responses=CONFLICT)
 def remove_attribution(deployment: ManagedDeployment, attribution_id: AttributionId, session: SessionIn, principal: Manager) -> None:
     """Deletes an attribution with its result. 409 while it waits or runs (cancel it first), and for one that explains an alert.
 
@@ -110,7 +102,7 @@ def remove_attribution(deployment: ManagedDeployment, attribution_id: Attributio
     record_activity(session, principal.actor, "attribution.deleted", deployment=deployment, subject=attribution_id)
 
 
-@router.get("/{attribution_id}", operation_id="readAttribution", responses=problems_of_deployment())
+@router.get("/{attribution_id}")
 def read_attribution(deployment: ReadableDeployment, attribution_id: AttributionId, session: SessionIn) -> AttributionOut:
     """Returns one attribution: its state, its cost, and what carries each gap."""
     return AttributionOut.of(get_attribution(session, deployment.no, attribution_id))

@@ -5,13 +5,12 @@ from fastapi import APIRouter
 from ..store.mitigation.bias_detectors import detector_page
 from ..web.access import ReadableDeployment, SessionIn
 from ..web.paging import Limit, ShortNumberCursor, cut
-from .answers import problems_of_deployment
 from .schemas.bias_detectors import BiasDetectorPage, TrainingOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/bias-detectors", tags=["mitigation"])
 
 
-@router.get("", operation_id="listBiasDetectors", responses=problems_of_deployment())
+@router.get("")
 def list_bias_detectors(
     deployment: ReadableDeployment,
     session: SessionIn,

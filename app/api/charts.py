@@ -26,7 +26,7 @@ from ..views.series import Series, SeriesWanted, Volume, series_of, volume_of
 from ..views.viewing import check_view
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from ..web.times import Moment, in_utc
-from .answers import Answers, problems_of_deployment
+from .answers import CONFLICT, Answers
 from .checks import CheckId
 from .exports import exported
 from .figures_csv import csv_file
@@ -128,13 +128,7 @@ def alerts_of_series(
     return [alert for alert in found if alert.opened_at >= since]
 
 
-@router.get(
-    "/charts/series.{form}",
-    operation_id="chartSeries",
-    response_class=Picture,
-    responses=FORMS | problems_of_deployment(),
-    dependencies=[exported("figures")],
-)
+@router.get("/charts/series.{form}", response_class=Picture, responses=FORMS, dependencies=[exported("figures")])
 def chart_series(
     deployment: ReadableDeployment,
     words: WordsIn,
@@ -149,13 +143,7 @@ def chart_series(
     return _draw(series_chart(rename_series(words, series), LOOKS[theme], alerts=alerts), form)
 
 
-@router.get(
-    "/charts/volume.{form}",
-    operation_id="chartVolume",
-    response_class=Picture,
-    responses=FORMS | problems_of_deployment(),
-    dependencies=[exported("figures")],
-)
+@router.get("/charts/volume.{form}", response_class=Picture, responses=FORMS, dependencies=[exported("figures")])
 def chart_volume(
     deployment: ReadableDeployment,
     form: Form,
@@ -170,11 +158,7 @@ def chart_volume(
 
 
 @router.get(
-    "/checks/{check_id}/charts/{view}.{form}",
-    operation_id="chartCheck",
-    response_class=Picture,
-    responses=FORMS | problems_of_deployment(Conflict),
-    dependencies=[exported("figures")],
+    "/checks/{check_id}/charts/{view}.{form}", response_class=Picture, responses=FORMS | CONFLICT, dependencies=[exported("figures")]
 )
 def chart_check(
     view: ViewIn,

@@ -7,7 +7,6 @@ from fastapi import APIRouter, Path, Query, Response
 
 from ..checks.requests import request_check, request_check_of, request_check_of_batch
 from ..domain.checks import CheckState
-from ..errors import Conflict, NotFound
 from ..store.checks.checks import current_time, get, page, request_cancel
 from ..store.checks.results import headline_measurements_of, tables_of
 from ..store.people.activities import record_activity
@@ -16,7 +15,7 @@ from ..views.headlines import headlines
 from ..views.requested import read_points
 from ..web.access import LockedDeployment, ManagedDeployment, Manager, ReadableDeployment, SessionIn
 from ..web.paging import Limit, NumberCursor, cut
-from .answers import Answers, problems_of_deployment, problems_with_body
+from .answers import CONFLICT, Answers
 from .measurements import FilteredFigures
 from .schemas.checks import CheckDetailsOut, CheckIn, CheckOut, CheckPage, TableOut, TablesOut
 from .schemas.measurements import CheckMeasurementPage, MeasurementOut
@@ -40,7 +39,7 @@ _QUEUED: Answers = {
 }
 
 
-@router.post("", status_code=202, operation_id="requestCheck", responses=_QUEUED | problems_with_body(NotFound, Conflict))
+@router.post("", status_code=202, operation_id="requestCheck", responses=_QUEUED | CONFLICT)
 def post_check(
     deployment: LockedDeployment, session: SessionIn, principal: Manager, response: Response, body: CheckIn | None = None
 ) -> CheckOut:
@@ -63,7 +62,7 @@ def post_check(
     return CheckOut.of(check, outlook_of(session, deployment.no))
 
 
-@router.get("", operation_id="listChecks", responses=problems_of_deployment())
+@router.get("")
 def list_checks(
     deployment: ReadableDeployment,
     session: SessionIn,
@@ -78,7 +77,7 @@ def list_checks(
     return CheckPage(checks=[CheckOut.of(check, outlook) for check in checks], next_cursor=next_cursor)
 
 
-@router.get("/{check_id}", operation_id="readCheck", responses=problems_of_deployment())
+@router.get("/{check_id}")
 def read_check(deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> CheckDetailsOut:
     """Returns one check: its state, the records that it read, and of each attribute the figures that it is judged by.
 
@@ -89,7 +88,7 @@ def read_check(deployment: ReadableDeployment, check_id: CheckId, session: Sessi
     return CheckDetailsOut.with_headlines(check, outlook_of(session, deployment.no), shown)
 
 
-@router.get("/{check_id}/measurements", operation_id="listCheckMeasurements", responses=problems_of_deployment())
+@router.get("/{check_id}/measurements")
 def list_check_measurements(
     deployment: ReadableDeployment,
     check_id: CheckId,
@@ -110,14 +109,14 @@ def list_check_measurements(
     return CheckMeasurementPage(measurements=measurements, next_cursor=next_cursor)
 
 
-@router.get("/{check_id}/tables", operation_id="listCheckTables", responses=problems_of_deployment())
+@router.get("/{check_id}/tables")
 def list_check_tables(deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> TablesOut:
     """Returns the count tables of a check: how many records of each group had which outcome."""
     check = get(session, deployment.no, check_id)
     return TablesOut(tables=[TableOut.from_object(table) for table in tables_of(session, check.no)])
 
 
-@router.post("/{check_id}/cancellation", status_code=202, operation_id="cancelCheck", responses=problems_of_deployment(Conflict))
+@router.post("/{check_id}/cancellation", status_code=202, responses=CONFLICT)
 def cancel_check(deployment: ManagedDeployment, check_id: CheckId, session: SessionIn, principal: Manager) -> CheckOut:
     """Cancels a check: at once while it waits; a running one stops at its next page and stores nothing. 409 if it is over."""
     before = get(session, deployment.no, check_id)

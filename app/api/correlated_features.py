@@ -9,7 +9,6 @@ from ..errors import InvalidInput, NotFound
 from ..store.training.correlations import associations_of, donor_features_of
 from ..store.training.training_data import training_summary_of
 from ..web.access import ReadableDeployment, SessionIn
-from .answers import problems_of_deployment
 from .schemas.correlated_features import CorrelatedFeaturesOut, correlated_feature
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/correlated-features", tags=["training data"])
@@ -18,7 +17,7 @@ NO_ROWS = "the training data are a ready distribution, which has no rows to comp
 EARLIER = "the training data were uploaded before correlated features were looked for; upload them again"
 
 
-@router.get("", operation_id="listCorrelatedFeatures", responses=problems_of_deployment())
+@router.get("")
 def list_correlated_features(
     deployment: ReadableDeployment,
     session: SessionIn,

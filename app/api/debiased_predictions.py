@@ -9,13 +9,13 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from ..clock import monotonic_seconds
-from ..errors import Conflict, InvalidInput, ScoringFailed
+from ..errors import InvalidInput, ScoringFailed
 from ..mitigation.live.answers import FACTS_HEADER
 from ..mitigation.live.service import LiveRequest
 from ..payloads.registry import PayloadFormat
 from ..web.access import DeploymentId, Logger, NowIn, ServicesIn
 from ..web.media import reads_body, takes
-from .answers import problems_of_deployment, problems_with_body
+from .answers import CONFLICT, answers
 from .debiased_predictions_openapi import ANSWER, BODY, ENCODING, OTHER_MEDIA
 from .ingestion_bodies import Bodies, ClientGone
 
@@ -35,9 +35,8 @@ def is_live_request(scope: Scope) -> bool:
 
 @router.post(
     "/debiased-predictions",
-    operation_id="predictDebiased",
     response_class=Response,
-    responses={200: ANSWER} | problems_with_body(Conflict, ScoringFailed) | problems_of_deployment(),
+    responses={200: ANSWER} | CONFLICT | answers(ScoringFailed),
     openapi_extra={"requestBody": BODY, "parameters": [ENCODING]},
 )
 @reads_body

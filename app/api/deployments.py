@@ -12,7 +12,7 @@ from ..checks.picking import problems_of
 from ..domain.definitions import Definition, definition_of
 from ..domain.deployment_rules import definition_problems
 from ..domain.deployments import Endpoint
-from ..errors import Conflict, EndpointRefused, FieldProblem, InvalidInput, NotFound
+from ..errors import Conflict, EndpointRefused, FieldProblem, InvalidInput
 from ..outbound.certificates import tls_problems
 from ..outbound.egress import check_url, parse_url
 from ..outbound.model_uris import check_model
@@ -26,7 +26,7 @@ from ..store.retention.own_files import DELETED_TABLE
 from ..web.access import DeploymentsIn, LockedDeployment, Manager, ReadableDeployment, Reader, ServicesIn, SessionIn, WholeManager
 from ..web.paging import Limit, ShortNumberCursor, cut
 from ..web.problems import field_problems
-from .answers import Answers, problems, problems_of_deployment, problems_with_body
+from .answers import CONFLICT, Answers
 from .changes import definition_changes
 from .schemas.deployments import DeploymentIn, DeploymentOut, DeploymentPage, DeploymentPatch, definition_json
 from .validating import ValidateOnly, kept_unless
@@ -38,12 +38,7 @@ _UNCHANGED: Answers = {
 }
 
 
-@router.post(
-    "",
-    status_code=201,
-    operation_id="createDeployment",
-    responses=_UNCHANGED | problems_with_body(Conflict),
-)
+@router.post("", status_code=201, responses=_UNCHANGED | CONFLICT)
 def create_deployment(
     *,
     body: DeploymentIn,
@@ -64,7 +59,7 @@ def create_deployment(
     return DeploymentOut.of(stored)
 
 
-@router.get("", operation_id="listDeployments", responses=problems())
+@router.get("")
 def list_deployments(principal: Reader, deployments: DeploymentsIn, after_no: ShortNumberCursor, limit: Limit = 100) -> DeploymentPage:
     """Returns the deployments, oldest first. A key that is bound to one deployment sees that one."""
     found = deployments.page(after_no=after_no, limit=limit + 1, only_no=principal.deployment_no)
@@ -72,13 +67,13 @@ def list_deployments(principal: Reader, deployments: DeploymentsIn, after_no: Sh
     return DeploymentPage(deployments=[DeploymentOut.of(deployment) for deployment in page], next_cursor=next_cursor)
 
 
-@router.get("/{deployment_id}", operation_id="readDeployment", responses=problems_of_deployment())
+@router.get("/{deployment_id}")
 def read_deployment(deployment: ReadableDeployment) -> DeploymentOut:
     """Returns one deployment. Credentials of its endpoint are never returned."""
     return DeploymentOut.of(deployment)
 
 
-@router.patch("/{deployment_id}", operation_id="changeDeployment", responses=problems_with_body(NotFound, Conflict))
+@router.patch("/{deployment_id}", responses=CONFLICT)
 def change_deployment(
     *,
     body: DeploymentPatch,
@@ -116,7 +111,7 @@ def change_deployment(
     return DeploymentOut.of(stored)
 
 
-@router.delete("/{deployment_id}", status_code=204, operation_id="deleteDeployment", responses=problems_of_deployment(Conflict))
+@router.delete("/{deployment_id}", status_code=204, responses=CONFLICT)
 def delete_deployment(deployment: LockedDeployment, deployments: DeploymentsIn, session: SessionIn, principal: Manager) -> None:
     """Deletes a deployment and everything that belongs to it: records, feedback, monitor, checks, measurements, bound keys.
 

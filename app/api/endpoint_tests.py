@@ -20,7 +20,7 @@ from ..store.deployments.deployments import Deployments
 from ..store.deployments.monitors import monitor_of
 from ..store.records.newest import NewestRecord, newest_record
 from ..web.access import DeploymentId, Manager, ServicesIn, WholeManager, managed
-from .answers import problems_of_deployment, problems_with_body
+from .answers import CONFLICT
 from .deployments import checked_definition
 from .schemas.endpoint_tests import EndpointTestIn, EndpointTestOut, NewEndpointTestIn
 
@@ -32,11 +32,7 @@ MOST_PROBLEMS = 100
 Rows = list[list[Scalar | None]]
 
 
-@router.post(
-    "/deployments/{deployment_id}/endpoint-tests",
-    operation_id="testEndpoint",
-    responses=problems_with_body(Conflict) | problems_of_deployment(),
-)
+@router.post("/deployments/{deployment_id}/endpoint-tests", operation_id="testEndpoint", responses=CONFLICT)
 async def post_endpoint_test(
     principal: Manager, services: ServicesIn, deployment_id: DeploymentId, body: EndpointTestIn | None = None
 ) -> EndpointTestOut:
@@ -52,7 +48,7 @@ async def post_endpoint_test(
     return EndpointTestOut.of(test, newest, has_monitor=question.rule is not None)
 
 
-@router.post("/endpoint-tests", operation_id="testNewEndpoint", responses=problems_with_body())
+@router.post("/endpoint-tests", operation_id="testNewEndpoint")
 async def post_new_endpoint_test(body: NewEndpointTestIn, _principal: WholeManager, services: ServicesIn) -> EndpointTestOut:
     """Tests the endpoint of a deployment that is not stored yet: its definition as `POST /v1/deployments` takes it, with an endpoint."""
     definition = body.deployment.to_domain()

@@ -9,7 +9,7 @@ from ..tracking.looking import look_at_evidence
 from ..tracking.replaying import replay_figure
 from ..web.access import ReadableDeployment, SessionIn
 from ..web.paging import Limit, NumberCursor, cut
-from .answers import problems_of_deployment
+from .answers import CONFLICT
 from .schemas.evidence import DeploymentEvidenceOut, EvidenceHourPage
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/evidence", tags=["evidence"])
@@ -25,7 +25,7 @@ ComparisonId = Annotated[
 ]
 
 
-@router.get("", operation_id="readEvidence", responses=problems_of_deployment(Conflict))
+@router.get("", responses=CONFLICT)
 def read_evidence(deployment: ReadableDeployment, session: SessionIn, after_no: NumberCursor, limit: Limit = 100) -> DeploymentEvidenceOut:
     """Returns the evidence of every comparison: unfair since when, shown fair, or undecided.
 
@@ -41,7 +41,7 @@ def read_evidence(deployment: ReadableDeployment, session: SessionIn, after_no: 
     return DeploymentEvidenceOut.of(found, [found.comparisons[place - 1] for place in page], next_cursor)
 
 
-@router.get("/{comparison_id}/hours", operation_id="listEvidenceHours", responses=problems_of_deployment())
+@router.get("/{comparison_id}/hours")
 def list_evidence_hours(
     deployment: ReadableDeployment,
     session: SessionIn,

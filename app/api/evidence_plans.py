@@ -5,13 +5,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from ..checks.fitting import fitting_problems
-from ..errors import Conflict, InvalidInput, NotFound
+from ..errors import Conflict, InvalidInput
 from ..store.database.arrow import arrow_reader
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.eras import current_hour_bound
 from ..tracking.planning import WantedDetection, plan_from_counts, plan_from_records
 from ..web.access import NEEDS_LOGGED, ReadableDeployment, ServicesIn, SessionIn
-from .answers import problems_of_deployment, problems_with_body
+from .answers import CONFLICT
 from .schemas.evidence_plans import EvidencePlanOut
 from .schemas.monitors import MonitorIn
 
@@ -21,7 +21,7 @@ Ratio = Annotated[float, Query(gt=0, le=100, description="The disparate impact t
 Chance = Annotated[float, Query(ge=0.5, le=0.99, description="The probability with which it is to be found in this time.")]
 
 
-@router.get("", operation_id="readEvidencePlan", responses=problems_of_deployment(Conflict))
+@router.get("", responses=CONFLICT)
 def read_evidence_plan(
     deployment: ReadableDeployment, session: SessionIn, services: ServicesIn, ratio: Ratio = 0.7, chance: Chance = 0.9
 ) -> EvidencePlanOut:
@@ -47,7 +47,7 @@ def read_evidence_plan(
     return EvidencePlanOut.of(plan, wanted)
 
 
-@router.post("", operation_id="planEvidence", dependencies=[NEEDS_LOGGED], responses=problems_with_body(NotFound, Conflict))
+@router.post("", dependencies=[NEEDS_LOGGED], responses=CONFLICT)
 def plan_evidence(
     body: MonitorIn, deployment: ReadableDeployment, session: SessionIn, services: ServicesIn, ratio: Ratio = 0.7, chance: Chance = 0.9
 ) -> EvidencePlanOut:

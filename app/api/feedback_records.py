@@ -10,7 +10,7 @@ from ..web.auditing import READS_RECORDS
 from ..web.paging import Limit, PlaceCursor
 from ..web.record_places import read_newest_cursor, write_record_cursor
 from ..web.times import Moment, in_utc
-from .answers import answers, problems_of_deployment
+from .answers import CONFLICT, answers
 from .payload_records import RecordId, WithCount
 from .schemas.feedback_records import FeedbackRecordOut, FeedbackRecordPage
 
@@ -19,7 +19,7 @@ router = APIRouter(
 )
 
 
-@router.get("", operation_id="listFeedbackRecords", responses=problems_of_deployment(Conflict), dependencies=[READS_RECORDS])
+@router.get("", responses=CONFLICT, dependencies=[READS_RECORDS])
 def list_feedback_records(
     *,
     deployment: ReadableDeployment,
@@ -42,7 +42,7 @@ def list_feedback_records(
     )
 
 
-@router.get("/{record_id:path}", operation_id="readFeedbackRecord", responses=problems_of_deployment(), dependencies=[READS_RECORDS])
+@router.get("/{record_id:path}", dependencies=[READS_RECORDS])
 def read_feedback_record(deployment: ReadableDeployment, session: SessionIn, record_id: RecordId) -> FeedbackRecordOut:
     """Returns the ground-truth label of that id."""
     found = find_feedback(session, deployment.no, record_id)

@@ -19,7 +19,7 @@ from ..web.access import NEEDS_LOGGED, ReadableDeployment, ServicesIn, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
 from ..web.times import Moment, in_utc
-from .answers import answers, problems_of_deployment
+from .answers import answers
 from .csv_streams import PIECE, CsvAnswer, CsvExport, CsvPiece, Raw, RowLimit, stream_csv
 from .exports import exported
 from .flagged_csv import csv_header, csv_row
@@ -97,7 +97,7 @@ def read_flag_cursor(cursor: PlaceCursor = None) -> FlagPlace | None:
 Wanted = Annotated[FlaggedFilter, Depends(wanted_flags)]
 
 
-@router.get("/flagged-records", operation_id="listFlaggedRecords", responses=problems_of_deployment(), dependencies=[READS_RECORDS])
+@router.get("/flagged-records", dependencies=[READS_RECORDS])
 def list_flagged_records(
     deployment: ReadableDeployment,
     session: SessionIn,
@@ -122,13 +122,7 @@ def list_flagged_records(
     )
 
 
-@router.get(
-    "/flagged-records.csv",
-    operation_id="exportFlaggedRecords",
-    response_class=CsvAnswer,
-    responses=problems_of_deployment(),
-    dependencies=[READS_RECORDS, exported("flagged_records")],
-)
+@router.get("/flagged-records.csv", response_class=CsvAnswer, dependencies=[READS_RECORDS, exported("flagged_records")])
 def export_flagged_records(
     deployment: ReadableDeployment,
     session: SessionIn,

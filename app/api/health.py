@@ -11,13 +11,13 @@ from prometheus_client.registry import Collector
 from pydantic import Field
 
 from ..domain.alerts import AlertState, RuleKind
-from ..errors import InvalidInput, Unavailable
+from ..errors import Unavailable
 from ..security.principals import Permission, Principal
 from ..store.alerts.alerts import OpenAlerts
 from ..store.overviews.vitals import Vitals, is_migrated, vitals
 from ..telemetry.metrics import exposition
 from ..web.access import NowIn, Reader, ServicesIn, SessionIn
-from .answers import Answers, answers, problems
+from .answers import Answers, answers
 from .schemas.base import Out
 
 router = APIRouter()
@@ -41,13 +41,13 @@ class PrometheusText(Response):
     media_type = "text/plain"
 
 
-@router.get("/health/live", tags=["health"], operation_id="live", responses=answers(InvalidInput))
+@router.get("/health/live", tags=["health"])
 async def live() -> HealthOut:
     """Answers as long as the process does. Checks nothing else; needs no key."""
     return HealthOut(status="ok")
 
 
-@router.get("/health/ready", tags=["health"], operation_id="ready", responses=answers(InvalidInput, Unavailable))
+@router.get("/health/ready", tags=["health"], responses=answers(Unavailable))
 def ready(services: ServicesIn) -> HealthOut:
     """Answers if the database does and is migrated, so requests can be served. Needs no key, and waits for no other request."""
     # Not the request's transaction, which would wait after requests that hang.
@@ -63,13 +63,7 @@ def whole_reader(principal: Reader) -> Principal:
     return principal
 
 
-@router.get(
-    "/metrics",
-    tags=["health"],
-    operation_id="readTelemetry",
-    response_class=PrometheusText,
-    responses=_TEXT | problems(),
-)
+@router.get("/metrics", tags=["health"], operation_id="readTelemetry", response_class=PrometheusText, responses=_TEXT)
 def metrics(_principal: Annotated[Principal, Depends(whole_reader)], session: SessionIn, now: NowIn) -> Response:
     """Returns operations numbers in Prometheus' text form: requests, records, checks, model calls, and the present queue."""
     text, content_type = exposition()

@@ -32,7 +32,6 @@ from ..store.records.missing_records import put_missing
 from ..web.access import DeploymentId, Logger, NowIn, ServicesIn
 from ..web.media import takes
 from ..web.times import Moment, in_utc
-from .answers import problems_with_body
 from .schemas.imports import ImportReportOut
 from .uploads import sent_type, spooled
 
@@ -57,12 +56,7 @@ _BODY: dict[str, Any] = {
 ColumnName = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00]*$", description="The column of a table.")]
 
 
-@router.post(
-    "",
-    operation_id="importRecords",
-    responses=problems_with_body(NotFound),
-    openapi_extra={"requestBody": _BODY},
-)
+@router.post("", openapi_extra={"requestBody": _BODY})
 @takes(*MEDIA_TYPES)
 async def import_records(
     request: Request,

@@ -5,7 +5,7 @@ from typing import Any
 from ..domain.arrivals import STATED_SOURCES
 from ..domain.deployments import OutputFields
 from ..domain.texts import MAX_TEXT
-from ..errors import Conflict, QuotaReached, RateReached, TooLarge, UnsupportedMediaType
+from ..errors import Conflict, NotFound, QuotaReached, RateReached, TooLarge, UnsupportedMediaType
 from ..ingest.limits import LEAST_SAMPLE_RATE, MAX_BODY_BYTES, MAX_ID_CHARACTERS, MAX_RECORD_BYTES, MAX_RECORDS
 from ..ingest.native import STATED_PREDICTION, STATED_PROBABILITY
 from ..payloads.pairs import LoggedTable
@@ -13,7 +13,7 @@ from ..payloads.registry import LOGGED, PayloadFormat
 from ..payloads.schemas import CELL, CELLS, SCALAR, TABLE, Schema, closed_object, open_object
 from ..web.problems import MEDIA_TYPE
 from ..web.texts import ID_PATTERN
-from .answers import PROBLEM_SCHEMA, problems_of_deployment
+from .answers import PROBLEM_SCHEMA, problems
 from .ingestion import FEEDBACK, PAYLOAD, PREFIX
 
 _LIMITS = f"""At most {MAX_RECORDS:,} records and {MAX_BODY_BYTES // 2**20} MiB (after decompression) a request.
@@ -144,7 +144,7 @@ def _describe_operation(
     encoding = {"name": "Content-Encoding", "in": "header", "schema": {"type": "string", "enum": ["gzip", "identity", ""]}}
     answers: dict[str, Any] = {
         str(status): answer
-        for status, answer in problems_of_deployment(TooLarge, UnsupportedMediaType, Conflict, RateReached, QuotaReached).items()
+        for status, answer in problems(NotFound, TooLarge, UnsupportedMediaType, Conflict, RateReached, QuotaReached).items()
     }
     for status in ("409", "422"):
         answers[status]["content"][MEDIA_TYPE]["schema"] = {"anyOf": [{"$ref": PROBLEM_SCHEMA}, _receipt_schema()]}

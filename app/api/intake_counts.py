@@ -9,14 +9,13 @@ from ..store.records.intake_counts import intake_hours
 from ..web.access import ReadableDeployment, SessionIn
 from ..web.paging import Limit, cut_at_place
 from ..web.times import Moment, in_utc
-from .answers import problems_of_deployment
 from .missing_records import read_hour_cursor
 from .schemas.intake_counts import IntakeHourOut, IntakeHoursPage
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/intake-counts", tags=["records"])
 
 
-@router.get("", operation_id="listIntakeCounts", responses=problems_of_deployment())
+@router.get("")
 def list_intake_counts(
     deployment: ReadableDeployment,
     session: SessionIn,

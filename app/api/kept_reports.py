@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Response
 from ..domain.changes import changes_between
 from ..domain.checks import Span
 from ..domain.report_schedules import ReportSchedule
-from ..errors import Conflict, FieldProblem, InvalidInput, NotFound
+from ..errors import FieldProblem, InvalidInput
 from ..reports.regulator.making import ReportForm
 from ..store.alerts.alert_rules import unknown_channels
 from ..store.checks.checks import current_time
@@ -20,7 +20,7 @@ from ..web.access import LockedDeployment, Manager, ReadableDeployment, SessionI
 from ..web.paging import Limit, NumberCursor, ShortNumberCursor, cut
 from ..web.texts import ID_PATTERN
 from ..web.times import in_utc
-from .answers import Answers, problems_of_deployment, problems_with_body
+from .answers import CONFLICT, Answers
 from .exports import exported
 from .regulator_reports import REPORT_FILES, require_sheets
 from .reports import ReportFile, name_regulator_file, send_file
@@ -45,7 +45,7 @@ _QUEUED: Answers = {
 }
 
 
-@router.get("/report-schedules", operation_id="listReportSchedules", responses=problems_of_deployment())
+@router.get("/report-schedules")
 def list_report_schedules(
     deployment: ReadableDeployment, session: SessionIn, after_no: ShortNumberCursor, limit: Limit = 100
 ) -> ReportSchedulePage:
@@ -55,7 +55,7 @@ def list_report_schedules(
     return ReportSchedulePage(report_schedules=[ReportScheduleOut.of(one, now) for one in page], next_cursor=next_cursor)
 
 
-@router.put("/report-schedules/{schedule_id}", operation_id="putReportSchedule", responses=problems_with_body(NotFound, Conflict))
+@router.put("/report-schedules/{schedule_id}", responses=CONFLICT)
 def put_report_schedule(
     body: ReportScheduleIn, deployment: LockedDeployment, schedule_id: ScheduleId, session: SessionIn, principal: Manager
 ) -> ReportScheduleOut:
@@ -81,13 +81,13 @@ def put_report_schedule(
     return ReportScheduleOut.of(after, current_time(session))
 
 
-@router.get("/report-schedules/{schedule_id}", operation_id="readReportSchedule", responses=problems_of_deployment())
+@router.get("/report-schedules/{schedule_id}")
 def read_report_schedule(deployment: ReadableDeployment, schedule_id: ScheduleId, session: SessionIn) -> ReportScheduleOut:
     """Returns one schedule."""
     return ReportScheduleOut.of(get_schedule(session, deployment.no, schedule_id), current_time(session))
 
 
-@router.delete("/report-schedules/{schedule_id}", status_code=204, operation_id="deleteReportSchedule", responses=problems_of_deployment())
+@router.delete("/report-schedules/{schedule_id}", status_code=204)
 def delete_report_schedule(deployment: LockedDeployment, schedule_id: ScheduleId, session: SessionIn, principal: Manager) -> None:
     """Deletes a schedule. The reports that it made stay, and so do those that wait."""
     schedule = get_schedule(session, deployment.no, schedule_id)
@@ -96,7 +96,7 @@ def delete_report_schedule(deployment: LockedDeployment, schedule_id: ScheduleId
     record_activity(session, principal.actor, "report_schedule.deleted", deployment=deployment, subject=schedule_id, details=changes)
 
 
-@router.post("/kept-reports", status_code=202, operation_id="requestKeptReport", responses=_QUEUED | problems_with_body(NotFound, Conflict))
+@router.post("/kept-reports", status_code=202, responses=_QUEUED | CONFLICT)
 def request_kept_report(
     body: KeptReportIn, deployment: LockedDeployment, session: SessionIn, principal: Manager, response: Response
 ) -> KeptReportOut:
@@ -118,7 +118,7 @@ def request_kept_report(
     return KeptReportOut.of(found)
 
 
-@router.get("/kept-reports", operation_id="listKeptReports", responses=problems_of_deployment())
+@router.get("/kept-reports")
 def list_kept_reports(deployment: ReadableDeployment, session: SessionIn, before_no: NumberCursor, limit: Limit = 100) -> KeptReportPage:
     """Returns the deployment's kept reports, newest first."""
     found = kept_page(session, deployment.no, before_no=before_no or None, limit=limit + 1)
@@ -126,7 +126,7 @@ def list_kept_reports(deployment: ReadableDeployment, session: SessionIn, before
     return KeptReportPage(reports=[KeptReportOut.of(one) for one in page], next_cursor=next_cursor)
 
 
-@router.get("/kept-reports/{report_id}", operation_id="readKeptReport", responses=problems_of_deployment())
+@router.get("/kept-reports/{report_id}")
 def read_kept_report(deployment: ReadableDeployment, report_id: KeptId, session: SessionIn) -> KeptReportOut:
     """Returns one kept report: its period, its state, and its seal."""
     return KeptReportOut.of(get_kept(session, deployment.no, report_id))
@@ -134,9 +134,8 @@ def read_kept_report(deployment: ReadableDeployment, report_id: KeptId, session:
 
 @router.get(
     "/kept-reports/{report_id}/file.{form}",
-    operation_id="downloadKeptReport",
     response_class=ReportFile,
-    responses=REPORT_FILES | problems_of_deployment(Conflict),
+    responses=REPORT_FILES | CONFLICT,
     dependencies=[exported("kept_report")],
 )
 def download_kept_report(

@@ -3,26 +3,25 @@
 from fastapi import APIRouter
 
 from ..domain.changes import changes_between
-from ..errors import NotFound
 from ..store.people.activities import record_activity
 from ..store.people.api_keys import ApiKeys
 from ..store.people.key_limits import limits_of, put_limits
 from ..views.key_use import read_key_use
 from ..web.access import Admin, SessionIn
-from .answers import problems, problems_with_body
+from .answers import NOT_FOUND
 from .keys import KeyId
 from .schemas.key_limits import KeyLimitsIn, KeyLimitsOut, KeyUseOut, KeyUsePage
 
 router = APIRouter(prefix="/v1", tags=["API keys"])
 
 
-@router.get("/api-keys/{key_id}/limits", operation_id="readKeyLimits", responses=problems(NotFound))
+@router.get("/api-keys/{key_id}/limits", responses=NOT_FOUND)
 def read_key_limits(key_id: KeyId, _admin: Admin, session: SessionIn) -> KeyLimitsOut:
     """Returns the limits of a key."""
     return KeyLimitsOut.from_object(limits_of(session, ApiKeys(session).get(key_id).id))
 
 
-@router.put("/api-keys/{key_id}/limits", operation_id="putKeyLimits", responses=problems_with_body(NotFound))
+@router.put("/api-keys/{key_id}/limits", responses=NOT_FOUND)
 def put_key_limits(key_id: KeyId, body: KeyLimitsIn, admin: Admin, session: SessionIn) -> KeyLimitsOut:
     """Sets the limits of a key on logging records. They apply within 5 seconds; callers beyond them get 429 or 507 with `Retry-After`."""
     stored = ApiKeys(session).get(key_id)
@@ -35,7 +34,7 @@ def put_key_limits(key_id: KeyId, body: KeyLimitsIn, admin: Admin, session: Sess
     return KeyLimitsOut.from_object(after)
 
 
-@router.get("/key-use", operation_id="listKeyUse", responses=problems())
+@router.get("/key-use")
 def list_key_use(_admin: Admin, session: SessionIn) -> KeyUsePage:
     """Returns what the keys used of the routes that log records, next to their limits; some seconds old."""
     return KeyUsePage(

@@ -7,14 +7,14 @@ from fastapi import APIRouter, Path
 
 from ..domain.changes import changes_between
 from ..domain.texts import name_problem
-from ..errors import Conflict, InvalidInput, NotFound
+from ..errors import InvalidInput, NotFound
 from ..security.keys import create_key, key_facts, key_id_of, rotate_key, rotation_facts
 from ..store.people.activities import record_activity
 from ..store.people.api_keys import ApiKeys
 from ..web.access import Admin, DeploymentsIn, SessionIn
 from ..web.paging import Limit, ShortNumberCursor, cut
 from ..web.times import in_utc
-from .answers import problems, problems_with_body
+from .answers import CONFLICT, NOT_FOUND
 from .schemas.keys import KeyIn, KeyOut, KeyPage, NewKeyOut, RotationIn, RotationOut
 
 router = APIRouter(prefix="/v1/api-keys", tags=["API keys"])
@@ -22,7 +22,7 @@ router = APIRouter(prefix="/v1/api-keys", tags=["API keys"])
 KeyId = Annotated[str, Path(description="The key's id: the public part of its text.", pattern=r"^[a-z2-7]{8}$", examples=["k3v7m2qa"])]
 
 
-@router.post("", status_code=201, operation_id="createApiKey", responses=problems_with_body())
+@router.post("", status_code=201)
 def create_api_key(body: KeyIn, admin: Admin, session: SessionIn, deployments: DeploymentsIn) -> NewKeyOut:
     """Creates a key. Its text is in this answer only; Evenhand stores just a hash."""
     problem = name_problem(body.name)
@@ -36,14 +36,14 @@ def create_api_key(body: KeyIn, admin: Admin, session: SessionIn, deployments: D
     return NewKeyOut.from_object(stored, key=text)
 
 
-@router.get("", operation_id="listApiKeys", responses=problems())
+@router.get("")
 def list_api_keys(_admin: Admin, session: SessionIn, after_no: ShortNumberCursor, limit: Limit = 100) -> KeyPage:
     """Returns all keys, also those revoked or expired, oldest first."""
     page, next_cursor = cut(ApiKeys(session).page(after_no=after_no, limit=limit + 1), limit, lambda key: key.no)
     return KeyPage(keys=[KeyOut.from_object(key) for key in page], next_cursor=next_cursor)
 
 
-@router.post("/{key_id}/rotations", status_code=201, operation_id="rotateApiKey", responses=problems_with_body(NotFound, Conflict))
+@router.post("/{key_id}/rotations", status_code=201, responses=NOT_FOUND | CONFLICT)
 def rotate_api_key(key_id: KeyId, body: RotationIn, admin: Admin, session: SessionIn) -> RotationOut:
     """Creates a key with the name, role and deployment of this one, which stays valid for the overlap. A key is rotated once."""
     expires_at = in_utc("expires_at", body.expires_at)
@@ -52,7 +52,7 @@ def rotate_api_key(key_id: KeyId, body: RotationIn, admin: Admin, session: Sessi
     return RotationOut(old=KeyOut.from_object(rotated.old), new=NewKeyOut.from_object(rotated.new, key=rotated.text))
 
 
-@router.delete("/{key_id}", status_code=204, operation_id="revokeApiKey", responses=problems(NotFound))
+@router.delete("/{key_id}", status_code=204, responses=NOT_FOUND)
 def revoke_api_key(key_id: KeyId, admin: Admin, session: SessionIn) -> None:
     """Revokes a key. Processes that have just seen it refuse it after 5 seconds at the latest."""
     if ApiKeys(session).revoke(key_id):

@@ -7,13 +7,13 @@ from ..security.sessions import LASTS
 from ..services.logging_in import log_in_with_password
 from ..web.access import NowIn, ServicesIn
 from ..web.addresses import client_of
-from .answers import problems_with_body
+from .answers import answers
 from .schemas.log_ins import LogInIn, LogInOut
 
 router = APIRouter(prefix="/v1/log-ins", tags=["API keys"])
 
 
-@router.post("", status_code=201, operation_id="logIn", responses=problems_with_body(TooManyTries))
+@router.post("", status_code=201, responses=answers(TooManyTries))
 async def log_in(body: LogInIn, request: Request, services: ServicesIn, now: NowIn) -> LogInOut:
     """Returns a token for a user's name and password, to be sent like an API key. It ends with the session, and with a new password.
 

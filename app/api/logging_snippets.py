@@ -8,14 +8,13 @@ from ..store.deployments.monitors import monitor_of
 from ..store.records.newest import newest_record
 from ..web.access import ReadableDeployment, SessionIn
 from ..web.auditing import READS_RECORDS
-from .answers import problems_of_deployment
 from .schemas.logging_snippets import SnippetOut, SnippetsOut
 from .snippets import KEY, example_body, snippets_of
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/logging-snippets", tags=["deployments"])
 
 
-@router.get("", operation_id="listLoggingSnippets", responses=problems_of_deployment(), dependencies=[READS_RECORDS])
+@router.get("", dependencies=[READS_RECORDS])
 def list_logging_snippets(deployment: ReadableDeployment, session: SessionIn, request: Request) -> SnippetsOut:
     """Returns code to log payload and feedback of this deployment, with its id and columns and the address that this request was sent to.
 

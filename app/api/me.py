@@ -2,15 +2,14 @@
 
 from fastapi import APIRouter
 
-from ..errors import NotFound
 from ..web.access import AnyKey, DeploymentsIn
-from .answers import problems
+from .answers import NOT_FOUND
 from .schemas.me import MeOut
 
 router = APIRouter(prefix="/v1/me", tags=["API keys"])
 
 
-@router.get("", operation_id="readMe", responses=problems(NotFound))
+@router.get("", responses=NOT_FOUND)
 def read_me(principal: AnyKey, deployments: DeploymentsIn) -> MeOut:
     """Returns the caller and the caller's permissions. Any key may read it."""
     bound_to = principal.deployment_no

@@ -21,7 +21,7 @@ from ..views.requested import read_points
 from ..web.access import ReadableDeployment, SessionIn
 from ..web.paging import Limit, NumberCursor, cut
 from ..web.times import Moment, in_utc
-from .answers import problems_of_deployment
+from .answers import CONFLICT
 from .schemas.measurements import SeriesEvidenceOut, SeriesMeasurementOut, SeriesPage
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/measurements", tags=["measurements"])
@@ -70,7 +70,7 @@ def require_metric(metric: str, data: DataSet | None) -> None:
 Wanted = Annotated[SeriesFilter, Depends(wanted_series)]
 
 
-@router.get("", operation_id="listMeasurements", responses=problems_of_deployment(Conflict))
+@router.get("", responses=CONFLICT)
 def list_measurements(
     deployment: ReadableDeployment,
     session: SessionIn,

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path
 from ..errors import NotFound
 from ..metrics.catalogue import CATALOGUE
 from ..web.access import AnyKey
-from .answers import problems
+from .answers import NOT_FOUND
 from .schemas.metrics import MetricOut, MetricsOut
 
 router = APIRouter(prefix="/v1/metrics", tags=["metrics"])
@@ -15,13 +15,13 @@ router = APIRouter(prefix="/v1/metrics", tags=["metrics"])
 MetricKey = Annotated[str, Path(description="The metric's key.", max_length=100, pattern=r"^[^\x00]*$", examples=["disparate_impact"])]
 
 
-@router.get("", operation_id="listMetrics", responses=problems())
+@router.get("")
 async def list_metrics(_key: AnyKey) -> MetricsOut:
     """Returns every metric, in the order in which they are shown. Any key may read it."""
     return MetricsOut(metrics=[MetricOut.of(metric) for metric in CATALOGUE.values()])
 
 
-@router.get("/{metric_key}", operation_id="readMetric", responses=problems(NotFound))
+@router.get("/{metric_key}", responses=NOT_FOUND)
 async def read_metric(_key: AnyKey, metric_key: MetricKey) -> MetricOut:
     """Returns one metric. Any key may read it."""
     if metric_key not in CATALOGUE:

@@ -9,12 +9,11 @@ from fastapi import APIRouter, Depends, Path
 from ..clock import hour_of
 from ..domain.missing_records import MissingTotals
 from ..domain.record_times import TimeRule
-from ..errors import FieldProblem, InvalidInput, NotFound
+from ..errors import FieldProblem, InvalidInput
 from ..store.records.missing_records import missing_hours, put_missing
 from ..web.access import LoggableDeployment, NowIn, ReadableDeployment, SessionIn
 from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
 from ..web.times import Moment, in_utc
-from .answers import problems_of_deployment, problems_with_body
 from .schemas.missing_records import MissingHourOut, MissingHoursPage, MissingRecordsIn
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/missing-records", tags=["records"])
@@ -36,7 +35,7 @@ def read_hour_cursor(cursor: PlaceCursor = None) -> datetime | None:
     return in_utc("cursor", place)
 
 
-@router.put("/{sender_id}", status_code=204, operation_id="putMissingRecords", responses=problems_with_body(NotFound))
+@router.put("/{sender_id}", status_code=204)
 def put_missing_records(
     body: MissingRecordsIn, deployment: LoggableDeployment, session: SessionIn, sender_id: SenderId, *, now: NowIn
 ) -> None:
@@ -50,7 +49,7 @@ def put_missing_records(
     put_missing(session, deployment.no, sender_id, body.sample_rate, totals)
 
 
-@router.get("", operation_id="listMissingRecords", responses=problems_of_deployment())
+@router.get("")
 def list_missing_records(
     deployment: ReadableDeployment,
     session: SessionIn,

@@ -8,7 +8,7 @@ from ..domain.deployments import Deployment
 from ..domain.mitigation import DetectorUse
 from ..domain.mitigation_rules import mitigation_problems
 from ..domain.monitors import Monitor
-from ..errors import Conflict, FieldProblem, InvalidInput, NotFound
+from ..errors import Conflict, FieldProblem, InvalidInput
 from ..mitigation.detector.installed import why_missing
 from ..mitigation.profiles import fit_again
 from ..store.deployments.deployments import Deployments
@@ -27,7 +27,7 @@ from ..web.access import (
     managed,
     turn,
 )
-from .answers import Answers, problems_of_deployment, problems_with_body
+from .answers import CONFLICT, Answers
 from .changes import settings_changes
 from .schemas.mitigation import MitigationIn, MitigationOut
 from .schemas.mitigation_profiles import ProfileOut
@@ -44,13 +44,13 @@ _FITTED: Answers = {
 }
 
 
-@router.get("/mitigation", operation_id="readMitigation", responses=problems_of_deployment())
+@router.get("/mitigation")
 def read_mitigation(deployment: ReadableDeployment, session: SessionIn) -> MitigationOut:
     """Returns the settings, or the defaults (version 0) where none were set, and the attributes they apply to."""
     return MitigationOut.of(settings_of(session, deployment.no), monitor_of(session, deployment.no))
 
 
-@router.put("/mitigation", operation_id="putMitigation", dependencies=[NEEDS_LOGGED], responses=problems_with_body(NotFound, Conflict))
+@router.put("/mitigation", dependencies=[NEEDS_LOGGED], responses=CONFLICT)
 def put_mitigation(body: MitigationIn, deployment: LockedDeployment, session: SessionIn, principal: Manager) -> MitigationOut:
     """Sets how outcomes are mitigated. The same content again changes nothing; other content makes the next version.
 
@@ -71,13 +71,7 @@ def put_mitigation(body: MitigationIn, deployment: LockedDeployment, session: Se
     return MitigationOut.of(after, monitor)
 
 
-@router.post(
-    "/mitigation-profiles",
-    status_code=201,
-    operation_id="fitMitigationProfile",
-    dependencies=[NEEDS_LOGGED],
-    responses=_FITTED | problems_of_deployment(Conflict),
-)
+@router.post("/mitigation-profiles", status_code=201, dependencies=[NEEDS_LOGGED], responses=_FITTED | CONFLICT)
 def fit_mitigation_profile(
     principal: Manager,
     services: ServicesIn,
@@ -100,7 +94,7 @@ def fit_mitigation_profile(
     return ProfileOut.from_object(profile)
 
 
-@router.get("/mitigation-profiles/{version}", operation_id="readMitigationProfile", responses=problems_of_deployment())
+@router.get("/mitigation-profiles/{version}")
 def read_mitigation_profile(deployment: ReadableDeployment, version: ProfileVersion, session: SessionIn) -> ProfileOut:
     """Returns the version that a debiased answer or a check names: its copies, the reading of the probability, the cut-off."""
     return ProfileOut.from_object(profile_of(session, deployment.no, version))

@@ -17,7 +17,7 @@ from ..tracking.subgroups.watching import keep_origins, read_found_group, watch_
 from ..views.monitor_warnings import monitor_warnings
 from ..web.access import LockedDeployment, Manager, ReadableDeployment, Reader, SessionIn
 from ..web.paging import Limit, ShortNumberCursor, cut
-from .answers import problems, problems_of_deployment, problems_with_body
+from .answers import CONFLICT, problems
 from .changes import monitor_changes
 from .schemas.monitors import BothSidesIn, FoundGroupIn, ListedMonitorOut, MonitorIn, MonitorOut, MonitorPage
 from .validating import ValidateOnly, kept_unless
@@ -37,7 +37,7 @@ def list_fairness_monitors(principal: Reader, session: SessionIn, after_no: Shor
     )
 
 
-@router.put("", operation_id="putFairnessMonitor", responses=problems_with_body(NotFound))
+@router.put("")
 def put_fairness_monitor(
     body: MonitorIn, deployment: LockedDeployment, session: SessionIn, principal: Manager, validate_only: ValidateOnly
 ) -> MonitorOut:
@@ -51,7 +51,7 @@ def put_fairness_monitor(
         return _put_monitor(session, principal, deployment, keep_origins(body.to_domain(), before), before=before)
 
 
-@router.post("/both-sides", operation_id="watchBothSides", responses=problems_with_body(NotFound, Conflict))
+@router.post("/both-sides", responses=CONFLICT)
 def watch_both_sides(body: BothSidesIn, deployment: LockedDeployment, session: SessionIn, principal: Manager) -> MonitorOut:
     """Adds the mirror image of each lone limit, 1/limit of a ratio and -limit of a difference, so that both sides are watched.
 
@@ -66,7 +66,7 @@ def watch_both_sides(body: BothSidesIn, deployment: LockedDeployment, session: S
     return _put_monitor(session, principal, deployment, watching_both_sides(before), before=before)
 
 
-@router.post("/found-groups", operation_id="watchFoundGroup", responses=problems_with_body(NotFound, Conflict))
+@router.post("/found-groups", operation_id="watchFoundGroup", responses=CONFLICT)
 def watch_group(body: FoundGroupIn, deployment: LockedDeployment, session: SessionIn, principal: Manager) -> MonitorOut:
     """Watches a group that was found from now on: it becomes an attribute of the monitor's next version.
 
@@ -87,7 +87,7 @@ def watch_group(body: FoundGroupIn, deployment: LockedDeployment, session: Sessi
     return _put_monitor(session, principal, deployment, monitor, before=before)
 
 
-@router.get("", operation_id="readFairnessMonitor", responses=problems_of_deployment())
+@router.get("")
 def read_fairness_monitor(deployment: ReadableDeployment, session: SessionIn) -> MonitorOut:
     """Returns the monitor, with the same warnings."""
     monitor = monitor_of(session, deployment.no)
@@ -96,7 +96,7 @@ def read_fairness_monitor(deployment: ReadableDeployment, session: SessionIn) ->
     return MonitorOut.of(monitor, monitor_warnings(session, deployment, monitor))
 
 
-@router.delete("", status_code=204, operation_id="deleteFairnessMonitor", responses=problems_of_deployment())
+@router.delete("", status_code=204)
 def delete_fairness_monitor(deployment: LockedDeployment, session: SessionIn, principal: Manager) -> None:
     """Deletes the monitor: no more checks. Its measurements stay."""
     changes = monitor_changes(monitor_of(session, deployment.no), None)

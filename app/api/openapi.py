@@ -6,9 +6,12 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
+from ..errors import NotFound, TooLarge, UnsupportedMediaType
+from .answers import problems
 from .debiased_predictions_openapi import ANSWER, DEBIASED
 from .schemas.base import In, Out, Problem
 from .schemas.training_data import TrainingDistributionsIn
@@ -53,8 +56,14 @@ _OPEN_PATHS = frozenset({"/health/live", "/health/ready"})
 _METHODS = frozenset({"get", "put", "post", "patch", "delete"})
 
 
+def name_operation(route: APIRoute) -> str:
+    """`listAlerts` of `list_alerts`."""
+    first, *others = route.name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
 def install(app: FastAPI, more_paths: Mapping[str, Any]) -> None:
-    """Adds the path items of routes that FastAPI does not know.
+    """Adds the path items of routes that FastAPI does not know, and the problems that every route of a kind may answer with.
 
     The document takes most of a second, so it is made at the first request for it.
     """
@@ -63,6 +72,13 @@ def install(app: FastAPI, more_paths: Mapping[str, Any]) -> None:
 
 def _build_document(app: FastAPI, more_paths: Mapping[str, Any]) -> dict[str, Any]:
     document = get_openapi(title="Evenhand", version=API_VERSION, description=_DESCRIPTION, tags=_TAGS, routes=app.routes)
+    for path, operations in document["paths"].items():
+        for operation in operations.values() if path not in _OPEN_PATHS else ():
+            implied = problems(
+                *([NotFound] if "{deployment_id}" in path else []),
+                *([TooLarge, UnsupportedMediaType] if "requestBody" in operation else []),
+            )
+            operation["responses"] |= {str(status): answer for status, answer in implied.items()}
     for path, operations in more_paths.items():
         document["paths"].setdefault(path, {}).update(operations)
     components = document.setdefault("components", {})

@@ -10,7 +10,6 @@ from ..errors import InvalidInput
 from ..views.overview import DeploymentState, OverviewPlace, OverviewSort, OverviewWanted, overview, place_of
 from ..web.access import NowIn, Reader, SessionIn
 from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
-from .answers import problems
 from .schemas.overview import OverviewEntryOut, OverviewOut
 
 router = APIRouter(prefix="/v1/overview", tags=["deployments"])
@@ -50,7 +49,7 @@ def wanted_overview(
     return OverviewWanted(sort=sort, states=frozenset(state or ()), text=text, owner=owner, only_no=principal.deployment_no, after=after)
 
 
-@router.get("", operation_id="readOverview", responses=problems())
+@router.get("")
 def read_overview(
     session: SessionIn, now: NowIn, wanted: Annotated[OverviewWanted, Depends(wanted_overview)], limit: Limit = 100
 ) -> OverviewOut:

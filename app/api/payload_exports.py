@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 from ..domain.deployments import Deployment
 from ..domain.monitors import Monitor
 from ..domain.spreadsheets import harmless
-from ..errors import Conflict
 from ..services import Services
 from ..store.deployments.monitors import monitor_of
 from ..store.records.record_conditions import GapPlace, RecordPlace
@@ -18,7 +17,7 @@ from ..views.transactions import RecordSummary, RecordsWanted, records_of
 from ..web.access import ReadableDeployment, ServicesIn, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.times import Moment, in_utc
-from .answers import problems_of_deployment
+from .answers import CONFLICT
 from .csv_streams import PIECE, CsvAnswer, CsvExport, CsvPiece, Raw, RowLimit, stream_csv
 from .exports import exported
 from .flagged_csv import take_free_name, write_cell
@@ -87,13 +86,7 @@ def _filtered_records(
     return replace(filtered, check_id=check, since=in_utc("since", since), until=in_utc("until", until))
 
 
-@router.get(
-    "/payload-records.csv",
-    operation_id="exportPayloadRecords",
-    response_class=CsvAnswer,
-    responses=problems_of_deployment(Conflict),
-    dependencies=[READS_RECORDS, exported("payload_records")],
-)
+@router.get("/payload-records.csv", response_class=CsvAnswer, responses=CONFLICT, dependencies=[READS_RECORDS, exported("payload_records")])
 def export_payload_records(
     deployment: ReadableDeployment,
     session: SessionIn,

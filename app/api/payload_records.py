@@ -17,7 +17,7 @@ from ..web.auditing import READS_RECORDS
 from ..web.paging import Limit, PlaceCursor
 from ..web.record_places import read_record_cursor, write_record_cursor
 from ..web.times import Moment, in_utc
-from .answers import answers, problems_of_deployment
+from .answers import CONFLICT, answers
 from .schemas.payload_records import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
 
 router = APIRouter(
@@ -72,7 +72,7 @@ def wanted_records(
     return replace(filtered, check_id=check, since=earliest, until=latest, after=after, limit=limit)
 
 
-@router.get("", operation_id="listPayloadRecords", responses=problems_of_deployment(Conflict), dependencies=[READS_RECORDS])
+@router.get("", responses=CONFLICT, dependencies=[READS_RECORDS])
 def list_payload_records(
     *,
     deployment: ReadableDeployment,
@@ -94,7 +94,7 @@ def list_payload_records(
     )
 
 
-@router.get("/{record_id:path}", operation_id="readPayloadRecord", responses=problems_of_deployment(), dependencies=[READS_RECORDS])
+@router.get("/{record_id:path}", dependencies=[READS_RECORDS])
 def read_payload_record(
     deployment: ReadableDeployment, session: SessionIn, record_id: RecordId, check: CheckId = None
 ) -> PayloadRecordDetailsOut:

@@ -3,19 +3,18 @@
 from fastapi import APIRouter
 
 from ..domain.deployments import StorageKind
-from ..errors import FieldProblem, InvalidInput, NotFound
+from ..errors import FieldProblem, InvalidInput
 from ..ingest.cells import CellRefused
 from ..ingest.stored_forms import check_for
 from ..store.deployments.deployments import Deployments
 from ..store.people.activities import record_activity
 from ..web.access import LockedDeployment, Manager, ServicesIn, SessionIn
-from .answers import problems_with_body
 from .schemas.pseudonyms import PseudonymsIn, PseudonymsOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["deployments"])
 
 
-@router.post("/pseudonyms", operation_id="makePseudonyms", responses=problems_with_body(NotFound))
+@router.post("/pseudonyms")
 def make_pseudonyms(
     body: PseudonymsIn, deployment: LockedDeployment, session: SessionIn, services: ServicesIn, principal: Manager
 ) -> PseudonymsOut:

@@ -5,14 +5,13 @@ from typing import Annotated
 from fastapi import APIRouter, Body
 
 from ..checks.fitting import fitting_problems
-from ..errors import InvalidInput, NotFound
+from ..errors import InvalidInput
 from ..recommendations.accepting import locate_problems, merge_into_monitor
 from ..recommendations.looking import recommend_for
 from ..store.deployments.monitors import monitor_of, put_monitor
 from ..store.people.activities import record_activity
 from ..views.monitor_warnings import monitor_warnings
 from ..web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
-from .answers import problems_of_deployment, problems_with_body
 from .changes import monitor_changes
 from .schemas.monitors import MonitorOut
 from .schemas.recommended_monitors import AcceptRecommendationsIn, RecommendedMonitorsOut
@@ -22,7 +21,7 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}/recommended-monitors"
 BodyIn = Annotated[AcceptRecommendationsIn | None, Body()]
 
 
-@router.get("", operation_id="listRecommendedMonitors", responses=problems_of_deployment())
+@router.get("")
 def list_recommended_monitors(deployment: ReadableDeployment, session: SessionIn) -> RecommendedMonitorsOut:
     """Returns attributes that a fairness monitor should watch (sex, ethnicity, marital status, age, postal code), each with its evidence.
 
@@ -32,7 +31,7 @@ def list_recommended_monitors(deployment: ReadableDeployment, session: SessionIn
     return RecommendedMonitorsOut.from_object(recommend_for(session, deployment, monitor_of(session, deployment.no)))
 
 
-@router.post("", operation_id="acceptRecommendedMonitors", responses=problems_with_body(NotFound))
+@router.post("")
 def accept_recommended_monitors(deployment: LockedDeployment, session: SessionIn, principal: Manager, body: BodyIn = None) -> MonitorOut:
     """Puts proposals into the fairness monitor, creating it where there is none. The same again changes nothing.
 

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Body
 from ..errors import NotFound
 from ..ingest.requests import LogRequest
 from ..web.access import DeploymentId, Logger, NowIn, ServicesIn
-from .answers import problems_of_deployment, problems_with_body
 from .schemas.record_tests import RecordTestOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/record-tests", tags=["records"])
@@ -17,7 +16,7 @@ _EXAMPLE = {"records": [{"features": {"Age": 31, "LoanAmount": 4200.5, "Sex": "f
 _AS_LOGGED = "Records, or a request with its answer, as `POST …/payload-records` takes them."
 
 
-@router.post("", operation_id="testRecords", responses=problems_with_body() | problems_of_deployment())
+@router.post("")
 async def test_records(
     principal: Logger,
     services: ServicesIn,

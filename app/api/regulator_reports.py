@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 from ..domain.category_schemes import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, parse_mappings
 from ..domain.checks import Span
 from ..domain.deployments import Deployment
-from ..errors import Conflict
 from ..reports.making import RegulatorOrder
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE
 from ..reports.regulator.data import choose_controls, require_columns, require_monitor
@@ -20,7 +19,7 @@ from ..reports.regulator.wanted import PeriodSheet, SheetsWanted, ToolKind
 from ..store.deployments.monitors import monitor_of
 from ..store.retention.policies import policy_of
 from ..web.access import NowIn, ReadableDeployment, Reader, ServicesIn, SessionIn
-from .answers import Answers, problems_of_deployment
+from .answers import CONFLICT, Answers
 from .exports import exported
 from .reports import ReportFile, describe_files, make_stamp, name_regulator_file, report_turn, send_file, wanted_period
 from .schemas.report_presets import ReportPresetOut, ReportPresetsOut
@@ -62,9 +61,8 @@ class WantedSheets:
 
 @router.get(
     "/regulator-report.{form}",
-    operation_id="reportToRegulator",
     response_class=ReportFile,
-    responses=REPORT_FILES | problems_of_deployment(Conflict),
+    responses=REPORT_FILES | CONFLICT,
     dependencies=[Depends(report_turn, scope="function"), exported("report")],
 )
 async def report_to_regulator(
@@ -92,7 +90,7 @@ def require_sheets(session: Session, deployment: Deployment, wanted: SheetsWante
     choose_controls(deployment, require_monitor(session, deployment), wanted)
 
 
-@router.get("/report-presets", operation_id="readReportPresets", responses=problems_of_deployment())
+@router.get("/report-presets")
 def read_report_presets(
     deployment: ReadableDeployment,
     session: SessionIn,

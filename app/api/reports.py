@@ -23,7 +23,7 @@ from ..store.checks.results import measurements_of
 from ..views.requested import read_points
 from ..web.access import NowIn, ReadableDeployment, Reader, ServicesIn, SessionIn
 from ..web.times import Moment, in_utc
-from .answers import Answers, problems_of_deployment
+from .answers import Answers
 from .checks import CheckId
 from .csv_streams import PIECE, CsvAnswer, CsvExport, CsvPiece, stream_csv
 from .exports import exported
@@ -114,13 +114,7 @@ _MAKES_REPORT = [Depends(report_turn, scope="function"), exported("report")]
 """The turn comes before anything that needs a connection."""
 
 
-@router.get(
-    "/checks/{check_id}/report.{form}",
-    operation_id="reportCheck",
-    response_class=ReportFile,
-    responses=FILES | problems_of_deployment(),
-    dependencies=_MAKES_REPORT,
-)
+@router.get("/checks/{check_id}/report.{form}", response_class=ReportFile, responses=FILES, dependencies=_MAKES_REPORT)
 async def report_check(
     principal: Reader,
     deployment: ReadableDeployment,
@@ -139,13 +133,7 @@ async def report_check(
     return send_file(await services.reports.make(order), wanted.form, f"{deployment.id}-{check.id}")
 
 
-@router.get(
-    "/report.{form}",
-    operation_id="reportPeriod",
-    response_class=ReportFile,
-    responses=FILES | problems_of_deployment(),
-    dependencies=_MAKES_REPORT,
-)
+@router.get("/report.{form}", response_class=ReportFile, responses=FILES, dependencies=_MAKES_REPORT)
 async def report_period(
     principal: Reader,
     deployment: ReadableDeployment,
@@ -163,13 +151,7 @@ async def report_period(
     return send_file(await services.reports.make(order), wanted.form, name)
 
 
-@router.get(
-    "/checks/{check_id}/measurements.csv",
-    operation_id="exportCheckMeasurements",
-    response_class=CsvAnswer,
-    responses=problems_of_deployment(),
-    dependencies=[exported("measurements")],
-)
+@router.get("/checks/{check_id}/measurements.csv", response_class=CsvAnswer, dependencies=[exported("measurements")])
 def export_check_measurements(deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> Response:
     """Returns all measurements of a check as CSV, unrounded, with a sentence each. The check itself has them as JSON."""
     check = get(session, deployment.no, check_id)
@@ -177,13 +159,7 @@ def export_check_measurements(deployment: ReadableDeployment, check_id: CheckId,
     return csv_file(Twin(_COLUMNS, rows), f"{deployment.id}-{check.id}-measurements")
 
 
-@router.get(
-    "/checks/{check_id}/trace.csv",
-    operation_id="exportCheckTrace",
-    response_class=CsvAnswer,
-    responses=problems_of_deployment(),
-    dependencies=[exported("trace")],
-)
+@router.get("/checks/{check_id}/trace.csv", response_class=CsvAnswer, dependencies=[exported("trace")])
 def export_check_trace(deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> Response:
     """Returns all measurements of a check as CSV, each with its formula and the counts that were put in. PDF reports carry this file."""
     check = get(session, deployment.no, check_id)
@@ -191,13 +167,7 @@ def export_check_trace(deployment: ReadableDeployment, check_id: CheckId, sessio
     return CsvDownload(trace_csv(check, measurements_of(session, check.no)), headers={"Content-Disposition": name})
 
 
-@router.get(
-    "/measurements.csv",
-    operation_id="exportMeasurements",
-    response_class=CsvAnswer,
-    responses=problems_of_deployment(),
-    dependencies=[exported("measurements")],
-)
+@router.get("/measurements.csv", response_class=CsvAnswer, dependencies=[exported("measurements")])
 def export_measurements(
     deployment: ReadableDeployment, session: SessionIn, services: ServicesIn, wanted: Annotated[SeriesFilter, Depends(wanted_series)]
 ) -> CsvAnswer:

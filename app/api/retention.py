@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from ..errors import Conflict, NotFound
+from ..errors import NotFound
 from ..retention.rules import check_reason, check_selector, complete_policy
 from ..store.deployments.deployments import Deployments
 from ..store.people.activities import record_activity
@@ -13,7 +13,7 @@ from ..store.retention.holds import hold_of, place_hold, release_hold
 from ..store.retention.policies import policy_of, put_policy
 from ..web.access import NEEDS_LOGGED, Admin, LockedDeployment, Manager, ReadableDeployment, ServicesIn, SessionIn
 from ..web.paging import Limit, NumberCursor, cut
-from .answers import Answers, problems_of_deployment, problems_with_body
+from .answers import CONFLICT, Answers
 from .schemas.retention import ErasureIn, ErasureOut, ErasurePage, LegalHoldIn, LegalHoldOut, RetentionIn, RetentionOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["retention"])
@@ -30,13 +30,13 @@ _QUEUED: Answers = {
 }
 
 
-@router.get("/retention", operation_id="readRetention", responses=problems_of_deployment())
+@router.get("/retention")
 def read_retention(deployment: ReadableDeployment, session: SessionIn) -> RetentionOut:
     """Returns how long records of the deployment are kept, and whether it is on legal hold."""
     return RetentionOut.of(policy_of(session, deployment.no), hold_of(session, deployment.no))
 
 
-@router.put("/retention", operation_id="putRetention", dependencies=[NEEDS_LOGGED], responses=problems_with_body(NotFound, Conflict))
+@router.put("/retention", dependencies=[NEEDS_LOGGED], responses=CONFLICT)
 def put_retention(body: RetentionIn, deployment: LockedDeployment, session: SessionIn, principal: Manager) -> RetentionOut:
     """Sets how long records are kept. What is older is erased within an hour; measurements and count tables stay.
 
@@ -51,7 +51,7 @@ def put_retention(body: RetentionIn, deployment: LockedDeployment, session: Sess
     return RetentionOut.of(after, hold_of(session, deployment.no))
 
 
-@router.put("/legal-hold", operation_id="putLegalHold", responses=problems_with_body(NotFound))
+@router.put("/legal-hold")
 def put_legal_hold(body: LegalHoldIn, deployment: LockedDeployment, session: SessionIn, principal: Manager) -> LegalHoldOut:
     """Orders everything of the deployment to be kept: nothing is erased by age or on request, and it cannot be deleted.
 
@@ -67,7 +67,7 @@ def put_legal_hold(body: LegalHoldIn, deployment: LockedDeployment, session: Ses
     return LegalHoldOut.from_object(hold)
 
 
-@router.delete("/legal-hold", status_code=204, operation_id="deleteLegalHold", responses=problems_of_deployment())
+@router.delete("/legal-hold", status_code=204)
 def delete_legal_hold(principal: Admin, deployment: LockedDeployment, session: SessionIn) -> None:
     """Releases the hold. What waited for it is erased from then on. For admins."""
     if not release_hold(session, deployment.no, by=principal.actor):
@@ -75,13 +75,7 @@ def delete_legal_hold(principal: Admin, deployment: LockedDeployment, session: S
     record_activity(session, principal.actor, "legal_hold.released", deployment=deployment)
 
 
-@router.post(
-    "/erasures",
-    status_code=202,
-    operation_id="requestErasure",
-    dependencies=[NEEDS_LOGGED],
-    responses=_QUEUED | problems_with_body(NotFound, Conflict),
-)
+@router.post("/erasures", status_code=202, operation_id="requestErasure", dependencies=[NEEDS_LOGGED], responses=_QUEUED | CONFLICT)
 def post_erasure(
     *, body: ErasureIn, deployment: LockedDeployment, session: SessionIn, services: ServicesIn, principal: Manager, response: Response
 ) -> ErasureOut:
@@ -99,14 +93,14 @@ def post_erasure(
     return ErasureOut.of(erasure)
 
 
-@router.get("/erasures", operation_id="listErasures", responses=problems_of_deployment())
+@router.get("/erasures")
 def list_erasures(deployment: ReadableDeployment, session: SessionIn, before_no: NumberCursor, limit: Limit = 100) -> ErasurePage:
     """Returns the deployment's erasures with their receipts, newest first: those on request, and those because of age."""
     found, next_cursor = cut(erasures_of(session, deployment.no, before_no=before_no or None, limit=limit + 1), limit, lambda one: one.no)
     return ErasurePage(erasures=[ErasureOut.of(one) for one in found], next_cursor=next_cursor)
 
 
-@router.get("/erasures/{erasure_id}", operation_id="readErasure", responses=problems_of_deployment())
+@router.get("/erasures/{erasure_id}")
 def read_erasure(deployment: ReadableDeployment, session: SessionIn, erasure_id: ErasureId) -> ErasureOut:
     """Returns one erasure; once it has finished, its receipt."""
     return ErasureOut.of(get_erasure(session, deployment.id, erasure_id))

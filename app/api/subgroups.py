@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from ..errors import Conflict, NotFound
+from ..errors import Conflict
 from ..store.checks.checks import current_time
 from ..store.deployments.monitors import monitor_of
 from ..store.people.activities import record_activity
@@ -12,7 +12,7 @@ from ..store.subgroups.scans import get_scan, scans_of
 from ..tracking.subgroups.requests import request_scan, require_features
 from ..web.access import NEEDS_LOGGED, LockedDeployment, Manager, ReadableDeployment, SessionIn
 from ..web.paging import Limit, NumberCursor, cut
-from .answers import Answers, answers, problems_of_deployment, problems_with_body
+from .answers import CONFLICT, Answers, answers
 from .schemas.subgroups import SubgroupScanIn, SubgroupScanOut, SubgroupScanPage
 
 router = APIRouter(
@@ -39,9 +39,7 @@ _QUEUED: Answers = {
 }
 
 
-@router.post(
-    "/subgroup-scans", status_code=202, operation_id="requestSubgroupScan", responses=_QUEUED | problems_with_body(NotFound, Conflict)
-)
+@router.post("/subgroup-scans", status_code=202, responses=_QUEUED | CONFLICT)
 def request_subgroup_scan(
     deployment: LockedDeployment, session: SessionIn, principal: Manager, response: Response, body: SubgroupScanIn | None = None
 ) -> SubgroupScanOut:
@@ -61,7 +59,7 @@ def request_subgroup_scan(
     return SubgroupScanOut.of(scan, None)
 
 
-@router.get("/subgroup-scans", operation_id="listSubgroupScans", responses=problems_of_deployment())
+@router.get("/subgroup-scans")
 def list_subgroup_scans(
     deployment: ReadableDeployment, session: SessionIn, before_no: NumberCursor, limit: Limit = 100
 ) -> SubgroupScanPage:
@@ -71,7 +69,7 @@ def list_subgroup_scans(
     return SubgroupScanPage(scans=[SubgroupScanOut.of(scan, monitor) for scan in scans], next_cursor=next_cursor)
 
 
-@router.get("/subgroup-scans/{scan_id}", operation_id="readSubgroupScan", responses=problems_of_deployment())
+@router.get("/subgroup-scans/{scan_id}")
 def read_subgroup_scan(deployment: ReadableDeployment, session: SessionIn, scan_id: ScanId) -> SubgroupScanOut:
     """Returns one scan: its state, what it searched, and the group it found."""
     return SubgroupScanOut.of(get_scan(session, deployment.no, scan_id), monitor_of(session, deployment.no))

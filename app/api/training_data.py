@@ -39,7 +39,7 @@ from ..training.ready import process_distributions
 from ..web.access import DeploymentId, LockedDeployment, Manager, ReadableDeployment, ServicesIn, SessionIn, locked, managed
 from ..web.media import is_json, takes
 from ..web.problems import field_problems
-from .answers import problems_of_deployment, problems_with_body
+from .answers import CONFLICT
 from .changes import training_data_changes
 from .schemas.measurements import MeasurementPage, SeriesMeasurementOut
 from .schemas.training_data import TrainingDataOut, TrainingDistributionsIn, TrainingSummaryOut
@@ -63,12 +63,7 @@ _BODY: dict[str, Any] = {
 ColumnName = Annotated[str, Query(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 
 
-@router.put(
-    "",
-    operation_id="putTrainingData",
-    responses=problems_with_body(NotFound, Conflict),
-    openapi_extra={"requestBody": _BODY},
-)
+@router.put("", responses=CONFLICT, openapi_extra={"requestBody": _BODY})
 @takes(*FORMS)
 async def put_training_data(
     request: Request,
@@ -101,7 +96,7 @@ async def put_training_data(
     return TrainingSummaryOut.of(data.summary, monitor)
 
 
-@router.get("", operation_id="readTrainingData", responses=problems_of_deployment())
+@router.get("")
 def read_training_data(
     deployment: ReadableDeployment,
     session: SessionIn,
@@ -114,7 +109,7 @@ def read_training_data(
     return TrainingDataOut.whole(summary, distributions_of(session, deployment.no, column), monitor_of(session, deployment.no))
 
 
-@router.get("/measurements", operation_id="measureTrainingData", responses=problems_of_deployment(Conflict))
+@router.get("/measurements", responses=CONFLICT)
 def measure_training_data(deployment: ReadableDeployment, session: SessionIn) -> MeasurementPage:
     """Returns all pre-training metrics of the monitor's attributes and intersections, whatever metrics the monitor picks.
 
@@ -131,7 +126,7 @@ def measure_training_data(deployment: ReadableDeployment, session: SessionIn) ->
     return MeasurementPage(measurements=[SeriesMeasurementOut.of(found) for found in _measure(data, monitor, deployment)], next_cursor=None)
 
 
-@router.delete("", status_code=204, operation_id="deleteTrainingData", responses=problems_of_deployment())
+@router.delete("", status_code=204, operation_id="deleteTrainingData")
 def forget_training_data(deployment: LockedDeployment, session: SessionIn, principal: Manager) -> None:
     """Deletes the uploaded training data."""
     changes = training_data_changes(training_summary_of(session, deployment.no), None)

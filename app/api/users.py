@@ -5,14 +5,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 
 from ..domain.changes import changes_between
-from ..errors import Conflict, InvalidInput, NotFound
+from ..errors import InvalidInput
 from ..security.users import change_password, change_role, create_user
 from ..store.people import users
 from ..store.people.activities import record_activity
 from ..store.people.users import User
 from ..web.access import Admin, DeploymentsIn, SessionIn
 from ..web.paging import Limit, ShortNumberCursor, cut
-from .answers import problems, problems_with_body
+from .answers import CONFLICT, NOT_FOUND
 from .keys import bound_to
 from .schemas.users import UserIn, UserOut, UserPage, UserPatch
 
@@ -23,7 +23,7 @@ UserName = Annotated[
 ]
 
 
-@router.post("", status_code=201, operation_id="createUser", responses=problems_with_body(Conflict))
+@router.post("", status_code=201, operation_id="createUser", responses=CONFLICT)
 def post_user(body: UserIn, admin: Admin, session: SessionIn, deployments: DeploymentsIn) -> UserOut:
     """Creates a user, who logs in to the pages with the name and the password."""
     bound = bound_to(body.deployment_id, deployments)
@@ -32,14 +32,14 @@ def post_user(body: UserIn, admin: Admin, session: SessionIn, deployments: Deplo
     return UserOut.from_object(user)
 
 
-@router.get("", operation_id="listUsers", responses=problems())
+@router.get("")
 def list_users(_admin: Admin, session: SessionIn, after_no: ShortNumberCursor, limit: Limit = 100) -> UserPage:
     """Returns all users, disabled ones too, oldest first."""
     page, next_cursor = cut(users.page(session, after_no=after_no, limit=limit + 1), limit, lambda user: user.no)
     return UserPage(users=[UserOut.from_object(user) for user in page], next_cursor=next_cursor)
 
 
-@router.patch("/{name}", operation_id="changeUser", responses=problems_with_body(NotFound))
+@router.patch("/{name}", responses=NOT_FOUND)
 def change_user(name: UserName, body: UserPatch, admin: Admin, session: SessionIn) -> UserOut:
     """Changes a user's password or role, or disables the user. Processes that have just seen the user notice within 5 seconds."""
     user = users.get(session, name)

@@ -4,13 +4,12 @@ from fastapi import APIRouter
 
 from ..store.checks.workers import workers_seen
 from ..web.access import Reader, SessionIn
-from .answers import problems
 from .schemas.workers import WorkersOut
 
 router = APIRouter(prefix="/v1/workers", tags=["health"])
 
 
-@router.get("", operation_id="readWorkers", responses=problems())
+@router.get("")
 def read_workers(_principal: Reader, session: SessionIn) -> WorkersOut:
     """Returns whether a worker answers, and since when none does. While none does, checks and alerts wait; logging goes on.
 
