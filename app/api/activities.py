@@ -4,10 +4,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from ..domain.paging import Paging
 from ..security.principals import Permission
 from ..store.people.activities import ActivityFilter, page
 from ..web.access import ReadableDeployment, Reader, SessionIn
-from ..web.paging import Limit, NumberCursor, cut
+from ..web.paging import NumberPaging, cut
 from ..web.texts import ID_PATTERN
 from .schemas.activities import ActivityOut, ActivityPage
 
@@ -28,30 +29,28 @@ OfDeployment = Annotated[
 def list_activities(
     principal: Reader,
     session: SessionIn,
-    before_no: NumberCursor,
+    paging: NumberPaging,
     deployment_id: OfDeployment = None,
     actor: OfActor = None,
     action: OfAction = None,
-    limit: Limit = 100,
 ) -> ActivityPage:
     """Returns who changed what, newest first; also of deployments that were deleted. Not for callers bound to one deployment (403)."""
     principal.require(Permission.READ)
-    return _list_activities(session, ActivityFilter(deployment_id=deployment_id, actor=actor, action=action), before_no, limit)
+    return _list_activities(session, ActivityFilter(deployment_id=deployment_id, actor=actor, action=action), paging)
 
 
 @router.get("/deployments/{deployment_id}/activities")
 def list_deployment_activities(
     deployment: ReadableDeployment,
     session: SessionIn,
-    before_no: NumberCursor,
+    paging: NumberPaging,
     actor: OfActor = None,
     action: OfAction = None,
-    limit: Limit = 100,
 ) -> ActivityPage:
     """Returns who changed what of this deployment, newest first."""
-    return _list_activities(session, ActivityFilter(deployment_no=deployment.no, actor=actor, action=action), before_no, limit)
+    return _list_activities(session, ActivityFilter(deployment_no=deployment.no, actor=actor, action=action), paging)
 
 
-def _list_activities(session: SessionIn, wanted: ActivityFilter, before_no: int, limit: int) -> ActivityPage:
-    found, next_cursor = cut(page(session, wanted, limit=limit + 1, before_no=before_no or None), limit, lambda activity: activity.no)
+def _list_activities(session: SessionIn, wanted: ActivityFilter, paging: Paging) -> ActivityPage:
+    found, next_cursor = cut(page(session, wanted, paging), paging)
     return ActivityPage(activities=[ActivityOut.from_object(activity) for activity in found], next_cursor=next_cursor)

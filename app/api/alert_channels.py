@@ -15,7 +15,7 @@ from ..store.alerts.notifications import end_pauses, get_notification, notificat
 from ..store.alerts.open_alerts import unsent
 from ..store.people.activities import record_activity
 from ..web.access import ServicesIn, SessionIn, WholeManager
-from ..web.paging import Limit, NumberCursor, ShortNumberCursor, cut
+from ..web.paging import NumberPaging, ShortNumberPaging, cut
 from ..web.texts import ID_PATTERN
 from .answers import CONFLICT, NOT_FOUND, Answers
 from .schemas.alert_channels import (
@@ -87,9 +87,9 @@ def put_alert_channel(
 
 
 @router.get("")
-def list_alert_channels(_principal: WholeManager, session: SessionIn, after_no: ShortNumberCursor, limit: Limit = 100) -> AlertChannelPage:
+def list_alert_channels(_principal: WholeManager, session: SessionIn, paging: ShortNumberPaging) -> AlertChannelPage:
     """Returns the channels, oldest first."""
-    page, next_cursor = cut(channel_page(session, after_no=after_no, limit=limit + 1), limit, lambda channel: channel.no)
+    page, next_cursor = cut(channel_page(session, paging), paging)
     return AlertChannelPage(channels=[AlertChannelOut.from_object(channel) for channel in page], next_cursor=next_cursor)
 
 
@@ -132,10 +132,10 @@ def send_open_alerts_to_channel(
 
 
 @router.get("/{channel_id}/notifications", responses=NOT_FOUND)
-def list_notifications(channel: ChannelIn, session: SessionIn, before_no: NumberCursor, limit: Limit = 100) -> NotificationPage:
+def list_notifications(channel: ChannelIn, session: SessionIn, paging: NumberPaging) -> NotificationPage:
     """Returns the notifications of the channel, sent and waiting, newest first."""
-    found = notification_page(session, channel, limit=limit + 1, before_no=before_no or None)
-    page, next_cursor = cut(found, limit, lambda notification: notification.no)
+    found = notification_page(session, channel, paging)
+    page, next_cursor = cut(found, paging)
     return NotificationPage(notifications=[NotificationOut.from_object(notification) for notification in page], next_cursor=next_cursor)
 
 

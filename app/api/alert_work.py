@@ -15,7 +15,7 @@ from ..store.alerts.alerts import get_alert
 from ..store.people import users
 from ..store.people.activities import record_activity
 from ..web.access import Acknowledger, DeploymentsIn, SessionIn
-from ..web.paging import Limit, NumberCursor, cut
+from ..web.paging import NumberPaging, cut
 from .answers import CONFLICT, NOT_FOUND
 from .schemas.alert_work import (
     AcknowledgementsIn,
@@ -98,9 +98,9 @@ def put_alert_comment(
 
 
 @router.get("/v1/alerts/{alert_id}/comments", responses=NOT_FOUND)
-def list_alert_comments(alert: ReadableAlert, session: SessionIn, after_no: NumberCursor, limit: Limit = 100) -> CommentPage:
+def list_alert_comments(alert: ReadableAlert, session: SessionIn, paging: NumberPaging) -> CommentPage:
     """Returns the comments on an alert, oldest first."""
-    page, next_cursor = cut(comments_page(session, alert, limit=limit + 1, after_no=after_no), limit, lambda one: one.no)
+    page, next_cursor = cut(comments_page(session, alert, paging), paging)
     return CommentPage(comments=[CommentOut.from_object(one) for one in page], next_cursor=next_cursor)
 
 

@@ -7,11 +7,12 @@ from sqlalchemy.orm import Session
 
 from ..alerts.lifecycle import close_by_hand, record_acknowledgement
 from ..domain.alerts import AlertState
+from ..domain.paging import Paging
 from ..errors import InvalidInput
 from ..store.alerts.alerts import AlertFilter, alerts_page
 from ..store.people.activities import record_activity
 from ..web.access import Acknowledger, DeploymentsIn, Manager, ReadableDeployment, Reader, SessionIn
-from ..web.paging import Limit, NumberCursor, cut
+from ..web.paging import NumberPaging, cut
 from ..web.texts import ID_PATTERN
 from .answers import CONFLICT, NOT_FOUND
 from .schemas.alerts import AcknowledgementIn, AlertOut, AlertPage, ClosureIn
@@ -29,15 +30,14 @@ def list_alerts(
     *,
     principal: Reader,
     session: SessionIn,
-    before_no: NumberCursor,
+    paging: NumberPaging,
     state: StateIn = None,
     deployment: DeploymentIn = None,
     attribute: AttributeIn = None,
-    limit: Limit = 100,
 ) -> AlertPage:
     """Returns the alerts of all deployments that the caller sees, newest first."""
     wanted = AlertFilter(deployment_no=principal.deployment_no, deployment_id=deployment, state=state, attribute=attribute)
-    return _list_alerts(session, wanted, before_no, limit)
+    return _list_alerts(session, wanted, paging)
 
 
 @router.get("/v1/deployments/{deployment_id}/alerts")
@@ -45,13 +45,12 @@ def list_alerts_of_deployment(
     *,
     deployment: ReadableDeployment,
     session: SessionIn,
-    before_no: NumberCursor,
+    paging: NumberPaging,
     state: StateIn = None,
     attribute: AttributeIn = None,
-    limit: Limit = 100,
 ) -> AlertPage:
     """Returns the deployment's alerts, newest first."""
-    return _list_alerts(session, AlertFilter(deployment_no=deployment.no, state=state, attribute=attribute), before_no, limit)
+    return _list_alerts(session, AlertFilter(deployment_no=deployment.no, state=state, attribute=attribute), paging)
 
 
 @router.get("/v1/alerts/{alert_id}", responses=NOT_FOUND)
@@ -95,6 +94,6 @@ def close_alert(principal: Manager, deployments: DeploymentsIn, alert: ManagedAl
     return AlertOut.from_object(closed)
 
 
-def _list_alerts(session: Session, wanted: AlertFilter, before_no: int, limit: int) -> AlertPage:
-    page, next_cursor = cut(alerts_page(session, wanted, limit=limit + 1, before_no=before_no or None), limit, lambda alert: alert.no)
+def _list_alerts(session: Session, wanted: AlertFilter, paging: Paging) -> AlertPage:
+    page, next_cursor = cut(alerts_page(session, wanted, paging), paging)
     return AlertPage(alerts=[AlertOut.from_object(alert) for alert in page], next_cursor=next_cursor)

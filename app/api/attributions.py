@@ -11,7 +11,7 @@ from ..store.attributions.attributions import attributions_page, cancel_attribut
 from ..store.checks.checks import current_time
 from ..store.people.activities import record_activity
 from ..web.access import NEEDS_LOGGED, ManagedDeployment, Manager, ReadableDeployment, ServicesIn, SessionIn
-from ..web.paging import Limit, NumberCursor, cut
+from ..web.paging import NumberPaging, cut
 from .answers import CONFLICT, Answers, answers
 from .schemas.attributions import AttributionCostOut, AttributionIn, AttributionOut, AttributionPage
 
@@ -70,13 +70,12 @@ def post_attribution(
 def list_attributions(
     deployment: ReadableDeployment,
     session: SessionIn,
-    before_no: NumberCursor,
+    paging: NumberPaging,
     trigger: Annotated[AttributionTrigger | None, Query(description="Only attributions with this origin.")] = None,
-    limit: Limit = 100,
 ) -> AttributionPage:
     """Returns the deployment's attributions, newest first."""
-    found = attributions_page(session, deployment.no, limit=limit + 1, trigger=trigger, before_no=before_no or None)
-    page, next_cursor = cut(found, limit, lambda one: one.no)
+    found = attributions_page(session, deployment.no, paging, trigger=trigger)
+    page, next_cursor = cut(found, paging)
     return AttributionPage(attributions=[AttributionOut.of(one) for one in page], next_cursor=next_cursor)
 
 

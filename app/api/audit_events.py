@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends
 
 from ..store.people.audit_events import AuditFilter, page
 from ..web.access import Admin, SessionIn
-from ..web.paging import Limit, NumberCursor, cut
+from ..web.paging import NumberPaging, cut
 from ..web.times import Moment, in_utc
 from .activities import OfAction, OfActor, OfDeployment
 from .schemas.audit_events import AuditEventOut, AuditEventPage
@@ -26,9 +26,8 @@ def list_audit_events(
     _admin: Admin,
     session: SessionIn,
     wanted: Annotated[AuditFilter, Depends(wanted_events)],
-    before_no: NumberCursor,
-    limit: Annotated[Limit, Query()] = 100,
+    paging: NumberPaging,
 ) -> AuditEventPage:
     """Returns log-ins, refusals, changes, and reads and exports of records, newest first, `since` <= `at` < `until`."""
-    found, next_cursor = cut(page(session, wanted, limit=limit + 1, before_no=before_no or None), limit, lambda event: event.no)
+    found, next_cursor = cut(page(session, wanted, paging), paging)
     return AuditEventPage(audit_events=[AuditEventOut.from_object(event) for event in found], next_cursor=next_cursor)

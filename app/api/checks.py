@@ -14,7 +14,7 @@ from ..views.check_advice import outlook_of
 from ..views.headlines import headlines
 from ..views.requested import read_points
 from ..web.access import LockedDeployment, ManagedDeployment, Manager, ReadableDeployment, SessionIn
-from ..web.paging import Limit, NumberCursor, cut
+from ..web.paging import NumberPaging, cut
 from .answers import CONFLICT, Answers
 from .measurements import FilteredFigures
 from .schemas.checks import CheckDetailsOut, CheckIn, CheckOut, CheckPage, TableOut, TablesOut
@@ -66,13 +66,12 @@ def post_check(
 def list_checks(
     deployment: ReadableDeployment,
     session: SessionIn,
-    before_no: NumberCursor,
+    paging: NumberPaging,
     state: Annotated[CheckState | None, Query(description="Only checks in this state.")] = None,
-    limit: Limit = 100,
 ) -> CheckPage:
     """Returns the deployment's checks, newest first. The single check has its headline figures as well."""
-    found = page(session, deployment.no, limit=limit + 1, state=state, before_no=before_no or None)
-    checks, next_cursor = cut(found, limit, lambda check: check.no)
+    found = page(session, deployment.no, paging, state=state)
+    checks, next_cursor = cut(found, paging)
     outlook = outlook_of(session, deployment.no)
     return CheckPage(checks=[CheckOut.of(check, outlook) for check in checks], next_cursor=next_cursor)
 
@@ -94,8 +93,7 @@ def list_check_measurements(
     check_id: CheckId,
     session: SessionIn,
     figures: FilteredFigures,
-    after_no: NumberCursor,
-    limit: Limit = 100,
+    paging: NumberPaging,
 ) -> CheckMeasurementPage:
     """Returns the measurements of a check in the order in which they were measured; none while it has not succeeded.
 
@@ -103,8 +101,8 @@ def list_check_measurements(
     """
     check = get(session, deployment.no, check_id)
     wanted = replace(figures, check_no=check.no, since=check.span.end)
-    points = read_points(session, deployment.no, wanted, after_no=after_no, limit=limit + 1)
-    page, next_cursor = cut(points, limit, lambda point: point.no)
+    points = read_points(session, deployment.no, wanted, paging)
+    page, next_cursor = cut(points, paging)
     measurements = [MeasurementOut.from_object(point.measurement) for point in page]
     return CheckMeasurementPage(measurements=measurements, next_cursor=next_cursor)
 

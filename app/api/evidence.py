@@ -8,7 +8,7 @@ from ..errors import Conflict
 from ..tracking.looking import look_at_evidence
 from ..tracking.replaying import replay_figure
 from ..web.access import ReadableDeployment, SessionIn
-from ..web.paging import Limit, NumberCursor, cut
+from ..web.paging import NumberPaging, cut
 from .answers import CONFLICT
 from .schemas.evidence import DeploymentEvidenceOut, EvidenceHourPage
 
@@ -26,7 +26,7 @@ ComparisonId = Annotated[
 
 
 @router.get("", responses=CONFLICT)
-def read_evidence(deployment: ReadableDeployment, session: SessionIn, after_no: NumberCursor, limit: Limit = 100) -> DeploymentEvidenceOut:
+def read_evidence(deployment: ReadableDeployment, session: SessionIn, paging: NumberPaging) -> DeploymentEvidenceOut:
     """Returns the evidence of every comparison: unfair since when, shown fair, or undecided.
 
     Evidence accumulates over the hours, each record counted once, and may be looked at at any time: on a model that is inside its limits
@@ -36,8 +36,8 @@ def read_evidence(deployment: ReadableDeployment, session: SessionIn, after_no: 
     if found is None:
         raise Conflict(f"Deployment {deployment.id} has no fairness monitor, whose limits evidence is collected on; set one first.")
     # Places count from 1, because 0 is the start.
-    places = range(after_no + 1, min(after_no + limit + 1, len(found.comparisons)) + 1)
-    page, next_cursor = cut(places, limit, lambda place: place)
+    places = range(paging.after + 1, min(paging.after + paging.limit, len(found.comparisons)) + 1)
+    page, next_cursor = cut(places, paging, int)
     return DeploymentEvidenceOut.of(found, [found.comparisons[place - 1] for place in page], next_cursor)
 
 
@@ -46,10 +46,9 @@ def list_evidence_hours(
     deployment: ReadableDeployment,
     session: SessionIn,
     comparison_id: ComparisonId,
-    after_no: NumberCursor,
-    limit: Limit = 100,
+    paging: NumberPaging,
 ) -> EvidenceHourPage:
     """Returns the counts of each hour and the evidence after it, oldest first, so that every figure can be traced."""
-    hours = [one for one in replay_figure(session, deployment.no, comparison_id) if one.number > after_no]
-    page, next_cursor = cut(hours, limit, lambda one: one.number)
+    hours = [one for one in replay_figure(session, deployment.no, comparison_id) if one.number > paging.after]
+    page, next_cursor = cut(hours, paging, lambda hour: hour.number)
     return EvidenceHourPage.of(list(page), next_cursor)

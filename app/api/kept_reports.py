@@ -17,7 +17,7 @@ from ..store.people.activities import record_activity
 from ..store.reports.kept import get_kept, kept_page, read_kept_file, request_report
 from ..store.reports.schedules import delete_schedule, find_schedule, get_schedule, put_schedule, schedules_page
 from ..web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
-from ..web.paging import Limit, NumberCursor, ShortNumberCursor, cut
+from ..web.paging import NumberPaging, ShortNumberPaging, cut
 from ..web.texts import ID_PATTERN
 from ..web.times import in_utc
 from .answers import CONFLICT, Answers
@@ -46,11 +46,9 @@ _QUEUED: Answers = {
 
 
 @router.get("/report-schedules")
-def list_report_schedules(
-    deployment: ReadableDeployment, session: SessionIn, after_no: ShortNumberCursor, limit: Limit = 100
-) -> ReportSchedulePage:
+def list_report_schedules(deployment: ReadableDeployment, session: SessionIn, paging: ShortNumberPaging) -> ReportSchedulePage:
     """Returns the deployment's schedules of reports, oldest first."""
-    page, next_cursor = cut(schedules_page(session, deployment.no, after_no=after_no, limit=limit + 1), limit, lambda one: one.no)
+    page, next_cursor = cut(schedules_page(session, deployment.no, paging), paging)
     now = current_time(session)
     return ReportSchedulePage(report_schedules=[ReportScheduleOut.of(one, now) for one in page], next_cursor=next_cursor)
 
@@ -119,10 +117,10 @@ def request_kept_report(
 
 
 @router.get("/kept-reports")
-def list_kept_reports(deployment: ReadableDeployment, session: SessionIn, before_no: NumberCursor, limit: Limit = 100) -> KeptReportPage:
+def list_kept_reports(deployment: ReadableDeployment, session: SessionIn, paging: NumberPaging) -> KeptReportPage:
     """Returns the deployment's kept reports, newest first."""
-    found = kept_page(session, deployment.no, before_no=before_no or None, limit=limit + 1)
-    page, next_cursor = cut(found, limit, lambda one: one.no)
+    found = kept_page(session, deployment.no, paging)
+    page, next_cursor = cut(found, paging)
     return KeptReportPage(reports=[KeptReportOut.of(one) for one in page], next_cursor=next_cursor)
 
 

@@ -19,7 +19,7 @@ from ..store.evidence.summaries import summaries_of
 from ..store.mitigation.mitigation import settings_of
 from ..views.requested import read_points
 from ..web.access import ReadableDeployment, SessionIn
-from ..web.paging import Limit, NumberCursor, cut
+from ..web.paging import NumberPaging, cut
 from ..web.times import Moment, in_utc
 from .answers import CONFLICT
 from .schemas.measurements import SeriesEvidenceOut, SeriesMeasurementOut, SeriesPage
@@ -75,11 +75,10 @@ def list_measurements(
     deployment: ReadableDeployment,
     session: SessionIn,
     wanted: Wanted,
-    after_no: NumberCursor,
+    paging: NumberPaging,
     rollup: Annotated[
         Period | None, Query(description="Sum up checked hours by day, week or month (UTC), from their stored counts.")
     ] = None,
-    limit: Limit = 100,
 ) -> SeriesPage:
     """Returns measurements oldest first, `since` <= `at` < `until`; `value` is null with its `reason` where undefined.
 
@@ -93,12 +92,12 @@ def list_measurements(
     With one `metric`, the first page also has the evidence over time on its figures: since when one is unfair, and all alarms so far.
     """
     evidence = []
-    if len(wanted.metrics) == 1 and wanted.scope in {None, Scope.GROUP} and after_no == 0:
+    if len(wanted.metrics) == 1 and wanted.scope in {None, Scope.GROUP} and not paging.after:
         own = summaries_of(session, deployment.no, wanted.metrics[0], data=wanted.data, attribute=wanted.attribute, group=wanted.group)
         evidence = [SeriesEvidenceOut.from_object(one) for one in own]
     if rollup is None:
-        points = read_points(session, deployment.no, wanted, after_no=after_no, limit=limit + 1)
-        page, next_cursor = cut(points, limit, lambda point: point.no)
+        points = read_points(session, deployment.no, wanted, paging)
+        page, next_cursor = cut(points, paging)
         found = [SeriesMeasurementOut.of(point.measurement, check_id=point.check_id) for point in page]
         return SeriesPage(measurements=found, evidence=evidence, next_cursor=next_cursor)
     results = _roll_up_series(session, deployment, wanted, rollup)

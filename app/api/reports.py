@@ -11,6 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from ..charts.twins import Cell, Twin
 from ..domain.checks import Measurement, Span
 from ..domain.deployments import Deployment
+from ..domain.paging import Paging
 from ..errors import InvalidInput
 from ..reports.document import Made
 from ..reports.making import Form, Order
@@ -86,7 +87,7 @@ class _MeasurementExport(CsvExport[Point, Point]):
         # From the last point's own moment, each piece is as cheap as the first.
         wanted = replace(self.wanted, since=place.measurement.at)
         with self.services.database.transaction() as session:
-            return _piece_of(read_points(session, self.deployment.no, wanted, after_no=place.no, limit=limit))
+            return _piece_of(read_points(session, self.deployment.no, wanted, Paging(limit, place.no)))
 
 
 def _piece_of(points: Sequence[Point]) -> CsvPiece[Point, Point]:
@@ -173,7 +174,7 @@ def export_measurements(
 ) -> CsvAnswer:
     """Returns the measurements of all checks as CSV, oldest first, `since` <= `at` < `until`, with the filters of `GET …/measurements`."""
     # Before the answer begins: a fault is still a problem document.
-    first = _piece_of(read_points(session, deployment.no, wanted, after_no=0, limit=PIECE))
+    first = _piece_of(read_points(session, deployment.no, wanted, Paging(PIECE)))
     name = f'attachment; filename="{deployment.id}-measurements.csv"'
     export = _MeasurementExport(services, deployment, wanted)
     return CsvAnswer(stream_csv(export, first, turns=services.turns), headers={"Content-Disposition": name})

@@ -11,7 +11,7 @@ from ..store.people.activities import record_activity
 from ..store.subgroups.scans import get_scan, scans_of
 from ..tracking.subgroups.requests import request_scan, require_features
 from ..web.access import NEEDS_LOGGED, LockedDeployment, Manager, ReadableDeployment, SessionIn
-from ..web.paging import Limit, NumberCursor, cut
+from ..web.paging import NumberPaging, cut
 from .answers import CONFLICT, Answers, answers
 from .schemas.subgroups import SubgroupScanIn, SubgroupScanOut, SubgroupScanPage
 
@@ -60,11 +60,9 @@ def request_subgroup_scan(
 
 
 @router.get("/subgroup-scans")
-def list_subgroup_scans(
-    deployment: ReadableDeployment, session: SessionIn, before_no: NumberCursor, limit: Limit = 100
-) -> SubgroupScanPage:
+def list_subgroup_scans(deployment: ReadableDeployment, session: SessionIn, paging: NumberPaging) -> SubgroupScanPage:
     """Returns the deployment's scans, newest first, each with the number of subgroups that it searched."""
-    scans, next_cursor = cut(scans_of(session, deployment.no, before_no=before_no or None, limit=limit + 1), limit, lambda one: one.no)
+    scans, next_cursor = cut(scans_of(session, deployment.no, paging), paging)
     monitor = monitor_of(session, deployment.no)
     return SubgroupScanPage(scans=[SubgroupScanOut.of(scan, monitor) for scan in scans], next_cursor=next_cursor)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from ..domain.deployments import Deployment
+from ..domain.paging import Paging
 from ..domain.report_schedules import MAX_SCHEDULES, KeptReport, ReportRhythm, ScheduleContent
 from ..errors import InvalidInput
 from ..reports.regulator.data import choose_controls, require_monitor
@@ -38,10 +39,10 @@ class ScheduleOptions:
 
 def list_kept(deployment_id: str) -> Iterator[str]:
     with _opened(deployment_id) as (session, deployment):
-        for one in schedules_page(session, deployment.no, after_no=0, limit=MAX_SCHEDULES):
+        for one in schedules_page(session, deployment.no, Paging(MAX_SCHEDULES)):
             state, channels = "on" if one.content.enabled else "off", ", ".join(one.content.channels)
             yield f"schedule {one.id}: {one.content.name}; {one.content.rhythm.value}, {state}; channels: {channels or 'none'}"
-        for report in kept_page(session, deployment.no, before_no=None, limit=MOST_LINES):
+        for report in kept_page(session, deployment.no, Paging(MOST_LINES)):
             yield describe_kept(report)
 
 

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from ..clock import HOUR, utc_now
 from ..domain.changes import changes_between
+from ..domain.paging import Paging
 from ..errors import NotFound
 from ..security.keys import (
     MAX_LIFE,
@@ -62,14 +63,14 @@ def list_keys() -> None:
     """Print every key's id, role, name, deployment, state and last use, oldest first."""
     now = utc_now()
     with ready_database(command_settings()) as database, database.transaction() as session:
-        keys = ApiKeys(session).page(after_no=0, limit=PAGE)
+        keys = ApiKeys(session).page(Paging(PAGE))
         while keys:
             for key in keys:
                 used = "never used" if key.last_used_at is None else f"last used {key.last_used_at:%Y-%m-%d %H:%M}"
                 typer.echo(
                     f"{key.id}  {key.role:<10}  {key.name}  {key.deployment_id or 'all deployments'}  {_describe_state(key, now)}  {used}"
                 )
-            keys = ApiKeys(session).page(after_no=keys[-1].no, limit=PAGE)
+            keys = ApiKeys(session).page(Paging(PAGE, keys[-1].no))
 
 
 @command.command()

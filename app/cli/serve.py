@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..domain.paging import Paging
 from ..settings import Settings
 from ..store.database.engine import Database
 from ..store.people.api_keys import ApiKeys
@@ -39,7 +40,7 @@ def serve(
 
 def _explain_first_key(settings: Settings, database: Database) -> list[str]:
     with database.transaction() as session:
-        if ApiKeys(session).page(after_no=0, limit=1):
+        if ApiKeys(session).page(Paging(1)):
             return []
     launcher = Path(sysconfig.get_path("scripts"), "evenhand")
     command_line = f"{shlex.quote(str(launcher)) if launcher.exists() else 'evenhand'} keys create --role admin"

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ..domain.changes import changes_between
+from ..domain.paging import Paging
 from ..security.principals import Role
 from ..security.users import change_password, create_user
 from ..store.people import users
@@ -45,12 +46,12 @@ def create(
 def list_users() -> None:
     """Print every user's name, role, deployment and state, oldest first."""
     with ready_database(command_settings()) as database, database.transaction() as session:
-        found = users.page(session, after_no=0, limit=PAGE)
+        found = users.page(session, Paging(PAGE))
         while found:
             for user in found:
                 state = "in use" if user.disabled_at is None else f"disabled {user.disabled_at:%Y-%m-%d %H:%M}"
                 typer.echo(f"{user.name}  {user.role:<6}  {user.deployment_id or 'all deployments'}  {state}")
-            found = users.page(session, after_no=found[-1].no, limit=PAGE)
+            found = users.page(session, Paging(PAGE, found[-1].no))
 
 
 @command.command()

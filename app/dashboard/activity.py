@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ..domain.audit import AuditEvent
+from ..domain.paging import Paging
 from ..store.people import activities, audit_events
 from ..store.people.activities import Activity, ActivityFilter
 from ..store.people.audit_events import AuditFilter
@@ -59,12 +60,12 @@ def activity_page(
         action=chosen.action or None,
         without_action=None if chosen.checks or chosen.action else CHECK_REQUESTED,
     )
-    found = activities.page(session, wanted, limit=SHOWN + 1, before_no=before_no or None)
+    found = activities.page(session, wanted, Paging(SHOWN + 1, before_no))
     return page(request, "activity.html", {"now": now, **list_events(session, found, chosen)})
 
 
 def list_events(session: Session, found: Sequence[Activity | AuditEvent], chosen: ChosenEvents) -> dict[str, object]:
-    shown, cursor = cut(found, SHOWN, lambda one: one.no)
+    shown, cursor = cut(found, Paging(SHOWN + 1))
     filled = chosen.model_dump()
     older = f"?{urlencode({**filled, 'cursor': cursor})}" if cursor else None
     return {"events": shown, "names": people(session, (one.actor for one in shown)), "older": older, **filled}
@@ -80,6 +81,6 @@ def audit_page(
     chosen: Annotated[ChosenEvents, Depends()],
 ) -> Response:
     wanted = AuditFilter(deployment_id=chosen.deployment or None, actor=chosen.actor or None, action=chosen.action or None)
-    found = audit_events.page(session, wanted, limit=SHOWN + 1, before_no=before_no or None)
+    found = audit_events.page(session, wanted, Paging(SHOWN + 1, before_no))
     unsealed, oldest = audit_events.unsealed_since(session)
     return page(request, "audit.html", {"now": now, "unsealed": unsealed, "oldest": oldest, **list_events(session, found, chosen)})

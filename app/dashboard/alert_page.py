@@ -11,6 +11,7 @@ from starlette.responses import Response
 from ..checks.attributing import sentences as attribution_words
 from ..domain.alerts import ClosingReason
 from ..domain.checks import DataSet
+from ..domain.paging import Paging
 from ..errors import NotFound
 from ..security.assignees import list_assignees
 from ..security.principals import USER, Permission
@@ -63,7 +64,7 @@ def alert_page(request: Request, principal: Reader, session: SessionIn, now: Now
     # In the words of a missing one: whether it exists is not for everybody.
     if not principal.sees(alert.deployment_no):
         raise NotFound("alert", alert_id)
-    comments = comments_page(session, alert, limit=MOST_COMMENTS + 1)
+    comments = comments_page(session, alert, Paging(MOST_COMMENTS + 1))
     shows_records = Permission.RECORDS in principal.role.permissions
     trend, wanted = read_trend(session, alert), affected_records(alert) if shows_records else None
     is_in_files = followed_deployment(session, alert.deployment_no).payload is not None

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from ..domain.alerts import AlertState, RuleKind
 from ..domain.checks import DataSet
 from ..domain.comparisons import comparisons_of
+from ..domain.paging import Paging
 from ..domain.time_ranges import RangePreset
 from ..evidence.sentences import SINGLE_CHECKS_ALARM
 from ..metrics.catalogue import CATALOGUE
@@ -62,8 +63,8 @@ def alerts_page(
 @router.get("/alerts/channels")
 def channels_page(request: Request, principal: Reader, session: SessionIn, now: NowIn) -> Response:
     principal.require(Permission.MANAGE)
-    channels = channel_page(session, after_no=0, limit=MOST_CHANNELS)
-    deliveries = {channel.id: notification_page(session, channel, limit=DELIVERIES) for channel in channels}
+    channels = channel_page(session, Paging(MOST_CHANNELS))
+    deliveries = {channel.id: notification_page(session, channel, Paging(DELIVERIES)) for channel in channels}
     not_sent = Counter[str]()
     for one in open_alerts.unsent(session):
         not_sent[one.channel_id] += one.alerts
@@ -92,7 +93,7 @@ def deployment_alerts_page(
     span = chosen_span(time_range, now)
     wanted = AlertFilter(deployment_no=deployment.no, state=chosen.state, span=span)
     monitor = monitor_of(session, deployment.no)
-    rules = rules_page(session, deployment.no, after_no=0, limit=SHOWN)
+    rules = rules_page(session, deployment.no, Paging(SHOWN))
 
     # By number of a rule, its channels to which open alerts were not sent.
     not_sent: dict[int, list[Unsent]] = {}
@@ -100,7 +101,7 @@ def deployment_alerts_page(
         not_sent.setdefault(one.rule_no, []).append(one)
 
     # A person bound to a deployment sees only channels that its rules name already.
-    channels = channel_page(session, after_no=0, limit=MOST_CHANNELS) if Permission.MANAGE in principal.role.permissions else []
+    channels = channel_page(session, Paging(MOST_CHANNELS)) if Permission.MANAGE in principal.role.permissions else []
     if principal.deployment_no is not None:
         named = {channel for rule in rules for channel in rule.content.channels}
         channels = [channel for channel in channels if channel.id in named]
@@ -135,7 +136,8 @@ class Listed:
 
 def _list_alerts(session: Session, wanted: AlertFilter, chosen: ChosenAlerts, before_no: int) -> Listed:
     """The gravest first; pages go on by age."""
-    found, cursor = cut(alerts.alerts_page(session, wanted, limit=SHOWN + 1, before_no=before_no or None), SHOWN, lambda alert: alert.no)
+    paging = Paging(SHOWN + 1, before_no)
+    found, cursor = cut(alerts.alerts_page(session, wanted, paging), paging)
     listed = list_lines(session, found, wanted.state)
     names = people(session, (who for one in listed for line in one.lines for who in line.assignees))
     if cursor is None:

@@ -20,6 +20,7 @@ from ..domain.attributions import AttributionState
 from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope
 from ..domain.deployments import Deployment
 from ..domain.group_words import GroupWords
+from ..domain.paging import Paging
 from ..domain.texts import MAX_TEXT
 from ..domain.time_ranges import RangePreset
 from ..errors import NotFound
@@ -90,8 +91,8 @@ def checks_page(
     state: State = "",
 ) -> Response:
     span, only = chosen_span(time_range, now), CheckState(state) if state else None
-    found = checks.page(session, deployment.no, limit=SHOWN + 1, state=only, before_no=before_no or None, ends_in=span)
-    shown, cursor = cut(found, SHOWN, lambda one: one.no)
+    paging = Paging(SHOWN + 1, before_no)
+    shown, cursor = cut(checks.page(session, deployment.no, paging, state=only, ends_in=span), paging)
     older = f"?{urlencode({'state': state, 'cursor': cursor})}" if cursor else None
 
     # Gravest verdict on disparate impact: graver ones replace others.

@@ -19,6 +19,7 @@ from ..domain.checks import DataSet, Measurement
 from ..domain.comparisons import comparisons_of
 from ..domain.deployments import Deployment
 from ..domain.monitors import Monitor, MonitoredAttribute
+from ..domain.paging import Paging
 from ..domain.time_ranges import RangeChoice
 from ..metrics.catalogue import CATALOGUE
 from ..scan.cells import MAX_FEATURES
@@ -78,7 +79,7 @@ class _ShownGroup:
 
 
 def read_subgroups(session: Session, deployment: Deployment, evidence: DeploymentEvidence | None) -> dict[str, object]:
-    scans = scans_of(session, deployment.no, before_no=None, limit=MOST_SCANS)
+    scans = scans_of(session, deployment.no, Paging(MOST_SCANS))
     newest, ended = next(iter(scans), None), next((scan for scan in scans if scan.state == "succeeded"), None)
     obstacle, monitor, era = None, None if evidence is None else evidence.monitor, None if evidence is None else evidence.era
     if monitor is None:

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from ..domain.alerts import Alert, AlertState
 from ..domain.attributions import AttributedGap, AttributionRun
 from ..domain.checks import DataSet
+from ..domain.paging import Paging
 from ..domain.texts import MAX_TEXT
 from ..store.alerts.alerts import AlertFilter, alerts_page
 from ..tracking.wording import note_first_hour
@@ -72,7 +73,7 @@ def find_row(forest: Forest, *, attribute: str, group: str) -> ForestRow | None:
 def live_alerts(session: Session, deployment_no: int) -> list[Alert]:
     """Alerts that are not over, those on records as logged first; among them open before acknowledged."""
     wanted = [AlertFilter(deployment_no=deployment_no, state=one) for one in (AlertState.OPEN, AlertState.ACKNOWLEDGED)]
-    known = [alert for one in wanted for alert in alerts_page(session, one, limit=MOST_ALERTS)]
+    known = [alert for one in wanted for alert in alerts_page(session, one, Paging(MOST_ALERTS))]
     return sorted(known, key=lambda alert: alert.subject.data != DataSet.PAYLOAD)
 
 

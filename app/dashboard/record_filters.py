@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from ..domain.checks import CheckState, DataSet
 from ..domain.monitors import Monitor
+from ..domain.paging import Paging
 from ..domain.texts import TOGETHER, character_problem
 from ..domain.values import label_of
 from ..errors import InvalidInput
@@ -117,7 +118,7 @@ def choices_of(session: Session, deployment_no: int, monitor: Monitor, wanted: R
     """
     seen: dict[str, list[str]] = {}
     if any(attribute.reference is None for attribute in monitor.attributes):
-        newest = checks.page(session, deployment_no, limit=1, state=CheckState.SUCCEEDED)
+        newest = checks.page(session, deployment_no, Paging(1), state=CheckState.SUCCEEDED)
         counted = [counted_check(session, check).origin.no for check in newest]
         tables = [table for no in counted for table in tables_of(session, no, data=[DataSet.PAYLOAD])]
         seen = {table.attribute: [label for label, _role in table.cells["groups"]] for table in tables}

@@ -15,6 +15,7 @@ from ..domain.category_schemes import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, SCHEM
 from ..domain.checks import Span
 from ..domain.deployments import Deployment
 from ..domain.monitors import Monitor
+from ..domain.paging import Paging
 from ..domain.report_schedules import MAX_SCHEDULES, ReportRhythm
 from ..domain.time_ranges import RangePreset
 from ..errors import InvalidInput
@@ -111,8 +112,8 @@ def regulator_report_page(
 
 
 def read_kept(session: Session, deployment: Deployment, now: datetime) -> dict[str, object]:
-    schedules = schedules_page(session, deployment.no, after_no=0, limit=MAX_SCHEDULES)
-    kept = kept_page(session, deployment.no, before_no=None, limit=MOST_KEPT)
+    schedules = schedules_page(session, deployment.no, Paging(MAX_SCHEDULES))
+    kept = kept_page(session, deployment.no, Paging(MOST_KEPT))
     return {
         "schedules": [
             {"schedule": one, "wanted": SheetsWanted.from_json(one.content.wanted), "next": first_due(one, now)} for one in schedules

@@ -5,6 +5,7 @@ from typing import Final
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from ..domain.paging import Paging
 from ..domain.retention import RetentionPreset
 from ..security.principals import Permission
 from ..store.retention.erasures import erasures_of
@@ -39,7 +40,8 @@ def retention_page(
     before_no: NumberCursor,
 ) -> Response:
     hold = hold_of(session, deployment.no)
-    found, cursor = cut(erasures_of(session, deployment.no, before_no=before_no or None, limit=SHOWN + 1), SHOWN, lambda one: one.no)
+    paging = Paging(SHOWN + 1, before_no)
+    found, cursor = cut(erasures_of(session, deployment.no, paging), paging)
     actors = [one.requested_by for one in found] + ([hold.placed_by] if hold else [])
     values = {
         "deployment": deployment,

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from ..domain.checks import CheckState
 from ..domain.deployments import Deployment
 from ..domain.monitors import Monitor
+from ..domain.paging import Paging
 from ..store.checks import checks
 
 
@@ -55,7 +56,7 @@ class Step:
 
 def steps_of(session: Session, deployment: Deployment | None, monitor: Monitor | None, *, has_records: bool) -> tuple[Step, ...]:
     """Without a deployment none is done. `has_records`: some were logged."""
-    is_checked = deployment is not None and bool(checks.page(session, deployment.no, limit=1, state=CheckState.SUCCEEDED))
+    is_checked = deployment is not None and bool(checks.page(session, deployment.no, Paging(1), state=CheckState.SUCCEEDED))
     return (
         Step(
             name=StepName.DATA,

@@ -6,6 +6,7 @@ from typing import Final
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from ..domain.paging import Paging
 from ..security.keys import USUAL_OVERLAP_HOURS
 from ..security.principals import Permission, Role
 from ..security.users import ROLES
@@ -38,8 +39,8 @@ def settings_page(request: Request, principal: Reader, session: SessionIn, now: 
     values = {
         "is_admin": is_admin,
         "actions": [words for permission, words in ACTIONS.items() if permission in principal.role.permissions],
-        "users": users.page(session, after_no=0, limit=SHOWN) if is_admin else [],
-        "keys": ApiKeys(session).page(after_no=0, limit=SHOWN) if is_admin else [],
+        "users": users.page(session, Paging(SHOWN)) if is_admin else [],
+        "keys": ApiKeys(session).page(Paging(SHOWN)) if is_admin else [],
         "used_keys": read_key_use(session) if is_admin else [],
         "roles_of_people": [role.value for role in Role if role in ROLES],
         "roles": [role.value for role in Role],

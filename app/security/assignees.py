@@ -4,6 +4,7 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
+from ..domain.paging import Paging
 from ..store.people import users
 from ..store.people.users import User
 from .principals import Permission, Role
@@ -17,5 +18,5 @@ def is_assignable(user: User, deployment_no: int) -> bool:
 
 
 def list_assignees(session: Session, deployment_no: int) -> list[str]:
-    known = users.page(session, after_no=0, limit=MOST_ASSIGNEES)
+    known = users.page(session, Paging(MOST_ASSIGNEES))
     return sorted(user.name for user in known if is_assignable(user, deployment_no))

@@ -6,6 +6,7 @@ from itertools import islice
 from sqlalchemy.orm import Session
 
 from ..domain.checks import CheckRun, CheckState, DataSet, Measurement
+from ..domain.paging import Paging
 from ..metrics.catalogue import CATALOGUE
 from ..store.checks.checks import get
 from ..store.checks.measurements import Point, SeriesFilter, series
@@ -30,10 +31,10 @@ def measure_requested(session: Session, check: CheckRun, metrics: Collection[str
     ]
 
 
-def read_points(session: Session, deployment_no: int, wanted: SeriesFilter, *, after_no: int, limit: int) -> list[Point]:
+def read_points(session: Session, deployment_no: int, wanted: SeriesFilter, paging: Paging) -> list[Point]:
     if all(CATALOGUE[metric].is_stored for metric in wanted.metrics):
-        return series(session, deployment_no, wanted, after_no=after_no, limit=limit)
-    return list(islice(_measure_series(session, deployment_no, wanted, after_no), limit))
+        return series(session, deployment_no, wanted, paging)
+    return list(islice(_measure_series(session, deployment_no, wanted, paging.after), paging.limit))
 
 
 def _measure_series(session: Session, deployment_no: int, wanted: SeriesFilter, after_no: int) -> Iterator[Point]:

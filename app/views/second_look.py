@@ -10,6 +10,7 @@ from ..domain.deployments import Deployment
 from ..domain.group_words import GroupWords
 from ..domain.mitigation import FlaggedRecord
 from ..domain.monitors import Monitor, MonitoredAttribute
+from ..domain.paging import Paging
 from ..domain.values import Range, Scalar, label_of
 from ..metrics.rounding import digits_apart
 from ..store.checks import checks
@@ -51,7 +52,7 @@ def totals_of(
     does not see, whose copies change other columns.
     """
     if check is None:
-        check = next(iter(checks.page(session, deployment.no, limit=1, state=CheckState.SUCCEEDED)), None)
+        check = next(iter(checks.page(session, deployment.no, Paging(1), state=CheckState.SUCCEEDED)), None)
     if check is None or monitor is None or check.state is not CheckState.SUCCEEDED:
         return check, []
     words, seen = GroupWords.of(monitor), {column.name for column in deployment.schema.features}

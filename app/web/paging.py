@@ -3,11 +3,13 @@
 import base64
 import binascii
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Annotated, TypeVar
 
 import msgspec
 from fastapi import Depends, Query
 
+from ..domain.paging import Paging
 from ..errors import InvalidInput
 
 MAX_PAGE = 1000
@@ -26,18 +28,24 @@ def read_number_cursor(cursor: Cursor = None) -> int:
     return _read_number(cursor, bits=64)
 
 
-def read_short_number_cursor(cursor: Cursor = None) -> int:
-    """The same of 32 bits: for deployments, keys, users, versions."""
-    return _read_number(cursor, bits=32)
+def read_paging(limit: Limit = 100, cursor: Cursor = None) -> Paging:
+    # One item more than is shown says whether there are others.
+    return Paging(limit + 1, _read_number(cursor, bits=64))
+
+
+def read_short_paging(limit: Limit = 100, cursor: Cursor = None) -> Paging:
+    """The same of numbers of 32 bits: of deployments, keys, users, versions."""
+    return Paging(limit + 1, _read_number(cursor, bits=32))
 
 
 NumberCursor = Annotated[int, Depends(read_number_cursor)]
-ShortNumberCursor = Annotated[int, Depends(read_short_number_cursor)]
+NumberPaging = Annotated[Paging, Depends(read_paging)]
+ShortNumberPaging = Annotated[Paging, Depends(read_short_paging)]
 
 
-def cut(items: Sequence[Item], limit: int, number_of: Callable[[Item], int]) -> tuple[Sequence[Item], str | None]:
-    """Page and the cursor of the next one, of one item more than `limit`."""
-    return _cut_page(items, limit, lambda item: number_of(item).to_bytes(8))
+def cut(items: Sequence[Item], paging: Paging, number_of: Callable[[Item], int] = attrgetter("no")) -> tuple[Sequence[Item], str | None]:
+    """Page, without the last item of the limit, and the cursor of the next one."""
+    return _cut_page(items, paging.limit - 1, lambda item: number_of(item).to_bytes(8))
 
 
 def read_place_cursor(cursor: str | None, form: type[Place]) -> Place | None:

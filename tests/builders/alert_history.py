@@ -16,6 +16,7 @@ from app.domain.comparisons import Comparison
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
+from app.domain.paging import Paging
 from app.domain.retrying import CHECK_POLICY
 from app.store.alerts.alert_rules import find_rule, lock_alerts, put_rule
 from app.store.alerts.alerts import AlertFilter, alerts_page
@@ -114,7 +115,7 @@ class History:
     def alerts(self) -> list[Alert]:
         """All alerts, oldest first."""
         with self.database.transaction() as session:
-            return alerts_page(session, AlertFilter(), limit=1000)[::-1]
+            return alerts_page(session, AlertFilter(), Paging(1000))[::-1]
 
     def alert(self) -> Alert:
         """The only alert."""

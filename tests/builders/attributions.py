@@ -7,6 +7,7 @@ from sqlalchemy import text
 
 from app.checks.attributing.performing import perform_attribution
 from app.domain.attributions import AttributionRun
+from app.domain.paging import Paging
 from app.schedule.attributor import QUEUES, Attributor
 from app.store.attributions.attributions import attributions_page
 from app.store.database.engine import Database
@@ -30,7 +31,7 @@ def run_all(database: Database) -> None:
 def all_attributions(database: Database, deployment_no: int) -> list[AttributionRun]:
     """The deployment's attributions, newest first."""
     with database.transaction() as session:
-        return attributions_page(session, deployment_no, limit=100)
+        return attributions_page(session, deployment_no, Paging(100))
 
 
 def silence_workers(database: Database) -> None:

@@ -8,7 +8,9 @@ from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
 from ...domain.channels import Channel, ChannelContent, ChannelKind
+from ...domain.paging import Paging
 from ...errors import Conflict, NotFound
+from ..database.paging import page_oldest
 from ..database.resealing import begin_sealing
 from ..database.sealer import Sealer
 from ..tables import AlertChannelRow
@@ -44,9 +46,8 @@ def lock_channels(session: Session, channel_ids: Sequence[str]) -> Sequence[int]
     return session.scalars(present.with_for_update(read=True, key_share=True)).all()
 
 
-def channel_page(session: Session, *, after_no: int, limit: int) -> list[Channel]:
-    statement = select(AlertChannelRow).where(AlertChannelRow.no > after_no).order_by(AlertChannelRow.no).limit(limit)
-    return [_channel(row) for row in session.scalars(statement)]
+def channel_page(session: Session, paging: Paging) -> list[Channel]:
+    return [_channel(row) for row in session.scalars(page_oldest(select(AlertChannelRow), AlertChannelRow.no, paging))]
 
 
 def create_channel(session: Session, channel_id: str, content: ChannelContent, sealer: Sealer) -> Channel:

@@ -8,7 +8,9 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...domain.alerts import Alert
+from ...domain.paging import Paging
 from ...errors import Conflict
+from ..database.paging import page_oldest
 from ..database.rows import read_row
 from ..tables import AlertCommentRow
 
@@ -39,10 +41,9 @@ def put_comment(session: Session, alert: Alert, comment_id: str, *, by: str, tex
     return _read(found), is_new
 
 
-def comments_page(session: Session, alert: Alert, *, limit: int, after_no: int = 0) -> list[AlertComment]:
-    wanted = (AlertCommentRow.alert_no == alert.no, AlertCommentRow.no > after_no)
-    rows = session.scalars(select(AlertCommentRow).where(*wanted).order_by(AlertCommentRow.no).limit(limit))
-    return [_read(row) for row in rows]
+def comments_page(session: Session, alert: Alert, paging: Paging) -> list[AlertComment]:
+    wanted = select(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no)
+    return [_read(row) for row in session.scalars(page_oldest(wanted, AlertCommentRow.no, paging))]
 
 
 def count_comments(session: Session, alert: Alert) -> int:

@@ -10,7 +10,9 @@ from sqlalchemy.orm import Session
 
 from ...domain.alert_rules import MAX_RULES
 from ...domain.alerts import DEFAULT_RULE, DEFAULT_RULE_ID, KINDS, Rule, RuleContent, RuleKind
+from ...domain.paging import Paging
 from ...errors import Conflict, NotFound
+from ..database.paging import page_oldest
 from ..database.rows import read_row
 from ..tables import AlertChannelRow, AlertRuleChannelRow, AlertRuleRow, DeploymentRow
 from .alert_channels import lock_channels
@@ -52,9 +54,9 @@ def rule_by_no(session: Session, no: int) -> Rule:
     return _rule(session.execute(_rules().where(AlertRuleRow.no == no)).one())
 
 
-def rules_page(session: Session, deployment_no: int, *, after_no: int, limit: int) -> list[Rule]:
-    found = _rules().where(AlertRuleRow.deployment_no == deployment_no, AlertRuleRow.no > after_no).order_by(AlertRuleRow.no).limit(limit)
-    return [_rule(row) for row in session.execute(found)]
+def rules_page(session: Session, deployment_no: int, paging: Paging) -> list[Rule]:
+    wanted = _rules().where(AlertRuleRow.deployment_no == deployment_no)
+    return [_rule(row) for row in session.execute(page_oldest(wanted, AlertRuleRow.no, paging))]
 
 
 def find_rule(session: Session, deployment_no: int, rule_id: str) -> Rule | None:

@@ -13,7 +13,9 @@ from sqlalchemy.orm import Session
 
 from ...domain.alerts import Alert, AlertState, AlertSubject, ClosingReason, Resolution, Rule, RuleKind
 from ...domain.checks import CheckRun, DataSet, Span
+from ...domain.paging import Paging
 from ...errors import NotFound
+from ..database.paging import page_newest
 from ..database.rows import read_row
 from ..tables import AlertRow, AlertRuleRow, CheckRow, DeploymentRow
 
@@ -32,7 +34,7 @@ class AlertFilter:
     """Lets alerts through that were unresolved at some moment of it."""
 
 
-def alerts_page(session: Session, wanted: AlertFilter, *, limit: int, before_no: int | None = None) -> list[Alert]:
+def alerts_page(session: Session, wanted: AlertFilter, paging: Paging) -> list[Alert]:
     columns = {
         AlertRow.deployment_no: wanted.deployment_no,
         DeploymentRow.id: wanted.deployment_id,
@@ -41,10 +43,7 @@ def alerts_page(session: Session, wanted: AlertFilter, *, limit: int, before_no:
     conditions = [*(column == value for column, value in columns.items() if value is not None), *_in_state(wanted.state)]
     if wanted.span is not None:
         conditions += [AlertRow.opened_at < wanted.span.end, AlertRow.resolved_at.is_(None) | (AlertRow.resolved_at >= wanted.span.start)]
-    statement = _alerts().where(*conditions).order_by(AlertRow.no.desc()).limit(limit)
-    if before_no is not None:
-        statement = statement.where(AlertRow.no < before_no)
-    return _read(session, statement)
+    return _read(session, page_newest(_alerts().where(*conditions), AlertRow.no, paging))
 
 
 def get_alert(session: Session, alert_id: str) -> Alert:

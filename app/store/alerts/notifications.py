@@ -12,9 +12,11 @@ from sqlalchemy.orm import Session
 from ...domain.alerts import Alert, Event
 from ...domain.channels import Channel
 from ...domain.notifications import Message, Notification, NotificationState, alert_message, message_of_test
+from ...domain.paging import Paging
 from ...domain.retrying import KEPT
 from ...errors import NotFound
 from ..database.leased_rows import HeldRow, lease_row, write_held
+from ..database.paging import page_newest
 from ..database.rows import read_row
 from ..tables import AlertChannelRow, AlertRow, AlertRuleChannelRow, NotificationRow
 from .alert_channels import channel_by_no
@@ -153,11 +155,9 @@ def get_notification(session: Session, channel: Channel, notification_id: str) -
     return found
 
 
-def notification_page(session: Session, channel: Channel, *, limit: int, before_no: int | None = None) -> list[Notification]:
-    statement = _SELECT.where(NotificationRow.channel_no == channel.no).order_by(NotificationRow.no.desc()).limit(limit)
-    if before_no is not None:
-        statement = statement.where(NotificationRow.no < before_no)
-    return [_notification(*found) for found in session.execute(statement)]
+def notification_page(session: Session, channel: Channel, paging: Paging) -> list[Notification]:
+    wanted = _SELECT.where(NotificationRow.channel_no == channel.no)
+    return [_notification(*found) for found in session.execute(page_newest(wanted, NotificationRow.no, paging))]
 
 
 _SELECT = (

@@ -12,7 +12,9 @@ from sqlalchemy.orm import Session
 from ...domain.attributions import AttributionLimits, AttributionResult, AttributionRun, AttributionState, AttributionTrigger
 from ...domain.checks import Progress, Span
 from ...domain.comparisons import Comparison
+from ...domain.paging import Paging
 from ...errors import Conflict, NotFound
+from ..database.paging import page_newest
 from ..database.rows import read_row
 from ..tables import AttributionRow, DeploymentRow, MonitorRow
 
@@ -93,13 +95,11 @@ def get_attribution(session: Session, deployment_no: int, attribution_id: str) -
 
 
 def attributions_page(
-    session: Session, deployment_no: int, *, limit: int, trigger: AttributionTrigger | None = None, before_no: int | None = None
+    session: Session, deployment_no: int, paging: Paging, *, trigger: AttributionTrigger | None = None
 ) -> list[AttributionRun]:
-    statement = _rows().where(AttributionRow.deployment_no == deployment_no).order_by(AttributionRow.no.desc()).limit(limit)
+    statement = page_newest(_rows().where(AttributionRow.deployment_no == deployment_no), AttributionRow.no, paging)
     if trigger is not None:
         statement = statement.where(AttributionRow.trigger == trigger)
-    if before_no is not None:
-        statement = statement.where(AttributionRow.no < before_no)
     return _read(session, statement)
 
 

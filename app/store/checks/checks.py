@@ -7,8 +7,10 @@ from sqlalchemy import and_, case, func, insert, literal, or_, select, text, upd
 from sqlalchemy.orm import Session
 
 from ...domain.checks import CheckRun, CheckState, Span, Trigger
+from ...domain.paging import Paging
 from ...errors import Conflict, NotFound
 from ...telemetry.traces import current_traceparent
+from ..database.paging import page_newest
 from ..tables import CheckRow
 from .check_runs import read_run, run_rows, to_run
 
@@ -109,20 +111,12 @@ def count(session: Session, deployment_no: int) -> int:
 
 
 def page(
-    session: Session,
-    deployment_no: int,
-    *,
-    limit: int,
-    state: CheckState | None = None,
-    before_no: int | None = None,
-    ends_in: Span | None = None,
+    session: Session, deployment_no: int, paging: Paging, *, state: CheckState | None = None, ends_in: Span | None = None
 ) -> list[CheckRun]:
-    """Returns at most `limit` checks before `before_no`, newest first; with `ends_in` those that end in (start, end]."""
-    statement = run_rows().where(CheckRow.deployment_no == deployment_no).order_by(CheckRow.no.desc()).limit(limit)
+    """Returns checks, newest first; with `ends_in` those that end in (start, end]."""
+    statement = page_newest(run_rows().where(CheckRow.deployment_no == deployment_no), CheckRow.no, paging)
     if state is not None:
         statement = statement.where(CheckRow.state == state)
-    if before_no is not None:
-        statement = statement.where(CheckRow.no < before_no)
     if ends_in is not None:
         statement = statement.where(CheckRow.span_end > ends_in.start, CheckRow.span_end <= ends_in.end)
     return [to_run(*found) for found in session.execute(statement)]

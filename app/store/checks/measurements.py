@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from ...domain.checks import DataSet, Measurement, Scope
 from ...domain.comparisons import Comparison
 from ...domain.outcomes import OutcomeRule, outcome_texts
+from ...domain.paging import Paging
 from ..database.rows import read_rows
 from ..tables import CheckRow, MeasurementRow, TableDayRow
 from .check_days import DAY, Stretch, stretches_between
@@ -117,7 +118,7 @@ _KEPT = f"""
 """  # noqa: S608 - of constants only
 
 
-def series(session: Session, deployment_no: int, wanted: SeriesFilter, *, after_no: int, limit: int) -> list[Point]:
+def series(session: Session, deployment_no: int, wanted: SeriesFilter, paging: Paging) -> list[Point]:
     columns = {
         MeasurementRow.data: wanted.data,
         MeasurementRow.attribute: wanted.attribute,
@@ -130,16 +131,16 @@ def series(session: Session, deployment_no: int, wanted: SeriesFilter, *, after_
     conditions += [] if wanted.since is None else [MeasurementRow.at >= wanted.since]
     conditions += [] if wanted.until is None else [MeasurementRow.at < wanted.until]
     conditions += [column == value for column, value in columns.items() if value is not None]
-    if after_no:
+    if paging.after:
         # Many measurements have the same time.
-        place = select(MeasurementRow.at, MeasurementRow.no).where(MeasurementRow.no == after_no).scalar_subquery()
+        place = select(MeasurementRow.at, MeasurementRow.no).where(MeasurementRow.no == paging.after).scalar_subquery()
         conditions.append(tuple_(MeasurementRow.at, MeasurementRow.no) > place)
     rows = session.execute(
         select(MeasurementRow, CheckRow.id)
         .join(CheckRow, CheckRow.no == MeasurementRow.check_no)
         .where(*conditions)
         .order_by(MeasurementRow.at, MeasurementRow.no)
-        .limit(limit)
+        .limit(paging.limit)
     )
     return [Point(row.no, check_id, measurement_from(row)) for row, check_id in rows]
 

@@ -25,8 +25,10 @@ from ...domain.deployments import (
     has_protected,
 )
 from ...domain.endpoint_health import EndpointHealth
+from ...domain.paging import Paging
 from ...errors import Conflict, NotFound
 from ..alerts.alert_rules import add_default_rule
+from ..database.paging import page_oldest
 from ..database.resealing import begin_sealing
 from ..database.rows import read_row
 from ..database.sealer import Sealer
@@ -131,8 +133,8 @@ class Deployments:
         """Returns the deployment, or raises NotFound."""
         return self._one(_SELECT.where(DeploymentRow.no == no), f"number {no}")
 
-    def page(self, *, after_no: int, limit: int, only_no: int | None = None) -> list[Deployment]:
-        statement = _SELECT.where(DeploymentRow.no > after_no).order_by(DeploymentRow.no).limit(limit)
+    def page(self, paging: Paging, *, only_no: int | None = None) -> list[Deployment]:
+        statement = page_oldest(_SELECT, DeploymentRow.no, paging)
         if only_no is not None:
             statement = statement.where(DeploymentRow.no == only_no)
         return [

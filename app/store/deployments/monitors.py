@@ -14,7 +14,9 @@ from ...domain.display_names import DisplayNames, GroupName
 from ...domain.group_rules import FoundBy, GroupRule
 from ...domain.monitors import AttributionSettings, EvidenceSettings, Limits, Monitor, MonitoredAttribute, Schedule
 from ...domain.outcomes import OutcomeRule
+from ...domain.paging import Paging
 from ...domain.values import GroupValue, Range
+from ..database.paging import page_oldest
 from ..tables import CheckRow, DeploymentRow, EvidenceEraRow, EvidenceFigureRow, MonitorRow
 
 
@@ -29,14 +31,9 @@ class PlacedMonitor(NamedTuple):
     monitor: Monitor
 
 
-def page_of_monitors(session: Session, *, after_no: int, limit: int, only_no: int | None = None) -> list[PlacedMonitor]:
-    statement = (
-        select(DeploymentRow.no, DeploymentRow.id, MonitorRow)
-        .join(MonitorRow, MonitorRow.deployment_no == DeploymentRow.no)
-        .where(DeploymentRow.no > after_no)
-        .order_by(DeploymentRow.no)
-        .limit(limit)
-    )
+def page_of_monitors(session: Session, paging: Paging, *, only_no: int | None = None) -> list[PlacedMonitor]:
+    joined = select(DeploymentRow.no, DeploymentRow.id, MonitorRow).join(MonitorRow, MonitorRow.deployment_no == DeploymentRow.no)
+    statement = page_oldest(joined, DeploymentRow.no, paging)
     if only_no is not None:
         statement = statement.where(DeploymentRow.no == only_no)
     return [PlacedMonitor(no, deployment_id, _monitor(row)) for no, deployment_id, row in session.execute(statement)]

@@ -11,6 +11,8 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from ...domain.bias_detectors import DetectorCounts, DetectorQuality, DetectorVersion
+from ...domain.paging import Paging
+from ..database.paging import page_newest
 from ..database.rows import read_row
 from ..tables import BiasDetectorRow, CheckRow
 
@@ -83,12 +85,10 @@ def model_of(session: Session, deployment_no: int, *, attribute: str, version: i
     )
 
 
-def detector_page(session: Session, deployment_no: int, *, limit: int, before_version: int | None = None) -> list[list[DetectorVersion]]:
-    """Returns at most `limit` trainings before that version, newest first; all attributes together first."""
+def detector_page(session: Session, deployment_no: int, paging: Paging) -> list[list[DetectorVersion]]:
+    """Returns trainings by their version, newest first; all attributes together first."""
     versions = select(BiasDetectorRow.version).where(BiasDetectorRow.deployment_no == deployment_no).distinct()
-    if before_version is not None:
-        versions = versions.where(BiasDetectorRow.version < before_version)
-    wanted = versions.order_by(BiasDetectorRow.version.desc()).limit(limit)
+    wanted = page_newest(versions, BiasDetectorRow.version, paging)
     statement = _versions(deployment_no).where(BiasDetectorRow.version.in_(wanted))
     trainings: dict[int, list[DetectorVersion]] = {}
     for row in session.execute(statement.order_by(BiasDetectorRow.version.desc(), BiasDetectorRow.attribute)):

@@ -9,6 +9,8 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from ...domain.deployments import Deployment
+from ...domain.paging import Paging
+from ..database.paging import page_newest
 from ..database.rows import read_row
 from ..tables import ActivityRow
 from .audit_events import insert_event
@@ -74,17 +76,14 @@ def record_activity(
     )
 
 
-def page(session: Session, wanted: ActivityFilter, *, limit: int, before_no: int | None = None) -> list[Activity]:
-    statement = select(ActivityRow).order_by(ActivityRow.no.desc()).limit(limit)
+def page(session: Session, wanted: ActivityFilter, paging: Paging) -> list[Activity]:
     columns = {
         ActivityRow.deployment_no: wanted.deployment_no,
         ActivityRow.deployment_id: wanted.deployment_id,
         ActivityRow.actor: wanted.actor,
         ActivityRow.action: wanted.action,
     }
-    statement = statement.where(*(column == value for column, value in columns.items() if value is not None))
+    statement = select(ActivityRow).where(*(column == value for column, value in columns.items() if value is not None))
     if wanted.without_action is not None:
         statement = statement.where(ActivityRow.action != wanted.without_action)
-    if before_no is not None:
-        statement = statement.where(ActivityRow.no < before_no)
-    return [read_row(Activity, row) for row in session.scalars(statement)]
+    return [read_row(Activity, row) for row in session.scalars(page_newest(statement, ActivityRow.no, paging))]

@@ -8,7 +8,9 @@ from typing import Final
 from sqlalchemy import func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
+from ...domain.paging import Paging
 from ...errors import NotFound
+from ..database.paging import page_oldest
 from ..database.rows import read_row
 from ..tables import ApiKeyRow, DeploymentRow
 
@@ -85,8 +87,8 @@ class ApiKeys:
         is_old = or_(ApiKeyRow.last_used_at.is_(None), ApiKeyRow.last_used_at <= now - USE_NOTED_EVERY)
         self._session.execute(update(ApiKeyRow).where(ApiKeyRow.no == key.no, is_old).values(last_used_at=now))
 
-    def page(self, *, after_no: int, limit: int) -> list[ApiKey]:
-        rows = self._session.execute(_SELECT.where(ApiKeyRow.no > after_no).order_by(ApiKeyRow.no).limit(limit))
+    def page(self, paging: Paging) -> list[ApiKey]:
+        rows = self._session.execute(page_oldest(_SELECT, ApiKeyRow.no, paging))
         return [_key(row.ApiKeyRow, row.deployment_id) for row in rows]
 
     def names(self, key_ids: Iterable[str]) -> dict[str, str]:

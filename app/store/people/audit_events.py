@@ -12,7 +12,9 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.orm import Session
 
 from ...domain.audit import FIRST_HASH, AuditEvent, AuditOutcome, chain_hash
+from ...domain.paging import Paging
 from ...errors import Unavailable
+from ..database.paging import page_newest
 from ..database.rows import read_row
 from ..tables import AuditEventRow
 
@@ -106,11 +108,8 @@ def insert_event(
         origin.count_event(action)
 
 
-def page(session: Session, wanted: AuditFilter, *, limit: int, before_no: int | None = None) -> list[AuditEvent]:
-    statement = _select(wanted).order_by(AuditEventRow.no.desc()).limit(limit)
-    if before_no is not None:
-        statement = statement.where(AuditEventRow.no < before_no)
-    return [read_event(row) for row in session.scalars(statement)]
+def page(session: Session, wanted: AuditFilter, paging: Paging) -> list[AuditEvent]:
+    return [read_event(row) for row in session.scalars(page_newest(_select(wanted), AuditEventRow.no, paging))]
 
 
 def sealed_events(session: Session, wanted: AuditFilter | None = None, *, first: int = 1) -> Iterator[AuditEvent]:

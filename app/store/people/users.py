@@ -7,7 +7,9 @@ from sqlalchemy import func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from ...domain.paging import Paging
 from ...errors import Conflict, NotFound
+from ..database.paging import page_oldest
 from ..database.rows import read_row
 from ..tables import DeploymentRow, SessionRow, UserRow
 
@@ -48,9 +50,8 @@ def find(session: Session, name: str) -> User | None:
     return None if row is None else _user(row.UserRow, row.deployment_id)
 
 
-def page(session: Session, *, after_no: int, limit: int) -> list[User]:
-    rows = session.execute(_SELECT.where(UserRow.no > after_no).order_by(UserRow.no).limit(limit))
-    return [_user(row.UserRow, row.deployment_id) for row in rows]
+def page(session: Session, paging: Paging) -> list[User]:
+    return [_user(row.UserRow, row.deployment_id) for row in session.execute(page_oldest(_SELECT, UserRow.no, paging))]
 
 
 def find_of_issuer(session: Session, issuer: str, subject: str) -> User | None:

@@ -9,9 +9,11 @@ from sqlalchemy import func, insert, select
 from sqlalchemy.orm import Session
 
 from ...domain.checks import Span
+from ...domain.paging import Paging
 from ...domain.report_schedules import KeptReport, KeptReportState
 from ...errors import Conflict, NotFound
 from ..database.leased_rows import HeldRow, lease_row, write_held
+from ..database.paging import page_newest
 from ..database.rows import read_row
 from ..tables import KeptReportFileRow, KeptReportRow
 
@@ -71,12 +73,9 @@ def fail_report(session: Session, report: KeptReport, *, reason: str) -> KeptRep
     return _report(session.get_one(KeptReportRow, report.no, populate_existing=True))
 
 
-def kept_page(session: Session, deployment_no: int, *, before_no: int | None, limit: int) -> list[KeptReport]:
-    wanted = select(KeptReportRow).where(KeptReportRow.deployment_no == deployment_no)
-    if before_no is not None:
-        wanted = wanted.where(KeptReportRow.no < before_no)
-    rows = session.scalars(wanted.order_by(KeptReportRow.no.desc()).limit(limit).execution_options(populate_existing=True))
-    return [_report(row) for row in rows]
+def kept_page(session: Session, deployment_no: int, paging: Paging) -> list[KeptReport]:
+    wanted = select(KeptReportRow).where(KeptReportRow.deployment_no == deployment_no).execution_options(populate_existing=True)
+    return [_report(row) for row in session.scalars(page_newest(wanted, KeptReportRow.no, paging))]
 
 
 def get_kept(session: Session, deployment_no: int, report_id: str) -> KeptReport:

@@ -8,16 +8,18 @@ from sqlalchemy import Select, delete, func, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
+from ...domain.paging import Paging
 from ...domain.report_schedules import MAX_SCHEDULES, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent, periods_between
 from ...errors import Conflict, NotFound
 from ..alerts.alert_channels import lock_channels
+from ..database.paging import page_oldest
 from ..database.rows import read_row
 from ..tables import AlertChannelRow, KeptReportRow, ReportScheduleChannelRow, ReportScheduleRow
 
 
-def schedules_page(session: Session, deployment_no: int, *, after_no: int, limit: int) -> list[ReportSchedule]:
-    wanted = (ReportScheduleRow.deployment_no == deployment_no, ReportScheduleRow.no > after_no)
-    return [_schedule(found) for found in session.execute(_SELECT.where(*wanted).order_by(ReportScheduleRow.no).limit(limit))]
+def schedules_page(session: Session, deployment_no: int, paging: Paging) -> list[ReportSchedule]:
+    wanted = _SELECT.where(ReportScheduleRow.deployment_no == deployment_no)
+    return [_schedule(found) for found in session.execute(page_oldest(wanted, ReportScheduleRow.no, paging))]
 
 
 def find_schedule(session: Session, deployment_no: int, schedule_id: str) -> ReportSchedule | None:

@@ -4,10 +4,11 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Select, func, insert, select, update
+from sqlalchemy import func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
+from ...domain.paging import Paging
 from ...domain.retention import (
     Counts,
     Erasure,
@@ -20,6 +21,7 @@ from ...domain.retention import (
     receipt_document,
 )
 from ...errors import Conflict, NotFound
+from ..database.paging import page_newest
 from ..database.rows import read_row
 from ..tables import ErasureRow
 
@@ -118,11 +120,9 @@ def get_erasure(session: Session, deployment_id: str, erasure_id: str) -> Erasur
     return _erasure(row)
 
 
-def erasures_of(session: Session, deployment_no: int, *, before_no: int | None, limit: int) -> list[Erasure]:
-    statement: Select[ErasureRow] = select(ErasureRow).where(ErasureRow.deployment_no == deployment_no)
-    if before_no is not None:
-        statement = statement.where(ErasureRow.no < before_no)
-    return [_erasure(row) for row in session.scalars(statement.order_by(ErasureRow.no.desc()).limit(limit))]
+def erasures_of(session: Session, deployment_no: int, paging: Paging) -> list[Erasure]:
+    statement = select(ErasureRow).where(ErasureRow.deployment_no == deployment_no)
+    return [_erasure(row) for row in session.scalars(page_newest(statement, ErasureRow.no, paging))]
 
 
 def _fresh(erasure_id: str, deployment_no: int, deployment_id: str, kind: ErasureKind, by: str) -> dict[str, Any]:

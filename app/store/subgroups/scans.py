@@ -10,8 +10,10 @@ from sqlalchemy import func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from ...domain.paging import Paging
 from ...errors import NotFound
 from ..database.leased_rows import HeldRow, lease_row, write_held
+from ..database.paging import page_newest
 from ..tables import SubgroupScanRow
 
 LEASE = timedelta(minutes=15)
@@ -82,12 +84,9 @@ def end_scan(session: Session, scan: SubgroupScan, **values: Any) -> None:  # no
     write_held(session, held, ended, SubgroupScanRow.no)
 
 
-def scans_of(session: Session, deployment_no: int, *, before_no: int | None, limit: int) -> Sequence[SubgroupScan]:
-    wanted = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no)
-    if before_no is not None:
-        wanted = wanted.where(SubgroupScanRow.no < before_no)
-    rows = session.scalars(wanted.order_by(SubgroupScanRow.no.desc()).limit(limit).execution_options(populate_existing=True))
-    return [_scan(row) for row in rows]
+def scans_of(session: Session, deployment_no: int, paging: Paging) -> Sequence[SubgroupScan]:
+    wanted = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no).execution_options(populate_existing=True)
+    return [_scan(row) for row in session.scalars(page_newest(wanted, SubgroupScanRow.no, paging))]
 
 
 def get_scan(session: Session, deployment_no: int, scan_id: str) -> SubgroupScan:

@@ -11,6 +11,7 @@ from app.alerts.sending import Sender
 from app.domain.alerts import Alert, Event
 from app.domain.channels import Channel, ChannelContent, ChannelKind, with_secret
 from app.domain.notifications import Notification
+from app.domain.paging import Paging
 from app.domain.retrying import NOTIFICATION_LEASE
 from app.outbound.egress import EgressPolicy
 from app.schedule.notifier import Notifier, Send
@@ -101,7 +102,7 @@ def notify_for_ever(url: str) -> None:
 def sent_to(database: Database, channel: Channel) -> list[Notification]:
     """All notifications of the channel, oldest first."""
     with database.transaction() as session:
-        return notification_page(session, channel, limit=1000)[::-1]
+        return notification_page(session, channel, Paging(1000))[::-1]
 
 
 def let_pass(database: Database, duration: timedelta) -> None:

@@ -7,6 +7,7 @@ from structlog.testing import capture_logs
 
 from app.domain.bias_detectors import ALL_TOGETHER, DetectorCounts, DetectorVersion
 from app.domain.checks import CheckRun
+from app.domain.paging import Paging
 from app.mitigation.detector import loading
 from app.mitigation.detector.loading import LoadedDetectors
 from app.mitigation.detector.model import BiasDetector
@@ -64,7 +65,7 @@ def usable(database: Database, check: CheckRun, basis: str = "r1") -> dict[str, 
 
 def pages(database: Database, check: CheckRun, limit: int, before: int | None = None) -> list[list[DetectorVersion]]:
     with database.transaction() as session:
-        return detector_page(session, check.deployment_no, limit=limit, before_version=before)
+        return detector_page(session, check.deployment_no, Paging(limit, before))
 
 
 def test_a_training_is_read_as_it_was_stored(database: Database, check: CheckRun, trained: list[NewDetector]) -> None:

@@ -8,6 +8,7 @@ import pytest
 from app.alerts.accumulated import evaluate_evidence
 from app.domain.alerts import Alert, Resolution, RuleKind
 from app.domain.outcomes import OutcomeRule
+from app.domain.paging import Paging
 from app.store.alerts.alerts import AlertFilter, alerts_page
 from app.store.database.engine import Database
 from tests.builders.evidence_worlds import START, log, update, watched, world
@@ -17,7 +18,7 @@ from tests.scenes import HOUR, Scene
 def alerts(stage: Scene) -> list[Alert]:
     """The alerts of evidence, oldest first."""
     with stage.database.transaction() as session:
-        found = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), limit=100)
+        found = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), Paging(100))
     return [one for one in reversed(found) if one.kind is RuleKind.EVIDENCE]
 
 

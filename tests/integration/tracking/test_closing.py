@@ -8,6 +8,7 @@ from app.alerts.accumulated import evaluate_evidence
 from app.alerts.lifecycle import close_by_hand
 from app.domain.alerts import Alert, Resolution
 from app.domain.checks import DataSet
+from app.domain.paging import Paging
 from app.evidence.nulls import UnfairSide
 from app.evidence.sentences import State
 from app.store.alerts.alerts import AlertFilter, alerts_page
@@ -44,7 +45,7 @@ def below(stage: Scene) -> ComparisonState:
 def alerts(stage: Scene) -> list[Alert]:
     """All alerts, oldest first."""
     with stage.database.transaction() as session:
-        return alerts_page(session, AlertFilter(), limit=100)[::-1]
+        return alerts_page(session, AlertFilter(), Paging(100))[::-1]
 
 
 def close(stage: Scene) -> Alert:

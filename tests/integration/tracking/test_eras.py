@@ -9,6 +9,7 @@ from app.alerts.accumulated import evaluate_evidence
 from app.domain.alerts import Resolution, RuleKind
 from app.domain.checks import DataSet, Span
 from app.domain.monitors import MonitoredAttribute, Schedule
+from app.domain.paging import Paging
 from app.evidence.nulls import UnfairSide
 from app.evidence.sentences import State
 from app.store.alerts.alerts import AlertFilter, alerts_page
@@ -48,7 +49,7 @@ def below(stage: Scene) -> ComparisonState:
 def resolutions(stage: Scene) -> list[Resolution | None]:
     """How the alerts of evidence ended, oldest first; None for an open one."""
     with stage.database.transaction() as session:
-        found = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), limit=100)
+        found = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), Paging(100))
     return [one.resolution for one in reversed(found) if one.kind is RuleKind.EVIDENCE]
 
 

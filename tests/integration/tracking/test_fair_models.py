@@ -4,6 +4,7 @@ import pytest
 
 from app.alerts.accumulated import evaluate_evidence
 from app.domain.alerts import RuleKind
+from app.domain.paging import Paging
 from app.evidence.hours import Hours
 from app.metrics.groups import ComparedGroup
 from app.metrics.payload import measure_payload
@@ -44,8 +45,8 @@ def test_a_ratio_inside_the_limit_raises_no_alert_in_2000_hours_but_single_check
     update(stage, end)
     evaluate_evidence(database)
     with database.transaction() as session:
-        alerts = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), limit=10)
-        rules = rules_page(session, stage.deployment.no, after_no=0, limit=10)
+        alerts = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), Paging(10))
+        rules = rules_page(session, stage.deployment.no, Paging(10))
 
     assert [rule.content.kind for rule in rules] == [RuleKind.EVIDENCE]
     assert [(until, is_stale) for _, until, is_stale, _ in states(stage).values()] == [(end, False)]

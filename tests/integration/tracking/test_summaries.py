@@ -7,6 +7,7 @@ import pytest
 from app.alerts.accumulated import evaluate_evidence
 from app.alerts.lifecycle import close_by_hand
 from app.domain.checks import DataSet
+from app.domain.paging import Paging
 from app.store.alerts.alerts import AlertFilter, alerts_page
 from app.store.database.engine import Database
 from app.store.evidence.summaries import EvidenceCounts, FigureSummary, evidence_counts, summaries_of
@@ -84,7 +85,7 @@ def test_a_closed_alarm_is_closed_in_the_summary_too(database: Database) -> None
     evaluate_evidence(stage.database)
     assert counts(stage).unfair == 1
     with database.transaction() as session:
-        (alert,) = alerts_page(session, AlertFilter(), limit=100)
+        (alert,) = alerts_page(session, AlertFilter(), Paging(100))
         close_by_hand(session, alert, by="user:ada", note="Corrected.")
 
     assert counts(stage).unfair == 0

@@ -18,6 +18,7 @@ from app.domain.channels import ChannelContent, ChannelKind
 from app.domain.checks import Span
 from app.domain.comparisons import Comparison
 from app.domain.monitors import MonitoredAttribute
+from app.domain.paging import Paging
 from app.store.alerts.alert_channels import create_channel
 from app.store.alerts.alert_rules import put_rule
 from app.store.alerts.alerts import AlertFilter, alerts_page
@@ -36,7 +37,7 @@ PLACE = MonitoredAttribute(feature="place", monitored=("there",), reference=("he
 def alert_of(stage: Scene) -> Alert:
     """The one alert on evidence."""
     with stage.database.transaction() as session:
-        found = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), limit=100)
+        found = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), Paging(100))
     (alert,) = [one for one in found if one.kind is RuleKind.EVIDENCE]
     return alert
 

@@ -6,6 +6,7 @@ import pytest
 
 from app.domain.alerts import AlertState, AlertSubject, EvidenceCondition, Resolution, RuleContent, VerdictCondition
 from app.domain.checks import DataSet
+from app.domain.paging import Paging
 from app.store.alerts.alert_rules import get_rule, put_rule
 from app.store.alerts.alerts import AlertFilter, acknowledge, alerts_page, open_alert, resolve
 from app.store.database.engine import Database
@@ -42,7 +43,7 @@ def test_the_overview_counts_the_lines_that_the_list_shows(database: Database, s
                 resolve(session, alert, Resolution.RECOVERED, {})
 
     with database.transaction() as session:
-        found = alerts_page(session, AlertFilter(state=AlertState.OPEN), limit=ALERTS)
+        found = alerts_page(session, AlertFilter(state=AlertState.OPEN), Paging(ALERTS))
         listed = {one.deployment_id: (one.alerts, len(one.lines)) for one in list_lines(session, found, AlertState.OPEN)}
         waiting = [(one.id, one.unacknowledged) for one in overview_entries(session, only_no=None)]
     assert {name: (one.alerts, one.lines) for name, one in waiting if one is not None} == listed

@@ -17,6 +17,7 @@ from app.domain.checks import DataSet, Measurement, Scope, Span, Trigger
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.display_names import DisplayNames, GroupName
 from app.domain.notifications import alert_message
+from app.domain.paging import Paging
 from app.metrics.verdicts import Verdict
 from app.reports.check_report import check_report
 from app.reports.document import Bullets, Document, Made, Paragraph
@@ -197,7 +198,7 @@ def test_pages_say_of_each_figure_what_is_true(one: Told, reader: httpx.Client) 
 def test_alerts_say_what_is_true_and_who_is_at_a_disadvantage(one: Told, database: Database) -> None:
     assert one.checked is not None
     with database.transaction() as session:
-        alerts = alerts_page(session, AlertFilter(), limit=100)
+        alerts = alerts_page(session, AlertFilter(), Paging(100))
 
     unfair = [m for m in one.checked.measurements if m.verdict == Verdict.UNFAIR and m.scope is Scope.GROUP and m.data is DataSet.PAYLOAD]
     assert {alert.subject.group for alert in alerts} == {m.group for m in unfair}
@@ -221,7 +222,7 @@ def test_reports_say_of_figures_checks_and_alerts_what_is_true(database: Databas
             check_report(session, one.stage.deployment, one.checked.run, MADE, has_annex=True),
             period_report(session, one.stage.deployment, period, MADE, has_annex=True),
         ]
-        opened = alerts_page(session, AlertFilter(), limit=100)
+        opened = alerts_page(session, AlertFilter(), Paging(100))
 
     assert len(opened) == (1 if is_decided else 0)
     facts = one.facts(one.figure, alerts=len(opened), is_undecided=not is_decided)
@@ -284,7 +285,7 @@ def test_no_sentence_with_display_names_names_the_wrong_side(database: Database,
     assert one.checked is not None
     check = f"/deployments/a-model/checks/{one.checked.run.id}"
     with database.transaction() as session:
-        alerts = alerts_page(session, AlertFilter(), limit=100)
+        alerts = alerts_page(session, AlertFilter(), Paging(100))
         document = check_report(session, one.stage.deployment, one.checked.run, MADE, has_annex=True)
     figure = one.checked.get("disparate_impact", "payload", ATTRIBUTE, group="women")
 

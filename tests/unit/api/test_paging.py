@@ -4,6 +4,7 @@ from typing import Annotated
 import msgspec
 import pytest
 
+from app.domain.paging import Paging
 from app.errors import InvalidInput
 from app.web.paging import cut, cut_at_place, read_number_cursor, read_place_cursor
 
@@ -15,14 +16,14 @@ class Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 @pytest.mark.parametrize("number", [1, 255, 2**31, 2**63 - 1])
 def test_a_cursor_is_read_back(number: int) -> None:
-    page, cursor = cut([number, number + 1], 1, lambda item: item)
+    page, cursor = cut([number, number + 1], Paging(2), int)
 
     assert page == [number]
     assert read_number_cursor(cursor) == number
 
 
 def test_the_last_page_has_no_cursor() -> None:
-    assert cut([1, 2], 2, lambda item: item) == ([1, 2], None)
+    assert cut([1, 2], Paging(3), int) == ([1, 2], None)
     assert read_number_cursor(None) == 0
 
 
