@@ -195,4 +195,5 @@ def _receipt_schema() -> Schema:
         rejected=count | {"description": "Conflicts are among them, and listed apart."},
         rejections={"type": "array", "items": rejection},
         conflicts={"type": "array", "items": conflict},
+        rounded_probabilities=count | {"description": "Records whose probability lies within 0.000001 of [0, 1] and is stored as 0 or 1."},
     )

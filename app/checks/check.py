@@ -150,7 +150,10 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
             answers = rescorer.rescore(evidence.window, evidence.copies, evidence.known_targets)
             predicted = predict_unscored(evidence.feedback, database, deployment, model)
     _require_outcomes(evidence, answers)
-    details |= describe_answers(evidence.copies) | describe_not_scored(subject, evidence.copies, answers.refused, predicted.refused)
+    rounded = answers.rounded + sum(one.is_rounded for one in predicted.asked.values())
+    details |= describe_answers(evidence.copies, rounded) | describe_not_scored(
+        subject, evidence.copies, answers.refused, predicted.refused
+    )
 
     report(Progress(step="computing the metrics"))
     labels = read_labels(subject, evidence.groupings, predicted.window, evidence.cohort)

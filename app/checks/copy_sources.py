@@ -53,6 +53,7 @@ class AnswerToCopy(msgspec.Struct, frozen=True):
 
     outcome: str = "null"
     probability: str | None = None
+    is_rounded: bool = False
     nulls: tuple[str, ...] | None = None
     refusal: str = ""
     excerpt: str = ""
@@ -61,7 +62,8 @@ class AnswerToCopy(msgspec.Struct, frozen=True):
         if self.nulls is not None:
             return Refusal(self.nulls, PageRefused(self.refusal, answer=self.excerpt))
         probability = None if self.probability is None else json.loads(self.probability)
-        return Prediction(parse_value(self.outcome), tuple(probability) if isinstance(probability, list) else probability)
+        chance = tuple(probability) if isinstance(probability, list) else probability
+        return Prediction(parse_value(self.outcome), chance, is_rounded=self.is_rounded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ def ask_apart(engine: Engine, task: AskTask, copies: Sequence[CopyToAsk], report
 def _to_answer(one: Scored) -> AnswerToCopy:
     if isinstance(one, Refusal):
         return AnswerToCopy(nulls=one.nulls, refusal=str(one.error), excerpt=one.error.answer)
-    return AnswerToCopy(format_value(one.outcome_value), probability_text(one))
+    return AnswerToCopy(format_value(one.outcome_value), probability_text(one), one.is_rounded)
 
 
 Row: TypeAlias = "list[Scalar | None]"

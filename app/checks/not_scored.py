@@ -72,7 +72,7 @@ def with_not_scored(measurements: Iterable[Measurement], window: Mapping[str, An
             records = int(window.get(RECORDS_NOT_SCORED, {}).get(one.attribute, 0))
         if records:
             details = replace(one.details, records_not_scored=records)
-            count = f"{records:,} {'record was' if records == 1 else 'records were'} not scored, because the model does not accept"
+            count = f"{records:,} {'record was' if records == 1 else 'records were'} not scored, because the model gave no usable answer to"
             reason = None if one.reason is None else f"{one.reason}; {count} {'it' if records == 1 else 'them'}: {because}"
             yield replace(one, details=details, reason=reason)
         else:

@@ -48,6 +48,8 @@ class Answers:
     """An answer in neither outcome list, if any."""
     refused: tuple[RefusedRecord, ...] = ()
     """Records with refused copies, once for each."""
+    rounded: int = 0
+    """Answers whose probability became 0 or 1."""
 
 
 class Rescorer:
@@ -82,6 +84,7 @@ class Rescorer:
         copies.sort(key=lambda copy: copy.record)
         keys, numbers, new_targets = self._number_targets(attributes, copies, known_targets)
         refused: list[RefusedRecord] = []
+        rounded = 0
         for start in range(0, len(copies), CHUNK):
             chunk = copies[start : start + CHUNK]
             progress = Progress(step="asking the model about copies", done=start, total=len(copies))
@@ -92,6 +95,7 @@ class Rescorer:
             answered = [(copy, one) for copy, one in zip(chunk, found, strict=True) if isinstance(one, Prediction)]
             taken, answers = [copy for copy, _ in answered], [answer for _, answer in answered]
             self._count(attributes, taken, answers)
+            rounded += sum(one.is_rounded for one in answers)
             for copy, one in zip(chunk, found, strict=True):
                 if isinstance(one, Refusal):
                     attributes[copy.attribute].refuse(copy.target, np.array([copy.record]))
@@ -99,7 +103,7 @@ class Rescorer:
         for attribute in attributes:
             attribute.leave_out_refused()
         stored = new_targets if self._source.numbers_targets else {}
-        return Answers(self._source.lines, stored, self._unclassified, tuple(refused))
+        return Answers(self._source.lines, stored, self._unclassified, tuple(refused), rounded)
 
     def _build_rows(self, window: PayloadWindow, attributes: Sequence[CopyOutcomes], chunk: Sequence[_Copy]) -> list[Row]:
         record_ids = window.rows["record_id"]

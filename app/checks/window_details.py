@@ -15,6 +15,9 @@ from .outcomes_of_copies import CopyOutcomes
 from .sampling import describe_sampling
 from .subject import Subject
 
+ROUNDED_PROBABILITIES = "rounded_probabilities"
+"""Member of a window whose model answered probabilities a hair outside [0, 1]."""
+
 
 def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, object]:
     """Counts and times of the rows that a check read; JSON-safe."""
@@ -72,8 +75,9 @@ def describe_setting(subject: Subject) -> dict[str, object]:
     return setting | ({"correlated_features": through} if through else {})
 
 
-def describe_answers(copies: Sequence[CopyOutcomes]) -> dict[str, object]:
-    return {"unclassified_copies": {one.grouping.column.name: int(one.known.sum() - one.classified.sum()) for one in copies}}
+def describe_answers(copies: Sequence[CopyOutcomes], rounded: int) -> dict[str, object]:
+    unclassified = {one.grouping.column.name: int(one.known.sum() - one.classified.sum()) for one in copies}
+    return {"unclassified_copies": unclassified} | ({ROUNDED_PROBABILITIES: rounded} if rounded else {})
 
 
 def describe_not_scored(

@@ -2,17 +2,17 @@
 
 import base64
 import binascii
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-
-import msgspec
 
 from ..domain.deployments import Deployment
 from ..domain.record_times import TimeRule
 from ..errors import InvalidInput, TooLarge, UnsupportedMediaType
 from ..ingest.cells import CellRefused, record_id
 from ..ingest.exchanges import CapturedBody
+from ..payloads.wire import decode_request
 from .entries import CallHalf, CallSide, CallSource
 
 STRUCTURED, BATCH = "application/cloudevents+json", "application/cloudevents-batch+json"
@@ -75,8 +75,8 @@ def read_events(headers: Mapping[str, str], body: bytes, *, now: datetime) -> li
         captured = CapturedBody(body, headers.get("content-type", ""), headers.get("content-encoding", ""))
         return [_try_half(attributes, captured, now)]
     try:
-        found = msgspec.json.decode(CapturedBody(body, "", headers.get("content-encoding", "")).read())
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, InvalidInput, TooLarge, UnsupportedMediaType) as error:
+        found = decode_request(CapturedBody(body, "", headers.get("content-encoding", "")).read())
+    except (InvalidInput, TooLarge, UnsupportedMediaType) as error:
         raise EventUnclear(f"the body is not JSON: {error}") from error
     events = found if isinstance(found, list) else [found]
     if len(events) > MAX_EVENTS:
@@ -94,7 +94,7 @@ def _try_structured(event: object, now: datetime) -> ReportedHalf | EventUnclear
         if "data_base64" in event:
             body = base64.b64decode(event["data_base64"], validate=True)
         else:  # text that is not JSON is the data itself
-            body = data.encode() if isinstance(data, str) and "json" not in content_type else msgspec.json.encode(data)
+            body = (data if isinstance(data, str) and "json" not in content_type else json.dumps(data)).encode()
     except (binascii.Error, ValueError, TypeError) as error:
         return EventUnclear(f"data_base64 cannot be read: {error}")
     return _try_half(attributes, CapturedBody(body, content_type), now)

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from ..domain.deployments import FieldType
 from ..domain.record_times import Impossible
+from ..domain.records import round_probability
 from ..domain.strict_json import vanishes
 from ..domain.texts import CONTROL, MAX_TEXT, printable
 from ..domain.values import parse_boolean
@@ -100,7 +101,7 @@ def scalar(value: Json) -> str | int | float | bool:
 
 
 def probability(value: Json) -> int | float | list[int | float]:
-    """A number in [0, 1], or an array of them."""
+    """A number in [0, 1], or an array of them; one that rounding moved out is 0 or 1."""
     if type(value) is list:
         return [_probability(part) for part in value]
     return _probability(value)
@@ -173,8 +174,8 @@ def shown(value: Json) -> str:
 
 
 def _probability(value: Json) -> int | float:
-    found = number(value)
-    if not 0 <= found <= 1:
+    found = round_probability(number(value))
+    if found is None:
         raise CellRefused(f"must lie within [0, 1], found {shown(value)}")
     return found
 

@@ -32,7 +32,7 @@ class Checked(Struct, kw_only=True):
     """Position i of every list is the same record, `indexes[i]` its position in the request.
 
     An id of None is to be generated; a time of None is that of the receipt. Feedback without features is a
-    label for the payload record of its id.
+    label for the payload record of its id. `rounded` counts records whose probability became 0 or 1.
     """
 
     sent: int
@@ -44,6 +44,7 @@ class Checked(Struct, kw_only=True):
     meta: list[Cells | None] = []
     labels: list[Any] = []
     rejections: list[Rejection] = []
+    rounded: int = 0
 
 
 class CheckedFeedback(Checked, kw_only=True):

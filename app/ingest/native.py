@@ -44,6 +44,7 @@ def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes
         checked.meta.append(meta)
         checked.predictions.append(prediction)
         checked.probabilities.append(found_probability)
+        checked.rounded += found_probability != members.get("probability")
         checked.labels.append(label)
         checked.sample_rates.append(rate)
     return checked
@@ -78,6 +79,7 @@ def check_feedback(records: Sequence[Any], plan: IngestPlan, moments: StatedTime
         checked.predictions.append(prediction)
         # A probability alone says nothing: the model is asked then.
         checked.probabilities.append(None if prediction is None else found_probability)
+        checked.rounded += found_probability not in [members.get(name) for name in STATED_PROBABILITY]
         checked.times.append(labelled_at)
         checked.features.append(features)
         checked.meta.append(meta)

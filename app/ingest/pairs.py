@@ -105,6 +105,8 @@ def add_rows(
         (checked.probabilities, probabilities),
         (checked.labels, labels),
     ]
+    if table.probabilities is not None and probabilities is not table.probabilities:
+        checked.rounded += sum(probabilities[position] != table.probabilities[position] for position in good)
     for column, values in lists:
         column.extend(values if len(good) == rows else [values[position] for position in good])
     return good
@@ -149,12 +151,12 @@ def _read_pair(pair: Mapping[str, Any], plan: IngestPlan) -> LoggedTable:
         raise InvalidInput.of(f"request.{error.problems[0].field}", error.problems[0].message) from error
     if not table.values:
         raise InvalidInput.of("request", "holds no record")
+    schema = plan.target.schema
     try:
         answer = codec.read_answer(response, outputs=outputs, expected_rows=len(table.values))
+        logged = join_call(table, answer, CallColumns(schema.features, schema.meta, outputs))
     except ScoringFailed as error:
         raise InvalidInput.of("response", f"cannot be read: {error}") from error
-    schema = plan.target.schema
-    logged = join_call(table, answer, CallColumns(schema.features, schema.meta, outputs))
     return replace(logged, scoring_id=stated["scoring_id"], scoring_timestamp=stated["scoring_timestamp"])
 
 
@@ -184,7 +186,4 @@ def _body_of(pair: Mapping[str, Any], member: str, media: str) -> bytes:
             raise InvalidInput.of(member, "holds half of a surrogate pair, which is no text") from error
     if JSON not in media and _BINARY not in media:
         raise InvalidInput.of(member, f"must be text: in this format bodies are {media}, found {kind_of(part)}")
-    try:
-        return json.dumps(part, allow_nan=False).encode()
-    except ValueError as error:
-        raise InvalidInput.of(member, "holds NaN or an infinity, which JSON does not have") from error
+    return json.dumps(part).encode()

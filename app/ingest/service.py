@@ -307,7 +307,7 @@ def _ensure_coming_months(database: Database, now: datetime) -> None:
 def _receipt(kind: _Kind[_C], checked: _C, outcome: WriteOutcome) -> Receipt:
     stored = len(checked.indexes)
     if stored == checked.sent and outcome is NOTHING_SPECIAL:
-        return Receipt(stored, 0, 0, (), ())
+        return Receipt(stored, 0, 0, (), (), checked.rounded)
     conflicts = tuple(
         RecordConflict(checked.indexes[position], checked.ids[position] or "", kind.conflict) for position in outcome.conflicts
     )
@@ -318,6 +318,7 @@ def _receipt(kind: _Kind[_C], checked: _C, outcome: WriteOutcome) -> Receipt:
         rejected=len(checked.rejections) + len(conflicts),
         rejections=tuple(checked.rejections),
         conflicts=conflicts,
+        rounded=checked.rounded,
     )
 
 

@@ -7,11 +7,16 @@ from .cells import CHECKS, CellRefused, Check, Json
 
 
 def check_for(column: Column, key: bytes | None) -> Check:
-    """Check that returns the form to store: None for a value in none of the groups.
+    """Check that returns the form to store: None for NaN, and for a value in none of the groups.
 
     Raises:
         ValueError: the column needs a key, and there is none.
     """
+    check = _check_known(column, key)
+    return lambda value: None if value != value else check(value)  # noqa: PLR0124 - NaN alone differs from itself
+
+
+def _check_known(column: Column, key: bytes | None) -> Check:
     storage, check = column.storage, CHECKS[column.sent]
     if storage is None:
         return check

@@ -1,15 +1,16 @@
 """Predictions from the columns of a model's answer."""
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from typing import Any, cast
 
 import msgspec
 
 from ..domain.deployments import OutputFields
-from ..domain.records import Prediction
+from ..domain.records import Prediction, round_probability
 from ..domain.texts import MAX_TEXT
 from ..domain.values import Scalar
 from ..errors import ScoringFailed
@@ -98,6 +99,8 @@ def _require_scalars(role: str, values: Sequence[object]) -> Sequence[Scalar]:
         if isinstance(value, str) and len(value) > MAX_TEXT:
             row = values.index(value) + 1
             raise ScoringFailed(f"The model's endpoint gave a {role} of more than {MAX_TEXT:,} characters (in row {row}).")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ScoringFailed(f"The model's endpoint gave {value} as the {role} (in row {values.index(value) + 1}).")
         # The database's integers have 64 bits.
         if isinstance(value, int) and abs(value) >= _LARGEST_INTEGER:
             raise ScoringFailed(f"The model's endpoint gave a {role} beyond 64 bits (in row {values.index(value) + 1}).")
@@ -107,10 +110,10 @@ def _require_scalars(role: str, values: Sequence[object]) -> Sequence[Scalar]:
 def _require_probabilities(values: Sequence[object], classes: Classes | None) -> Sequence[float | tuple[float, ...]]:
     with suppress(msgspec.ValidationError):
         # A third of the time that looking at the type of each takes.
-        return _require_within_unit(values, msgspec.convert(values, _FLOATS))
+        return msgspec.convert(values, _FLOATS)
     kinds = set(map(type, values))
     if kinds <= _NUMBERS:
-        return _require_within_unit(values, cast("list[float]", values))
+        return list(map(_to_float, cast("list[float]", values)))
     if kinds == {dict} and classes is not None:
         try:
             values = [classes.in_order(value) for value in values if isinstance(value, dict)]
@@ -125,16 +128,30 @@ def _require_probabilities(values: Sequence[object], classes: Classes | None) ->
     flat = list(chain.from_iterable(arrays))
     if not set(map(type, flat)) <= _NUMBERS:
         _refuse_type("probability array's value", flat, "a number", _NUMBERS)
-    _require_within_unit(flat, flat)
-    return [tuple(map(float, array)) for array in arrays]
+    return [tuple(map(_to_float, array)) for array in arrays]
 
 
-def _require_within_unit(sent: Sequence[object], numbers: list[float]) -> list[float]:
-    # Negated, so that NaN is refused as well.
-    if numbers and not (min(numbers) >= 0 and max(numbers) <= 1):
-        outside = next(one for one, number in zip(sent, numbers, strict=True) if not 0 <= number <= 1)
-        raise ScoringFailed(f"The model's endpoint gave the probability {outside!r}; a probability lies between 0 and 1.")
-    return numbers
+def _to_float(number: float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
+
+
+def fit_probability(one: Prediction) -> Prediction:
+    """Returns the prediction with its probability in [0, 1]. Raises ScoringFailed for one that rounding did not move out."""
+    given = one.probability
+    if given is None or (isinstance(given, float) and 0 <= given <= 1):
+        return one
+    parts, fitted = given if isinstance(given, tuple) else (given,), []
+    for part in parts:
+        rounded = round_probability(part)
+        if rounded is None:
+            raise ScoringFailed(f"The model's endpoint gave the probability {part!r}; a probability lies between 0 and 1.")
+        fitted.append(rounded)
+    if tuple(fitted) == parts:
+        return one
+    return replace(one, probability=tuple(fitted) if isinstance(given, tuple) else fitted[0], is_rounded=True)
 
 
 def _refuse_type(role: str, values: Sequence[object], wanted: str, allowed: frozenset[type] = _SCALARS) -> None:

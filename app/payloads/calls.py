@@ -10,6 +10,7 @@ from ..errors import InvalidInput, ScoringFailed
 from .answers import Answer
 from .codec import Codec
 from .pairs import LoggedTable
+from .repeated import put_in_order
 from .tables import Table
 from .wire import decode_request
 
@@ -85,6 +86,8 @@ def _members_of(request: bytes) -> frozenset[str]:
 
 
 def join_call(table: Table, answer: Answer, columns: CallColumns) -> LoggedTable:
+    """Returns the records of a call. Raises ScoringFailed."""
+    answer = put_in_order(answer, table.fields, table.values, columns.outputs)
     types = {column.name: column for column in (*columns.features, *columns.meta)}
     return LoggedTable(
         fields=tuple(table.fields),

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..domain.deployments import Endpoint, FieldType, OutputFields
-from ..domain.records import Prediction
 from ..domain.texts import printable
 from ..errors import FieldProblem, InvalidInput
 from .answers import Answer
@@ -83,10 +82,6 @@ class Codec(ABC):
     @abstractmethod
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
         """Reads all columns of an answer, and one prediction per row, in order. Raises ScoringFailed."""
-
-    def read_predictions(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> list[Prediction]:
-        """Reads the predictions alone, which may be faster. Raises as `read_answer`."""
-        return self.read_answer(body, outputs=outputs, expected_rows=expected_rows).predictions
 
 
 def table_of(asked: AskedRows) -> Table:

@@ -1,6 +1,7 @@
 """The `fields`/`values` format of OpenScale's custom providers."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from .codec import NOTHING_KNOWN, Asking, Codec
 from .forms import Form, Tables
 from .outputs import OutputsUnclear, find_outputs
 from .pairs import LoggedCodec, LoggedTable, read_stated, write_stated
+from .repeated import RowsDiffer, find_order
 from .schemas import NAMES, TABLE, Schema, closed_object, open_object, rows_of
 from .tables import Table, kind_of, place, read_repeating_table, read_table, require_length, require_members, require_object
 from .wire import Rows, decode_answer, decode_request, encode_rows
@@ -119,6 +121,15 @@ class FieldsValuesCodec(LoggedCodec):
         # Answers may name a column twice that is no output.
         response = read_repeating_table(*_unwrap(pair.get("response"), "response", _PREDICTIONS))
         require_length(response, asked.table)
+        fields, rows = asked.table.fields, asked.table.values
+        if asked.meta is not None:
+            fields, rows = [*fields, *asked.meta.fields], [[*row, *meta] for row, meta in zip(rows, asked.meta.values, strict=True)]
+        try:
+            order = find_order(fields, rows, response.fields, response.values, outputs)
+        except RowsDiffer as error:
+            raise InvalidInput.of(response.values_path, str(error)) from error
+        if order is not None:
+            response = replace(response, values=[response.values[place] for place in order])
         predictions, probabilities, labels = _pick_outputs(response, outputs)
         return LoggedTable(
             fields=tuple(asked.table.fields),

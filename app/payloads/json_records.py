@@ -6,7 +6,6 @@ from typing import Any
 from ..errors import InvalidInput
 from .codec import NOTHING_KNOWN, Asking, read_objects
 from .listed import ListedCodec, objects_of
-from .named_outputs import NamedRows
 from .tables import Table, kind_of
 from .wire import Rows, decode_answer, decode_request, encode_rows
 
@@ -28,10 +27,6 @@ class RecordsCodec(ListedCodec):
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
         return encode_rows(objects_of(columns, rows), rows)
-
-    def read_named(self, body: bytes, named: NamedRows) -> list[Any] | None:
-        found = named.listed(body)
-        return super().read_named(body, named) if found is None else found
 
     def read_elements(self, body: bytes) -> list[Any] | dict[str, list[Any]]:
         answer: list[Any] | dict[str, Any] = decode_answer(body, list[Any] | dict[str, Any], expected="[{...}]")  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from ..domain.records import Prediction
 from ..errors import ScoringFailed
 from .answers import Answer, read_outputs, require_rows, to_predictions
 from .codec import Codec
-from .named_outputs import NamedRows, named_rows_of
+from .outputs import output_names
 from .wire import decode_answer, encode_rows
 
 PREDICTIONS = "predictions"
@@ -26,10 +26,6 @@ class ListedCodec(Codec):
     A list without names is the prediction; wider lists could be class probabilities, and are refused unless they are said to be.
     """
 
-    def read_named(self, body: bytes, named: NamedRows) -> list[Any] | None:
-        """Returns the outputs of each record, if the answer is objects that hold them all."""
-        return named.under(PREDICTIONS, body)
-
     def read_elements(self, body: bytes) -> list[Any] | dict[str, list[Any]]:
         """Returns the elements, a record each, or the columns. Raises ScoringFailed."""
         return decode_answer(body, _Answer, expected='{"predictions": [...]}').predictions
@@ -37,16 +33,8 @@ class ListedCodec(Codec):
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
         return encode_rows({PREDICTIONS: objects_of(columns, rows)}, rows)
 
-    def read_predictions(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> list[Prediction]:
-        """Reads the predictions. Members that are no outputs may differ from row to row."""
-        named = named_rows_of(outputs)
-        if named is not None and (rows := self.read_named(body, named)) is not None:
-            require_rows(len(rows), expected_rows)
-            return named.predictions(rows, outputs)
-        return predictions_of_elements(read_columns(self.read_elements(body), expected_rows, outputs), outputs, expected_rows)
-
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        """Reads all columns; one without a name gets that of the prediction."""
+        """Reads the columns that each row has; one without a name gets that of the prediction."""
         return answer_of_elements(read_columns(self.read_elements(body), expected_rows, outputs), outputs, expected_rows)
 
 
@@ -61,10 +49,12 @@ def read_columns(elements: list[Any] | dict[str, list[Any]], expected_rows: int,
     require_rows(len(elements), expected_rows)
     kinds = set(map(type, elements))
     if kinds == {dict}:
-        names = elements[0].keys()
+        names = list(elements[0])
         for index, row in enumerate(elements):
-            if row.keys() != names:
-                raise ScoringFailed(f"The model's endpoint gave other columns in row {index + 1} than in row 1.")
+            if row.keys() != elements[0].keys():
+                if output_names(outputs) & (row.keys() ^ elements[0].keys()):
+                    raise ScoringFailed(f"The model's endpoint gave other columns in row {index + 1} than in row 1.")
+                names = [name for name in names if name in row]
         return {name: [row[name] for row in elements] for name in names}
     if kinds != {list}:
         return elements
@@ -84,9 +74,8 @@ def answer_of_elements(columns: dict[str, list[Any]] | list[Any], outputs: Outpu
     predictions = predictions_of_elements(columns, outputs, expected_rows)
     if not isinstance(columns, dict):
         return Answer([outputs.prediction], [[cell] for cell in columns], predictions)
-    for column in columns.values():
-        require_rows(len(column), expected_rows)
-    return Answer(list(columns), list(map(list, zip(*columns.values(), strict=True))), predictions)
+    whole = {name: column for name, column in columns.items() if len(column) == expected_rows}
+    return Answer(list(whole), list(map(list, zip(*whole.values(), strict=True))), predictions)
 
 
 def predictions_of_elements(columns: dict[str, list[Any]] | list[Any], outputs: OutputFields, expected_rows: int) -> list[Prediction]:

@@ -53,15 +53,6 @@ class OpenInferenceCodec(Codec):
         return encode_rows({"model_name": "model", _OUTPUTS: [_write_tensor(one) for one in _outputs_of(columns, rows)]}, rows)
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        names, columns = self._read_columns(body, expected_rows)
-        rows = list(map(list, zip(*columns, strict=True)))
-        is_alone = _is_prediction_alone(names, outputs)
-        return Answer([outputs.prediction] if is_alone else names, rows, _predict(names, columns, outputs))
-
-    def read_predictions(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> list[Prediction]:
-        return _predict(*self._read_columns(body, expected_rows), outputs)
-
-    def _read_columns(self, body: bytes, expected_rows: int) -> tuple[list[str], list[list[Any]]]:
         tensors = _read_tensors(body, _OUTPUTS, _refuse_answer)
         try:
             columns = [tensor.rows() for tensor in tensors]
@@ -69,7 +60,10 @@ class OpenInferenceCodec(Codec):
             raise _refuse_answer(error) from error
         for column in columns:
             require_rows(len(column), expected_rows)
-        return [tensor.name for tensor in tensors], columns
+        names = [tensor.name for tensor in tensors]
+        rows = list(map(list, zip(*columns, strict=True)))
+        is_alone = _is_prediction_alone(names, outputs)
+        return Answer([outputs.prediction] if is_alone else names, rows, _predict(names, columns, outputs))
 
 
 class OpenInferenceMatrixCodec(OpenInferenceCodec):

@@ -14,6 +14,11 @@ published OpenScale scripts declare `predictedLabel` while their endpoint answer
 _SHOWN_COLUMNS = 12
 
 
+def output_names(outputs: OutputFields) -> set[str | None]:
+    """Returns the names that no input of an answer has."""
+    return {outputs.prediction, outputs.probability, outputs.label, *FALLBACKS}
+
+
 class OutputsUnclear(ValueError):
     """Columns cannot be distinguished; the message continues "the answer …"."""
 

@@ -6,13 +6,11 @@ from itertools import chain
 from typing import Any
 
 from ..domain.deployments import OutputFields
-from ..domain.records import Prediction
 from ..errors import ScoringFailed
 from .answers import Answer, require_rows
 from .codec import NOTHING_KNOWN, Asking, Codec, read_objects
 from .csv_text import CsvUnclear, read_csv, read_csv_request, write_csv
-from .listed import ListedCodec, answer_of_elements, objects_of, predictions_of_elements, read_columns
-from .named_outputs import NamedRows
+from .listed import ListedCodec, answer_of_elements, objects_of, read_columns
 from .tables import Table, read_matrix
 from .wire import Rows, decode_lines, decode_request, decode_text, encode_row_lines
 
@@ -42,18 +40,9 @@ class SagemakerCsvCodec(Codec):
         return write_csv(rows)
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        if _is_json(body):
+        if body.lstrip()[:1] in {b"{", b"["}:
             return ListedJson().read_answer(body, outputs=outputs, expected_rows=expected_rows)
         return answer_of_elements(_read_columns(body, outputs, expected_rows), outputs, expected_rows)
-
-    def read_predictions(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> list[Prediction]:
-        if _is_json(body):
-            return ListedJson().read_predictions(body, outputs=outputs, expected_rows=expected_rows)
-        return predictions_of_elements(_read_columns(body, outputs, expected_rows), outputs, expected_rows)
-
-
-def _is_json(body: bytes) -> bool:
-    return body.lstrip()[:1] in {b"{", b"["}
 
 
 def _read_columns(body: bytes, outputs: OutputFields, expected_rows: int) -> dict[str, list[Any]] | list[Any]:
@@ -102,9 +91,6 @@ class SagemakerLinesCodec(ListedCodec):
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
         return encode_row_lines(objects_of(columns, rows), rows)
-
-    def read_named(self, body: bytes, named: NamedRows) -> list[Any] | None:
-        return named.lines(body)
 
     def read_elements(self, body: bytes) -> list[Any] | dict[str, list[Any]]:
         lines = decode_lines(body)

@@ -1,7 +1,9 @@
 """Strict JSON: anything that it cannot carry is refused, never altered."""
 
+import json
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -45,9 +47,10 @@ def _encode(encode: Callable[[Any], bytes], document: object, rows: Rows) -> byt
 
 def decode_answer(body: bytes, shape: type[_T], *, expected: str) -> _T:
     """Returns the answer as `shape`; `expected` names that in words. Raises ScoringFailed."""
+    # Some servers send a byte order mark, which JSON forbids.
+    text = body.removeprefix(BOM)
     try:
-        # Some servers send a byte order mark, which JSON forbids.
-        return msgspec.json.decode(body.removeprefix(BOM), type=shape)
+        return msgspec.convert(_decode_json(text), shape) if _holds_non_finite(text) else msgspec.json.decode(text, type=shape)
     except msgspec.ValidationError as error:
         reason = str(error).replace("`", "").replace("$", "the answer")
         raise ScoringFailed(f"The model's endpoint did not answer {expected}: {reason}.") from error
@@ -80,16 +83,29 @@ def decode_lines(body: bytes) -> list[Any]:
 def decode_request(body: bytes) -> Any:  # noqa: ANN401 - any value of JSON
     """Returns a request's JSON, or raises InvalidInput."""
     try:
-        return msgspec.json.decode(body.removeprefix(BOM))
+        return _decode_json(body.removeprefix(BOM))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput.of("body", f"must be JSON ({error})") from error
     except RecursionError as error:
         raise InvalidInput.of("body", "is nested too deeply to read") from error
 
 
+def _decode_json(text: bytes) -> Any:  # noqa: ANN401 - as above
+    """Also reads NaN and infinities, which Python writes."""
+    try:
+        return _decoder.decode(text)
+    except msgspec.DecodeError:
+        if _holds_non_finite(text):
+            with suppress(ValueError):
+                return json.loads(text)
+        raise
+
+
+def _holds_non_finite(text: bytes) -> bool:
+    return b"NaN" in text or b"Infinity" in text
+
+
 def _describe_broken_json(body: bytes, reason: str) -> str:
     if not body:
         return "The model's endpoint answered without a body where JSON was expected."
-    if body.lstrip()[:1] in {b"{", b"["} and any(word in body for word in (b"NaN", b"Infinity")):
-        return "The model's endpoint answered NaN or Infinity, which is neither JSON nor a usable prediction."
     return f"The model's endpoint did not answer JSON ({reason})."

@@ -4,18 +4,20 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import TypeAlias
 
 import httpx
 
 from ..domain.deployments import Endpoint, FieldType, OutputFields
 from ..domain.records import Prediction
-from ..errors import CheckCancelled, ScoringFailed
+from ..errors import CheckCancelled, PageRefused, ScoringFailed
 from ..outbound.egress import OPEN, EgressPolicy
 from ..outbound.pacing import Timing
 from ..outbound.transport import PinnedTransport, Resolver, resolve
+from ..payloads.answers import fit_probability
 from ..payloads.codec import Asking
 from ..payloads.registry import codec_of
+from ..payloads.repeated import put_in_order
 from ..payloads.wire import Rows
 from ..telemetry.metrics import model_rows
 from .asking import MAX_ATTEMPTS, Asker
@@ -32,8 +34,6 @@ ShouldStop: TypeAlias = Callable[[], bool | None]
 """Called before each page and about once a second: true, or an error of its own, ends the scoring."""
 
 _POLL_SECONDS = 1.0
-
-_T = TypeVar("_T")
 
 
 class ScoringClient:
@@ -78,8 +78,8 @@ class ScoringClient:
 
     def score(
         self, rows: Rows, *, on_page: OnPage | None = None, should_stop: ShouldStop | None = None, attempts: int = MAX_ATTEMPTS
-    ) -> list[Prediction]:
-        """Returns one prediction per row, in order; equal rows are each sent.
+    ) -> list[Scored]:
+        """Returns one prediction per row, in order, or a refusal where its probability is none; equal rows are each sent.
 
         Blocks; do not call from a running event loop. Callbacks run on the calling thread; what they raise ends the scoring.
 
@@ -90,9 +90,9 @@ class ScoringClient:
         """
         if not rows:
             return []
-        job: _Job[Prediction] = _Job(rows, self._endpoint.page_size, on_page, should_stop, attempts)
+        job = _Job(rows, self._endpoint.page_size, on_page, should_stop, attempts)
 
-        async def score_page(transport: httpx.AsyncBaseTransport, page: int, rows: Rows) -> list[Prediction]:
+        async def score_page(transport: httpx.AsyncBaseTransport, page: int, rows: Rows) -> list[Scored]:
             return await self._page(transport, job, page, rows)
 
         return asyncio.run(self._score(job, score_page))
@@ -100,7 +100,7 @@ class ScoringClient:
     def score_each(
         self, rows: Rows, *, on_page: OnPage | None = None, should_stop: ShouldStop | None = None, on_scored: OnScored | None = None
     ) -> list[Scored]:
-        """Returns the same, with a refusal in place of each record that the model does not take.
+        """Returns the same, with a refusal also in place of each record that the model does not take.
 
         Raises:
             PageRefused: the model took no record, or refuses too many to find each of them.
@@ -108,7 +108,7 @@ class ScoringClient:
         """
         if not rows:
             return []
-        job: _Job[Scored] = _Job(rows, self._endpoint.page_size, on_page, should_stop, MAX_ATTEMPTS, on_scored)
+        job = _Job(rows, self._endpoint.page_size, on_page, should_stop, MAX_ATTEMPTS, on_scored)
         turn = asyncio.Lock()
 
         async def score_page(transport: httpx.AsyncBaseTransport, page: int, rows: Rows) -> list[Scored]:
@@ -119,7 +119,9 @@ class ScoringClient:
             raise found[0].error
         return found
 
-    async def _score(self, job: "_Job[_T]", score_page: Callable[[httpx.AsyncBaseTransport, int, Rows], Awaitable[list[_T]]]) -> list[_T]:
+    async def _score(
+        self, job: "_Job", score_page: Callable[[httpx.AsyncBaseTransport, int, Rows], Awaitable[list[Scored]]]
+    ) -> list[Scored]:
         most = self._endpoint.concurrency if self._loaded is None else min(self._endpoint.concurrency, self._loaded.most_at_once)
         lanes = min(most, job.pages)
         transport: httpx.AsyncBaseTransport | None = self._loaded
@@ -142,27 +144,36 @@ class ScoringClient:
                 await asyncio.gather(*tasks, return_exceptions=True)
         return job.in_order()
 
-    async def _page(self, transport: httpx.AsyncBaseTransport, job: "_Job[Any]", page: int, rows: Rows) -> list[Prediction]:
+    async def _page(self, transport: httpx.AsyncBaseTransport, job: "_Job", page: int, rows: Rows) -> list[Scored]:
         job.check_stop()
         model_rows.inc(len(rows))
         message = self._codec.write_message(self._columns, rows, asking=self._asking)
         answer = await self._asker.ask(transport, message, page=page, attempts=job.attempts)
         try:
-            return self._codec.read_predictions(answer, outputs=self._outputs, expected_rows=len(rows))
+            read = self._codec.read_answer(answer, outputs=self._outputs, expected_rows=len(rows))
+            ordered = put_in_order(read, self._columns, rows, self._outputs)
         except ScoringFailed as error:
             raise self._asker.unusable(error, answer, page=page, pages=job.pages) from error
+        return list(map(_fit_or_refuse, ordered.predictions))
+
+
+def _fit_or_refuse(one: Prediction) -> Scored:
+    try:
+        return fit_probability(one)
+    except ScoringFailed as error:
+        return Refusal((), PageRefused(str(error)))
 
 
 @dataclass(slots=True)
-class _Job(Generic[_T]):
+class _Job:
     rows: Rows
     page_size: int
     on_page: OnPage | None
     should_stop: ShouldStop | None
     attempts: int
-    on_scored: Callable[[int, Sequence[_T]], None] | None = None
+    on_scored: OnScored | None = None
     done_rows: int = 0
-    scored: dict[int, list[_T]] = field(default_factory=dict)
+    scored: dict[int, list[Scored]] = field(default_factory=dict)
     remaining: Iterator[tuple[int, Rows]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -177,7 +188,7 @@ class _Job(Generic[_T]):
         if self.should_stop is not None and self.should_stop():
             raise CheckCancelled("The check was cancelled while its copies were being scored.")
 
-    def finish(self, page: int, predictions: list[_T]) -> None:
+    def finish(self, page: int, predictions: list[Scored]) -> None:
         self.scored[page] = predictions
         self.done_rows += len(predictions)
         if self.on_scored is not None:
@@ -185,10 +196,10 @@ class _Job(Generic[_T]):
         if self.on_page is not None:
             self.on_page(self.done_rows, len(self.rows))
 
-    def in_order(self) -> list[_T]:
+    def in_order(self) -> list[Scored]:
         return [prediction for page in range(self.pages) for prediction in self.scored[page]]
 
 
-async def _work(job: _Job[_T], score_page: Callable[[int, Rows], Awaitable[list[_T]]]) -> None:
+async def _work(job: _Job, score_page: Callable[[int, Rows], Awaitable[list[Scored]]]) -> None:
     for page, rows in job.remaining:
         job.finish(page, await score_page(page, rows))

@@ -3,16 +3,17 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..domain.deployments import Endpoint, FieldType, OutputFields
 from ..errors import ScoringFailed
 from ..outbound.egress import EgressPolicy
 from ..outbound.pacing import Timing
 from ..outbound.transport import PinnedTransport, Resolver, resolve
-from ..payloads.answers import Answer
+from ..payloads.answers import Answer, fit_probability
 from ..payloads.codec import Asking
 from ..payloads.registry import codec_of
+from ..payloads.repeated import put_in_order
 from ..payloads.wire import Rows
 from ..telemetry.metrics import model_rows
 from .asking import Asker
@@ -75,7 +76,9 @@ class LiveModel:
         model_rows.inc(len(rows))
         answer = await self._asker.ask(self._transport, message, page=page, deadline=deadline, attempts=attempts)
         try:
-            return self._codec.read_answer(answer, outputs=self._key.outputs, expected_rows=len(rows))
+            read = self._codec.read_answer(answer, outputs=self._key.outputs, expected_rows=len(rows))
+            ordered = put_in_order(read, self._key.columns, rows, self._key.outputs)
+            return replace(ordered, predictions=list(map(fit_probability, ordered.predictions)))
         except ScoringFailed as error:
             raise self._asker.unusable(error, answer, page=page, pages=pages) from error
 

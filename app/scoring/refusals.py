@@ -31,7 +31,7 @@ class Refusal:
 
 Scored: TypeAlias = "Prediction | Refusal"
 
-Ask: TypeAlias = Callable[[Rows], Awaitable[Sequence[Prediction]]]
+Ask: TypeAlias = Callable[[Rows], Awaitable[Sequence[Scored]]]
 """Sends rows, all or nothing; raises PageRefused."""
 
 _Nulls: TypeAlias = frozenset[int]
@@ -123,7 +123,7 @@ class RefusalSearch:
             )
             raise PageRefused(message, answer=error.answer) from error
 
-    async def _ask(self, rows: Rows, part: Sequence[int], ask: Ask) -> Sequence[Prediction]:
+    async def _ask(self, rows: Rows, part: Sequence[int], ask: Ask) -> Sequence[Scored]:
         answers = await ask([rows[place] for place in part] if len(part) < len(rows) else rows)
         self._is_answered = True
         answered = {_nulls(rows[place]) for place in part}

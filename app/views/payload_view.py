@@ -44,7 +44,11 @@ INTERVALS_DIFFER = (
     "Intervals of the shares come from resampled records, those of the counterfactual shares before mitigation, in the view Debiased, from"
     " a formula: they may differ a little."
 )
-NOT_SCORED = "Records that were not scored, because the model refuses copies of them: {records}. They are on neither side. Why: {because}"
+NOT_SCORED = (
+    "Records that were not scored, because the model gave no usable answer to copies of them: {records}. They are on neither side. Why:"
+    " {because}"
+)
+ROUNDED = "{count:,} probabilities that the model answered, within 0.000001 of 0 to 1, count as 0 or 1."
 OTHER_REVISIONS = "{records:,} records were scored by another revision of the model. They have no copies and are in no group of this view."
 
 
@@ -123,7 +127,7 @@ def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...])
         *(UNEQUAL.format(attribute=one.attribute) for one in unequal),
         *((EARLIER_DEFINITION,) if is_of_earlier_definition(source) else ()),
         *((OTHER_REVISIONS.format(records=others),) if others else ()),
-        *notes_on_refused(source.window),
+        *notes_on_answers(source.window),
     )
 
 
@@ -134,13 +138,15 @@ def notes_on_intervals(source: CheckSource, with_copies: tuple[AttributeView, ..
     return (INTERVALS_DIFFER,) if has_both and RESAMPLING in methods else ()
 
 
-def notes_on_refused(window: Mapping[str, Any]) -> tuple[str, ...]:
+def notes_on_answers(window: Mapping[str, Any]) -> tuple[str, ...]:
+    rounded = window.get("rounded_probabilities")
+    notes = () if rounded is None else (ROUNDED.format(count=rounded),)
     counted = {name: records for name, records in window.get("records_not_scored", {}).items() if records}
     if not counted:
-        return ()
+        return notes
     records = ", ".join(f"{count:,} of {name}" for name, count in counted.items())
     because = "; ".join(str(one["reason"]) for one in window.get("not_scored_because", ()))
-    return (NOT_SCORED.format(records=records, because=because),)
+    return (*notes, NOT_SCORED.format(records=records, because=because))
 
 
 def is_of_earlier_definition(source: CheckSource) -> bool:

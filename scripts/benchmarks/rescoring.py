@@ -26,6 +26,7 @@ import uvicorn
 
 from app.cli import GARBAGE_THRESHOLD
 from app.domain.deployments import Endpoint, FieldType, OutputFields
+from app.domain.records import Prediction
 from app.payloads.registry import PayloadFormat, codec_for
 from app.scoring.client import ScoringClient
 from scripts.benchmarks.lines import Line, show_lines
@@ -84,7 +85,7 @@ def measure(url: str, name: str, rows: list[Row], rounds: int) -> tuple[list[tup
     )
     sides: list[tuple[Callable[[], list[Any]], list[tuple[float, float]]]] = [
         (lambda: asyncio.run(bare_loop(url, name, columns, rows)), []),
-        (lambda: [one.prediction for one in client.score(rows)], []),
+        (lambda: [one.prediction for one in client.score(rows) if isinstance(one, Prediction)], []),
     ]
     answers = [side() for side, _ in sides]
     if answers[0] != answers[1]:

@@ -39,7 +39,7 @@ def test_a_request_and_an_answer_of_the_page_are_those_of_the_format(name: str) 
     if name == "open_inference_matrix":  # each request has an id of its own
         written = json.dumps({member: value for member, value in json.loads(written).items() if member != "id"}).encode()
     assert name == "open_inference" or written == request or json.loads(written) == json.loads(request)
-    assert codec.read_predictions(answer, outputs=OutputFields(), expected_rows=1) == [Prediction(1)]
+    assert codec.read_answer(answer, outputs=OutputFields(), expected_rows=1).predictions == [Prediction(1)]
 
 
 def test_the_mapping_of_the_page_gives_its_request_and_reads_its_answer() -> None:
@@ -48,4 +48,4 @@ def test_the_mapping_of_the_page_gives_its_request_and_reads_its_answer() -> Non
     codec = MappedCodec(BodyMapping(**mapping["mapping"]))
 
     assert json.loads(codec.write_request(COLUMNS, [[35, "f"]])) == request
-    assert codec.read_predictions(json.dumps(answer).encode(), outputs=OutputFields(), expected_rows=1) == [Prediction(1)]
+    assert codec.read_answer(json.dumps(answer).encode(), outputs=OutputFields(), expected_rows=1).predictions == [Prediction(1)]

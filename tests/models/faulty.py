@@ -49,6 +49,9 @@ class Fault(StrEnum):
     MISSING_COLUMN = "missing_column"
     RAGGED = "ragged"
     PROBABILITY_ABOVE_ONE = "probability_above_one"
+    PROBABILITY_A_HAIR_ABOVE_ONE = "probability_a_hair_above_one"
+    TURNED = "turned"
+    OTHER_INPUTS = "other_inputs"
 
 
 _STATUSES = {fault: int(fault) for fault in Fault if fault.isdigit()}
@@ -65,6 +68,7 @@ _LAST_ROWS: dict[Fault, Callable[[list[Any]], list[Any]]] = {
     Fault.NAN: lambda row: [*row[:-1], "NaN!"],
     Fault.RAGGED: lambda row: row[:-1],
     Fault.PROBABILITY_ABOVE_ONE: lambda row: [*row[:-1], 1.5],
+    Fault.PROBABILITY_A_HAIR_ABOVE_ONE: lambda row: [*row[:-1], 1.0000001192092896],
 }
 """How the last row of a good answer (prediction, probability) is spoilt."""
 
@@ -90,6 +94,8 @@ class FaultyServer(ModelServer):
                 self.left -= 1
         if fault is Fault.SLOW:
             self.stopping.wait(self.delay_seconds)
+        if fault in {Fault.TURNED, Fault.OTHER_INPUTS}:
+            return _repeat_inputs(body, super().answer(path, body), is_turned=fault is Fault.TURNED)
         return self._whole_reply(fault) or self._spoilt(fault, path, super().answer(path, body))
 
     def _whole_reply(self, fault: Fault) -> Reply | None:
@@ -118,6 +124,14 @@ class FaultyServer(ModelServer):
             document = {"fields": fields, "values": values}
         body = msgspec.json.encode(document)
         return Reply(reply.status, body.replace(b'"NaN!"', b"NaN"))
+
+
+def _repeat_inputs(body: bytes, reply: Reply, *, is_turned: bool) -> Reply:
+    """The answer to a table with the inputs in front, in reverse order, or with another first column."""
+    asked, answered = msgspec.json.decode(body), msgspec.json.decode(reply.body)
+    inputs = asked["values"] if is_turned else [["another", *row[1:]] for row in asked["values"]]
+    rows = [[*cells, *outputs] for cells, outputs in zip(inputs, answered["values"], strict=True)]
+    return Reply(200, msgspec.json.encode({"fields": [*asked["fields"], *answered["fields"]], "values": rows[::-1] if is_turned else rows}))
 
 
 def _spoil(fault: Fault, fields: list[str], values: list[list[Any]]) -> tuple[list[str], list[list[Any]]]:

@@ -9,7 +9,7 @@ from app.checks.outcomes_of_copies import plan_copies
 from app.domain.checks import CheckState, DataSet, Trigger
 from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
 from app.domain.mitigation import MitigationSettings, Mode
-from app.errors import PageRefused
+from app.errors import PageRefused, ScoringFailed
 from app.payloads.registry import PayloadFormat
 from app.records.grouping import NEITHER, Group, Grouping
 from app.store.database.engine import Database
@@ -17,6 +17,7 @@ from app.store.mitigation.mitigation import put_settings
 from app.views.check_views import ViewKind
 from app.views.viewing import check_view
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
+from tests.models.faulty import Fault, faulty
 from tests.models.strict import StrictServer, strict
 from tests.scenes import HOUR, NOON, Scene, scene
 
@@ -152,3 +153,55 @@ def test_mitigation_leaves_records_as_they_are_whose_copies_were_not_taken(picky
 
     assert found.run.state is CheckState.SUCCEEDED
     assert found.get("disparate_impact_after", DataSet.DEBIASED.value, "sex", "female").details.records_not_scored == 3
+
+
+def test_an_impossible_probability_costs_its_record_and_not_the_check(database: Database) -> None:
+    with faulty(Fault.PROBABILITY_ABOVE_ONE) as server:
+        endpoint = Endpoint(url=server.url, page_size=10, concurrency=1)
+        stage = scene(database, APPLICANT, monitor_of(), endpoint=endpoint)
+        stage.log(applicants(20, 20, 10), NOON)
+
+        found = stage.check(NOON)
+
+    window = found.run.window or {}
+    assert window["records_not_scored"] == {"sex": 4}
+    (because,) = window["not_scored_because"]
+    assert because["records"] == 4
+    assert "gave the probability 1.5" in because["reason"]
+    assert found.get("disparate_impact", "balanced", "sex", "female").n == 36
+
+
+def test_if_every_probability_is_impossible_the_check_fails_and_says_so(database: Database) -> None:
+    with faulty(Fault.PROBABILITY_ABOVE_ONE) as server:
+        endpoint = Endpoint(url=server.url, page_size=1)
+        stage = scene(database, APPLICANT, monitor_of(), endpoint=endpoint)
+        stage.log(applicants(20, 20, 10), NOON)
+
+        with pytest.raises(PageRefused, match=r"gave the probability 1\.5"):
+            stage.check(NOON)
+
+
+def test_probabilities_a_hair_off_are_counted_in_the_window_and_on_the_page(database: Database) -> None:
+    with faulty(Fault.PROBABILITY_A_HAIR_ABOVE_ONE) as server:
+        endpoint = Endpoint(url=server.url, page_size=10, concurrency=1)
+        stage = scene(database, APPLICANT, monitor_of(), endpoint=endpoint)
+        stage.log(applicants(20, 20, 10), NOON)
+        run = stage.check(NOON).run
+
+    assert (run.window or {})["rounded_probabilities"] == 4
+    with database.transaction() as session:
+        view = check_view(session, stage.deployment, run, ViewKind.PAYLOAD_PERTURBED)
+    assert any("4 probabilities that the model answered" in note for note in view.notes)
+
+
+@pytest.mark.parametrize("fault", [Fault.TURNED, Fault.OTHER_INPUTS])
+def test_answers_that_repeat_their_inputs_are_put_in_order_or_fail_the_check(database: Database, fault: Fault) -> None:
+    with faulty(fault) as server:
+        stage = scene(database, APPLICANT, monitor_of(), endpoint=Endpoint(url=server.url, page_size=10))
+        stage.log(applicants(20, 20, 5), NOON)
+
+        if fault is Fault.OTHER_INPUTS:
+            with pytest.raises(ScoringFailed, match="repeats inputs that are not those of the request: row 1 is the first that differs"):
+                stage.check(NOON)
+        else:
+            assert stage.check(NOON).value("flip_rate", "balanced", "sex", scope="attribute") == pytest.approx(35 / 40)

@@ -68,7 +68,7 @@ def predictions_of(payload_format: str, body: bytes) -> list[tuple[Any, Any]]:
         return [(int(line.split(",")[2]), float(line.split(",")[3])) for line in body.decode().splitlines()]
     if payload_format == "mapped":
         return [(one["debiased_prediction"], one["debiased_probability"]) for one in json.loads(body)["results"]["each"]]
-    found = codec_for_test(payload_format).read_predictions(body, outputs=DEBIASED, expected_rows=2)
+    found = codec_for_test(payload_format).read_answer(body, outputs=DEBIASED, expected_rows=2).predictions
     return [(one.prediction, one.probability) for one in found]
 
 

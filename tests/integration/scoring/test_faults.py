@@ -3,9 +3,11 @@
 import pytest
 
 from app.domain.deployments import Credentials, CredentialsKind
+from app.domain.records import Prediction
 from app.domain.values import Scalar
 from app.errors import ScoringFailed
 from app.scoring import asking
+from app.scoring.refusals import Refusal
 from tests.builders.fake_time import FakeTime
 from tests.builders.scoring_clients import MAN, POOR_WOMAN, client_of
 from tests.models.faulty import Fault, closed_url, faulty
@@ -28,9 +30,7 @@ ROWS: list[list[Scalar | None]] = [MAN, POOR_WOMAN]
         (Fault.WRONG_LENGTH, "answered 1 rows for a page of 2"),
         (Fault.WRONG_TYPES, "gave an object as the prediction of row 2"),
         (Fault.NULL_PREDICTION, "gave null as the prediction of row 2"),
-        (Fault.NAN, "answered NaN or Infinity"),
         (Fault.MISSING_COLUMN, "has no prediction column 'prediction'; it has 'verdict', 'probability'"),
-        (Fault.PROBABILITY_ABOVE_ONE, "gave the probability 1.5"),
     ],
 )
 @pytest.mark.parametrize("path", ["url", "mlflow_url"])
@@ -44,6 +44,17 @@ def test_what_will_not_pass_fails_at_once_with_the_reason(fault: Fault, sentence
     assert f"127.0.0.1:{server.server_port}" in str(caught.value)
     assert server.counts.requests == 1
     assert time.slept == []
+
+
+@pytest.mark.parametrize(("fault", "word"), [(Fault.NAN, "nan"), (Fault.PROBABILITY_ABOVE_ONE, "1.5")])
+@pytest.mark.parametrize("path", ["url", "mlflow_url"])
+def test_an_impossible_probability_costs_its_row(fault: Fault, word: str, path: str) -> None:
+    with faulty(fault) as server:
+        good, bad = client_of(getattr(server, path), time=FakeTime()).score_each(ROWS)
+
+    assert isinstance(good, Prediction)
+    assert isinstance(bad, Refusal)
+    assert f"gave the probability {word};" in str(bad.error)
 
 
 def test_ragged_rows_are_refused_with_their_place() -> None:

@@ -72,7 +72,9 @@ def test_meta_fields_are_read_from_their_own_table_or_among_the_columns() -> Non
     [
         (["33", 1.5, "female", True], [1, [0.5], None], "Age"),
         ([33, "x", "female", True], [1, [0.5], None], "Loan amount"),
-        ([33, float("nan"), "female", True], [1, [0.5], None], "Loan amount"),
+        ([33, float("-inf"), "female", True], [1, [0.5], None], "Loan amount"),
+        ([33, 1.5, "female", True], [float("nan"), [0.5], None], "prediction"),
+        ([33, 1.5, "female", True], [1, [float("nan")], None], "probability"),
         ([2**64, 1.5, "female", True], [1, [0.5], None], "Age"),
         ([33, 1.5, "a\0", True], [1, [0.5], None], "Sex"),
         ([33, 1.5, "female", 1], [1, [0.5], None], "Owner"),

@@ -15,7 +15,7 @@ ALONE = OutputFields(prediction="p", probability="p", classes=("denied", "approv
 
 
 def read(rows: object, outputs: OutputFields, count: int = 1) -> list[Prediction]:
-    return MlflowCodec().read_predictions(json.dumps({"predictions": rows}).encode(), outputs=outputs, expected_rows=count)
+    return MlflowCodec().read_answer(json.dumps({"predictions": rows}).encode(), outputs=outputs, expected_rows=count).predictions
 
 
 def test_a_prediction_gets_the_spelling_of_the_list_and_others_stay() -> None:
@@ -39,7 +39,6 @@ def test_an_object_of_probabilities_is_put_in_the_order_of_the_classes() -> None
         ({"1": 0.75}, "probabilities without the class 0, which outputs.classes lists"),
         ({"0": 0.1, "1": 0.2, "2": 0.7}, "a probability of '2', which is not among outputs.classes"),
         ({"0": 0.5, "1": "much"}, "gave text as the probability array's value"),
-        ({"0": 0.5, "1": 1.5}, "a probability lies between 0 and 1"),
     ],
 )
 def test_an_object_that_does_not_fit_the_classes_is_refused_in_words(chances: dict[str, object], words: str) -> None:

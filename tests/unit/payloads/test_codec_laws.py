@@ -120,7 +120,7 @@ def test_any_json_under_a_forms_member_is_read_or_refused(form: Form, part: obje
 def test_what_a_model_answers_comes_back_row_by_row(form: Form, rows: list[tuple[Any, Any, Any]]) -> None:
     body = json.dumps(form.write_answer(NAMES, rows)).encode()
 
-    found = codec_of_form(form).read_predictions(body, outputs=OUTPUTS, expected_rows=len(rows))
+    found = codec_of_form(form).read_answer(body, outputs=OUTPUTS, expected_rows=len(rows)).predictions
 
     assert found == [Prediction(prediction, tuple(p) if isinstance(p, list) else p, label) for prediction, p, label in rows]
 
@@ -150,7 +150,7 @@ def test_any_json_gives_usable_predictions_or_scoring_failed(
     payload_format: PayloadFormat, body: object, rows: int, outputs: OutputFields
 ) -> None:
     try:
-        found = codec_for(payload_format).read_predictions(json.dumps(body).encode(), outputs=outputs, expected_rows=rows)
+        found = codec_for(payload_format).read_answer(json.dumps(body).encode(), outputs=outputs, expected_rows=rows).predictions
     except ScoringFailed:
         return
 
@@ -162,7 +162,7 @@ def test_any_json_gives_usable_predictions_or_scoring_failed(
 @given(formats, st.binary(max_size=40))
 def test_any_bytes_give_a_list_or_scoring_failed(payload_format: PayloadFormat, body: bytes) -> None:
     try:
-        found = codec_for(payload_format).read_predictions(body, outputs=OutputFields(), expected_rows=1)
+        found = codec_for(payload_format).read_answer(body, outputs=OutputFields(), expected_rows=1).predictions
     except ScoringFailed:
         return
 

@@ -7,6 +7,7 @@ import pytest
 from app.domain.deployments import OutputFields
 from app.domain.records import Prediction
 from app.errors import ScoringFailed
+from app.payloads.answers import fit_probability
 from app.payloads.fields_values import FieldsValuesCodec
 
 CODEC = FieldsValuesCodec()
@@ -15,7 +16,7 @@ SCORED = OutputFields(probability="probability")
 
 
 def decode(answer: object, outputs: OutputFields = PLAIN, rows: int = 1) -> list[Prediction]:
-    return CODEC.read_predictions(json.dumps(answer).encode(), outputs=outputs, expected_rows=rows)
+    return CODEC.read_answer(json.dumps(answer).encode(), outputs=outputs, expected_rows=rows).predictions
 
 
 def test_a_request_holds_the_columns_and_the_rows_in_order() -> None:
@@ -95,7 +96,7 @@ def test_two_columns_that_could_stand_in_are_refused() -> None:
 def test_a_byte_order_mark_is_passed_over() -> None:
     body = b'\xef\xbb\xbf{"fields": ["prediction"], "values": [[1]]}'
 
-    assert CODEC.read_predictions(body, outputs=PLAIN, expected_rows=1) == [Prediction(1)]
+    assert CODEC.read_answer(body, outputs=PLAIN, expected_rows=1).predictions == [Prediction(1)]
 
 
 @pytest.mark.parametrize(
@@ -134,8 +135,27 @@ def test_a_probability_of_another_type_is_refused(probability: object) -> None:
 
 @pytest.mark.parametrize("probability", [-0.1, 1.1, 2, [0.5, 1.5], 1e300])
 def test_a_probability_outside_0_to_1_is_refused(probability: object) -> None:
+    (found,) = decode({"fields": ["prediction", "probability"], "values": [[1, probability]]}, SCORED)
+
     with pytest.raises(ScoringFailed, match="lies between 0 and 1"):
-        decode({"fields": ["prediction", "probability"], "values": [[1, probability]]}, SCORED)
+        fit_probability(found)
+
+
+@pytest.mark.parametrize(
+    ("sent", "fitted"),
+    [(1.0000001192092896, 1), (1 + 2**-52, 1), (-1e-9, 0), (1.000001, 1), ([0.0, 1.0000001192092896], (0.0, 1)), ([-1e-7, 0.5], (0, 0.5))],
+)
+def test_a_probability_that_rounding_moved_out_is_0_or_1_and_says_so(sent: object, fitted: object) -> None:
+    (found,) = decode({"fields": ["prediction", "probability"], "values": [[1, sent]]}, SCORED)
+
+    assert fit_probability(found) == Prediction(1, fitted, is_rounded=True)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sent", [0, 1, 0.5, [0, 1.0], [0.25, 0.75], None])
+def test_a_probability_within_0_to_1_stays(sent: object) -> None:
+    one = Prediction(1, tuple(sent) if isinstance(sent, list) else sent)  # type: ignore[arg-type]
+
+    assert fit_probability(one) is one
 
 
 def test_numbers_and_arrays_of_probabilities_do_not_mix() -> None:
@@ -152,8 +172,8 @@ def test_an_answer_without_a_configured_column_is_refused(missing: OutputFields)
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
-        (b'{"fields": ["prediction"], "values": [[NaN]]}', "answered NaN or Infinity"),
-        (b'{"fields": ["prediction"], "values": [[-Infinity]]}', "answered NaN or Infinity"),
+        (b'{"fields": ["prediction"], "values": [[NaN]]}', "gave nan as the prediction (in row 1)"),
+        (b'{"fields": ["prediction"], "values": [[-Infinity]]}', "gave -inf as the prediction (in row 1)"),
         (b'{"fields": ["prediction"], "values": [[1e999]]}', "out of range"),
         (b'{"fields": ["prediction"], "values": [["\\ud800"]]}', "did not answer JSON"),
         (b'{"fields": ["prediction"], "values": [["\xff"]]}', "did not answer JSON"),
@@ -164,6 +184,6 @@ def test_an_answer_without_a_configured_column_is_refused(missing: OutputFields)
 )
 def test_bytes_that_are_not_strict_json_are_refused(body: bytes, sentence: str) -> None:
     with pytest.raises(ScoringFailed) as caught:
-        CODEC.read_predictions(body, outputs=PLAIN, expected_rows=1)
+        CODEC.read_answer(body, outputs=PLAIN, expected_rows=1)
 
     assert sentence in str(caught.value)

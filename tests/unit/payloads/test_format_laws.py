@@ -82,14 +82,14 @@ def test_an_answer_is_read_back_row_by_row(payload_format: PayloadFormat, rows: 
     found = payload_format.codec.read_answer(body, outputs=OUTPUTS, expected_rows=len(rows))
 
     assert found.predictions == [Prediction(*row) for row in rows]
-    assert found.predictions == payload_format.codec.read_predictions(body, outputs=OUTPUTS, expected_rows=len(rows))
+    assert found.predictions == payload_format.codec.read_answer(body, outputs=OUTPUTS, expected_rows=len(rows)).predictions
 
 
 @given(formats, st.lists(st.tuples(st.booleans(), shares, whole), min_size=1, max_size=5))
 def test_lists_of_probabilities_and_other_types_of_outputs_are_read_back(payload_format: PayloadFormat, rows: list[Any]) -> None:
     body = payload_format.codec.write_answer(COLUMNS, rows)
 
-    found = payload_format.codec.read_predictions(body, outputs=OUTPUTS, expected_rows=len(rows))
+    found = payload_format.codec.read_answer(body, outputs=OUTPUTS, expected_rows=len(rows)).predictions
 
     assert found == [Prediction(prediction, tuple(p), label) for prediction, p, label in rows]
 
@@ -98,7 +98,7 @@ def test_lists_of_probabilities_and_other_types_of_outputs_are_read_back(payload
 def test_probabilities_alone_give_the_likeliest_class(payload_format: PayloadFormat, rows: list[Any]) -> None:
     body = payload_format.codec.write_answer(["p"], rows)
 
-    found = payload_format.codec.read_predictions(body, outputs=CLASSES, expected_rows=len(rows))
+    found = payload_format.codec.read_answer(body, outputs=CLASSES, expected_rows=len(rows)).predictions
 
     assert found == [Prediction("no" if p[0] >= p[1] else "yes", tuple(p)) for (p,) in rows]
 
@@ -195,6 +195,6 @@ def test_one_class_has_one_spelling_if_the_deployment_lists_it(payload_format: P
     outputs = OutputFields(classes=(0, 1))
     body = payload_format.codec.write_answer(["prediction"], [[spelled]])
 
-    (found,) = payload_format.codec.read_predictions(body, outputs=outputs, expected_rows=1)
+    (found,) = payload_format.codec.read_answer(body, outputs=outputs, expected_rows=1).predictions
 
     assert (type(found.prediction), found.prediction) == (int, 1)

@@ -50,7 +50,7 @@ def test_records_columns_and_constants_are_written_at_their_places() -> None:
 def test_outputs_are_read_at_their_places() -> None:
     answer = {"results": [{"decision": "yes", "odds": [0.75, 0.25]}, {"decision": "no", "odds": [0.5]}]}
 
-    found = MappedCodec(NESTED).read_predictions(json.dumps(answer).encode(), outputs=OUTPUTS, expected_rows=2)
+    found = MappedCodec(NESTED).read_answer(json.dumps(answer).encode(), outputs=OUTPUTS, expected_rows=2).predictions
 
     assert found == [Prediction("yes", 0.75), Prediction("no", 0.5)]
 
@@ -59,7 +59,7 @@ def test_a_request_of_one_record_needs_pages_of_one() -> None:
     codec = MappedCodec(ONE)
 
     assert json.loads(codec.write_request(["age"], [[31]])) == {"person": {"age": 31}}
-    assert codec.read_predictions(b'{"prediction": 1}', outputs=OutputFields(), expected_rows=1) == [Prediction(1)]
+    assert codec.read_answer(b'{"prediction": 1}', outputs=OutputFields(), expected_rows=1).predictions == [Prediction(1)]
     with pytest.raises(ScoringFailed, match="page_size to 1"):
         codec.write_request(["age"], [[31], [32]])
     assert problems(ONE) == {"endpoint.page_size"}
@@ -77,7 +77,7 @@ def test_a_request_of_one_record_needs_pages_of_one() -> None:
 )
 def test_an_answer_without_the_place_is_refused_with_the_place(answer: object, words: str) -> None:
     with pytest.raises(ScoringFailed, match=words):
-        MappedCodec(NESTED).read_predictions(json.dumps(answer).encode(), outputs=OUTPUTS, expected_rows=1)
+        MappedCodec(NESTED).read_answer(json.dumps(answer).encode(), outputs=OUTPUTS, expected_rows=1)
 
 
 def test_a_request_without_a_column_names_its_record() -> None:

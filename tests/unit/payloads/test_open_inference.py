@@ -27,7 +27,7 @@ MLSERVER = {
 
 
 def read(document: object, outputs: OutputFields, rows: int = 2) -> list[Prediction]:
-    return OpenInferenceCodec().read_predictions(json.dumps(document).encode(), outputs=outputs, expected_rows=rows)
+    return OpenInferenceCodec().read_answer(json.dumps(document).encode(), outputs=outputs, expected_rows=rows).predictions
 
 
 def test_a_request_has_a_tensor_a_column_and_the_outputs_to_answer() -> None:
@@ -129,6 +129,6 @@ def test_the_binary_form_is_tritons() -> None:
 def test_every_datatype_is_read_from_its_bytes(datatype: str, data: bytes, expected: object) -> None:
     head = {"outputs": [{"name": "prediction", "shape": [1], "datatype": datatype, "parameters": {"binary_data_size": len(data)}}]}
 
-    (found,) = OpenInferenceBinaryCodec().read_predictions(json.dumps(head).encode() + data, outputs=OutputFields(), expected_rows=1)
+    (found,) = OpenInferenceBinaryCodec().read_answer(json.dumps(head).encode() + data, outputs=OutputFields(), expected_rows=1).predictions
 
     assert found == Prediction(expected)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ XGBOOST = OutputFields(prediction="score", probability="score", classes=(0, 1))
 
 
 def read(text: str, outputs: OutputFields, rows: int) -> list[Prediction]:
-    return SagemakerCsvCodec().read_predictions(text.encode(), outputs=outputs, expected_rows=rows)
+    return SagemakerCsvCodec().read_answer(text.encode(), outputs=outputs, expected_rows=rows).predictions
 
 
 def test_a_request_is_csv_without_a_header_and_text_in_quotes() -> None:
@@ -73,4 +73,4 @@ def test_json_lines_hold_features_or_objects() -> None:
     assert arrays.values == objects.values == [[1, "x"], [2, "y"]]
     answer = b'{"predicted_label": 1, "score": 0.75}\n'
     outputs = OutputFields(prediction="predicted_label", probability="score")
-    assert codec.read_predictions(answer, outputs=outputs, expected_rows=1) == [Prediction(1, 0.75)]
+    assert codec.read_answer(answer, outputs=outputs, expected_rows=1).predictions == [Prediction(1, 0.75)]
