@@ -28,7 +28,7 @@ from .file_options import (
     print_notes,
     refuse_errors,
 )
-from .metrics_files import read_compared
+from .metrics_files import read_measured
 
 command = typer.Typer(add_completion=False)
 
@@ -56,7 +56,7 @@ def evidence(
 ) -> None:
     """Follow a log over time: which group is unfair since when, with at most one false alarm a year over all comparisons."""
     with refuse_errors():
-        records = read_compared(
+        records = read_measured(
             file,
             {"time": time, "prediction": prediction, "label": label, "person": person},
             attribute=attribute,

@@ -23,7 +23,7 @@ from .file_options import (
     print_notes,
     refuse_errors,
 )
-from .metrics_files import check_output, read_compared, write
+from .metrics_files import check_output, read_measured, write
 from .metrics_report import render_report
 
 command = typer.Typer(add_completion=False)
@@ -60,7 +60,7 @@ def metrics(
     with refuse_errors():
         if output is not None:
             check_output(output, file)
-        frame, notes, arguments = read_compared(
+        frame, notes, arguments = read_measured(
             file,
             names,
             attribute=attribute,

@@ -139,7 +139,7 @@ def _read_numbers(frame: pd.DataFrame, columns: Mapping[str, Sequence[str | None
     return CsvCells(frame, notes)
 
 
-class ComparedRecords(NamedTuple):
+class MeasuredRecords(NamedTuple):
     """Records of a file, sentences on cells that were left out, and the library's arguments: columns, outcomes and the sides compared."""
 
     frame: pd.DataFrame
@@ -147,7 +147,7 @@ class ComparedRecords(NamedTuple):
     arguments: dict[str, Any]
 
 
-def read_compared(
+def read_measured(
     file: Path,
     columns: dict[str, str | None],
     *,
@@ -160,7 +160,7 @@ def read_compared(
     encoding: str,
     numbers: Collection[str | None],
     features: Texts = None,
-) -> ComparedRecords:
+) -> MeasuredRecords:
     """Reads the `columns` of a file and the values that options list; raises as `read`."""
     outcomes = [*(favourable or ["1"]), *(unfavourable or [])]
     prediction, label = columns["prediction"], columns["label"]
@@ -178,7 +178,7 @@ def read_compared(
         "monitored": parse_side(frame, attribute, monitored, "monitored"),
         "reference": parse_side(frame, attribute, reference, "reference"),
     }
-    return ComparedRecords(frame, notes, columns | values)
+    return MeasuredRecords(frame, notes, columns | values)
 
 
 def check_output(output: Path, file: Path) -> None:

@@ -26,7 +26,7 @@ from .file_options import (
     print_notes,
     refuse_errors,
 )
-from .metrics_files import read_compared
+from .metrics_files import read_measured
 
 command = typer.Typer(add_completion=False)
 
@@ -54,7 +54,7 @@ def plan(
 ) -> None:
     """Say after how many records a ratio of favourable rates would be found, at the traffic of the log's last week."""
     with refuse_errors():
-        records = read_compared(
+        records = read_measured(
             file,
             {"time": time, "prediction": prediction, "label": label},
             attribute=attribute,
