@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,11 @@ from ..evidence.hours import FloatArray, Hours, Side
 from ..evidence.nulls import Limit, Scale, UnfairSide
 from ..evidence.planning import EvidenceProgress, expect_more_hours
 from ..evidence.sentences import State
+from ..metrics.catalogue import CATALOGUE
+from ..metrics.groups import of_role
+from ..metrics.labels import LabelCounts
 from ..metrics.left_out import CountedRecords, Marks
-from .columns import check_frame, column_of
+from .columns import Codes, check_frame, column_of
 from .grouping import FrameGrouping, group_records
 from .left_out import count_left_out
 from .outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, outcomes_of, same_label
@@ -134,12 +138,13 @@ def follow_frame(
     if person is not None:
         counted = counted & first_of_each(column_of(frame, person, "person"), hours.seconds)
     figures = list(list_figures(frame, prediction, label, lists, limit))
-    compared = [
-        _Compared(grouping, place, figure, count_hours_of(hours, grouping, place, figure, counted), hours)
-        for place, group in enumerate(grouping.groups)
-        if group.role == "monitored"
-        for figure in figures
-    ]
+    compared, unknown = [], []
+    for place, figure in product(of_role(grouping.groups, "monitored"), figures):
+        reason = explain_labels(grouping, place, figure, counted)
+        if reason is None:
+            compared.append(_Compared(grouping, place, figure, count_hours_of(hours, grouping, place, figure, counted), hours))
+        else:
+            unknown.append(f"no evidence on {figure.metric} of {grouping.groups[place].label}: {reason}")
     comparisons = sum(len(one.figure.limits) for one in compared)
     return Evidence(
         comparisons=tuple(evidence for figure in compared for evidence in _look_at(figure, comparisons, budget_hours)),
@@ -151,7 +156,7 @@ def follow_frame(
         left_out=hours.left_out,
         is_daily=hours.block_hours == DAY_HOURS,
         favourable=tuple(label_of(value) for value in lists.favourable),
-        warnings=grouping.warnings,
+        warnings=(*grouping.warnings, *unknown),
         chosen=grouping.chosen,
     )
 
@@ -189,7 +194,10 @@ def check_arguments(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Figure:
-    """Share of the records in `total` that are in `part`. A reversed one is reference - monitored."""
+    """Share of the records in `total` that are in `part`. A reversed one is reference - monitored.
+
+    One of labels has the `decisions` (0, 1, 2) of all records and marks the `labelled`.
+    """
 
     metric: str
     part: npt.NDArray[np.bool_]
@@ -197,6 +205,8 @@ class Figure:
     scale: Scale
     limits: tuple[Limit, ...]
     is_reversed: bool = False
+    decisions: Codes | None = None
+    labelled: npt.NDArray[np.bool_] | None = None
 
 
 def list_figures(frame: pd.DataFrame, prediction: str | None, label: str | None, lists: OutcomeLists, limit: float) -> Iterator[Figure]:
@@ -215,8 +225,24 @@ def list_figures(frame: pd.DataFrame, prediction: str | None, label: str | None,
     )
     known = (predicted.codes != UNCLASSIFIED) & (actual.codes != UNCLASSIFIED)
     for metric, code in (("true_positive_rate_difference", FAVOURABLE), ("false_positive_rate_difference", UNFAVOURABLE)):
-        yield Figure(metric, predicted.codes == FAVOURABLE, known & (actual.codes == code), Scale.DIFFERENCE, differences)
-    yield Figure("accuracy_difference", same_label(actual, predicted), known, Scale.DIFFERENCE, differences, is_reversed=True)
+        part, total = predicted.codes == FAVOURABLE, known & (actual.codes == code)
+        yield Figure(metric, part, total, Scale.DIFFERENCE, differences, decisions=predicted.codes, labelled=known)
+    right = same_label(actual, predicted)
+    yield Figure("accuracy_difference", right, known, Scale.DIFFERENCE, differences, True, predicted.codes, known)
+
+
+def explain_labels(grouping: FrameGrouping, place: int, figure: Figure, counted: npt.NDArray[np.bool_]) -> str | None:
+    """Reason why labels of one decision say nothing of a monitored group's figure; None where they do."""
+    if figure.decisions is None or figure.labelled is None:
+        return None
+    metric = CATALOGUE[figure.metric]
+    for members in ([place], of_role(grouping.groups, "reference")):
+        own = counted & np.isin(grouping.codes, members)
+        counts = [[int((own & (figure.decisions == code) & which).sum()) for which in (own, figure.labelled)] for code in (0, 1)]
+        labels = LabelCounts.of(np.array(counts))
+        if not labels.allows(metric):
+            return labels.explain(metric)
+    return None
 
 
 def count_hours_of(hours: HourNumbers, grouping: FrameGrouping, place: int, figure: Figure, counted: npt.NDArray[np.bool_]) -> Hours:

@@ -1,10 +1,12 @@
 """State of every comparison of a deployment, as everything shows it."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+import numpy as np
 from sqlalchemy.orm import Session
 
 from ..clock import HOUR
@@ -17,9 +19,13 @@ from ..evidence.planning import EvidenceProgress, expect_more_hours, expect_more
 from ..evidence.quiet import QUIET_HOURS, is_quiet
 from ..evidence.sentences import State, say_state
 from ..evidence.unsteadiness import UNSTEADINESS_HOURS
+from ..metrics.catalogue import CATALOGUE
+from ..metrics.groups import IntArray
+from ..metrics.labels import LabelCounts
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.eras import Era, find_era, followed_deployment
 from ..store.evidence.figures import StoredFigure, ended_figures, figures_of
+from ..store.evidence.hours import CountedPlace, hours_of_places
 from .counting import FollowedEra
 from .figures import WatchedMetric, watched_metrics
 from .series import PairSeries, RateSeries, Series, number_hour, start_of, weigh_series
@@ -175,7 +181,12 @@ def _look_at(
     groups = [one.key.group for one in figures]
     recent = load_series(session, followed.era.no, watched, Span(start=end - RECENT_HOURS * HOUR, end=end), groups)
     lag = lag_of(watched.definition.data, followed.monitor)
+    unknown = _explain_labels(session, followed, watched, Span(start=end - RECENT_HOURS * HOUR, end=end))
     for figure, series in zip(figures, recent, strict=True):
+        if (reason := unknown.get(figure.key.group)) is not None:
+            absent = _list_absent(watched, reason, followed.monitor.evidence.false_alarm_hours)
+            yield from (replace(one, group=figure.key.group) for one in absent)
+            continue
         is_new = not figure.state
         state = FigureState.starting(watched, number_hour(figure.first_hour)) if is_new else FigureState.decode(figure.state, watched)
         for limit, follower in zip(watched.limits, state.followers, strict=True):
@@ -185,6 +196,27 @@ def _look_at(
             if opened is not None and number_hour(figure.until) - (opened.alarm + 1) >= QUIET_HOURS:
                 found = replace(found, is_quiet=_is_quiet(session, followed, watched, figure, limit))
             yield found
+
+
+def _explain_labels(session: Session, followed: FollowedEra, watched: WatchedMetric, span: Span) -> dict[str, str]:
+    """Reason why labels of the span's records say nothing of a monitored group, by group."""
+    if watched.place.data is not DataSet.FEEDBACK:
+        return {}
+    places = (watched.place, CountedPlace(DataSet.PAYLOAD, watched.place.attribute))
+    labels, predictions = (hours_of_places(session, followed.era.no, places, span)[place] for place in places)
+    counts: dict[tuple[str, str], IntArray] = defaultdict(lambda: np.zeros((2, 2), np.int64))
+    for cells in (cells for hour in predictions for cells in predictions[hour]):
+        label, role, (favourable, total) = cells
+        counts[role, label if role == "monitored" else ""] += [[total - favourable, 0], [favourable, 0]]
+    for cells in (cells for hour in labels for cells in labels[hour]):
+        label, role, (true_positive, _, false_positive, _, _, total) = cells
+        favourable = true_positive + false_positive
+        counts[role, label if role == "monitored" else ""] += [[0, total - favourable], [0, favourable]]
+    reference = LabelCounts.of(counts["reference", ""])
+    metric = CATALOGUE[watched.definition.metric]
+    monitored = {label: LabelCounts.of(cells) for (role, label), cells in counts.items() if role == "monitored"}
+    forbidding = {label: next((side for side in (own, reference) if not side.allows(metric)), None) for label, own in monitored.items()}
+    return {label: side.explain(metric) for label, side in forbidding.items() if side is not None}
 
 
 def _is_quiet(session: Session, followed: FollowedEra, watched: WatchedMetric, figure: StoredFigure, limit: Limit) -> bool:

@@ -27,7 +27,16 @@ OF_SAME = """
     AND one.attribute = other.attribute
 """
 
+OF_PREDICTIONS = """
+    data = 'feedback' AND metric IN (
+        'favourable_rate', 'disparate_impact', 'statistical_parity_difference', 'difference_in_positive_proportions_in_predicted_labels',
+        'odds_ratio', 'mantel_haenszel_odds_ratio', 'adjusted_odds_ratio', 'conditional_demographic_disparity_in_predicted_labels',
+        'counterfactual_flip_test', 'prediction_consistency')
+"""
+"""Figures of predictions alone, once measured on the labelled records; they stay as measured on all."""
+
 FIGURES = (
+    f"DELETE FROM measurements other WHERE {OF_PREDICTIONS} AND {{of_piece}}",  # noqa: S608 - of constants only
     # The group furthest out by its name, with the number of groups and the interval that allow for the choice.
     f"""
     UPDATE measurements one
@@ -89,6 +98,7 @@ PICKED = """
         GROUP BY key) once
 """
 SERIES_AND_SETTINGS = (
+    f"DELETE FROM figure_days WHERE {OF_PREDICTIONS}",  # noqa: S608 - of constants only
     """
     DELETE FROM figure_days days WHERE metric IN ('flip_rate_gained', 'flip_rate_lost')
         OR (data IN ('debiased', 'debiased_feedback') OR scope = 'reference') AND NOT EXISTS (

@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 
 from app.embedded.programs import client_program
 from app.errors import SetupError
+from app.metrics import CATALOGUE
 from app.store.database import migrate
 from app.store.database.engine import Database
 from app.store.database.migrate import newest_revision, revision_of, upgrade
@@ -122,6 +123,10 @@ def test_figures_that_stay_are_the_same_and_others_are_in_a_row_that_stays(bare:
         is_on_request = row["data"].startswith("debiased") and row["metric"] not in MITIGATED
         if is_on_request or row["metric"] in {"flip_rate_gained", "flip_rate_lost"}:
             assert not same
+        elif row["data"] == "feedback" and row["data"] not in CATALOGUE[row["metric"]].data:
+            # Of predictions alone: it stays as measured on all records.
+            assert not same
+            assert any(one["metric"] == row["metric"] and one["data"] == "payload" for one in after.values())
         elif row["scope"] == "worst":
             (marked,) = (one for one in same if one["worst_of"] is not None)
             assert marked["value"] == row["value"]
