@@ -111,6 +111,9 @@ def group_in_words(attribute: MonitoredAttribute, column: Column, value: Scalar 
             inside = member.lo <= float(value) <= member.hi if isinstance(member, Range) else _is_same(value, member, column)
             if inside:
                 return label_of(member), role
+    # What differs from a listed value by a blank is in no group.
+    if isinstance(value, str) and value.strip() in {listed.strip() for listed in attribute.monitored if isinstance(listed, str)}:
+        return None
     return (canonical(value), "reference") if attribute.reference is None else None
 
 

@@ -77,6 +77,20 @@ def test_groups_and_ranges_are_warned_of_by_the_values_of_their_column(client: h
     assert found == snapshot
 
 
+@pytest.mark.parametrize("reference", [["male"], None])
+def test_a_value_that_differs_from_a_listed_one_by_a_blank_is_named_with_its_records(
+    client: httpx.Client, reference: list[str] | None
+) -> None:
+    train(client)
+    log(client, *(record(sex=sex) for sex in ("female", "female ", "female ", "Female")))
+
+    found = warned(client, attributes=of_sex(reference=reference), intersections=[])
+
+    words = "'Sex': 'female ' (2 records) differs from 'female' by a blank, so it is in no group until it is listed"
+    assert found == {"attributes[0]": words}
+    assert warned(client, attributes=of_sex(monitored=["female", "female "], reference=reference), intersections=[]) == {}
+
+
 def test_a_value_of_either_the_training_data_or_the_records_is_no_surprise(client: httpx.Client, snapshot: SnapshotAssertion) -> None:
     train(client)
     log(client, record(sex="diverse", label="Later"))

@@ -48,6 +48,7 @@ def test_every_deployment_stands_there_with_what_to_do_next(three: RunningServic
         "next_step": "Log payload records: what the model is asked and what it answers. Configure has code for it.",
         "worst": None,
         "groups": 0,
+        "notes": [],
         "judged_groups": 0,
         "trend": [],
         "last_check": None,

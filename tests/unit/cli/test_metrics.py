@@ -324,13 +324,16 @@ REFUSED = [
     (("--attribute", "sex"), "--prediction: is needed, or label, or both"),
     (
         ("--attribute", "sexe", "--prediction", "approved"),
-        "--attribute: 'sexe' is not a column of loans.csv, which has sex, age, approved,",
+        "--attribute: 'sexe' is not a column of loans.csv, which has 'sex', 'age', 'approved',",
     ),
-    (("--attribute", "sex", "--prediction", "approved"), "--favourable: '1' is not a value of 'approved', which holds no, yes"),
-    (("--attribute", "sex", "--label", "repaid", "--favourable", "yes", "--metric", "impact"), "--metric: impact is not in the catalogue"),
+    (("--attribute", "sex", "--prediction", "approved"), "--favourable: '1' is not a value of 'approved', which holds 'no', 'yes'"),
+    (
+        ("--attribute", "sex", "--label", "repaid", "--favourable", "yes", "--metric", "impact"),
+        "--metric: 'impact' is not in the catalogue",
+    ),
     (
         ("--attribute", "sex", "--label", "repaid", "--favourable", "yes", "--metric", "DPL"),
-        "--metric: DPL is not in the catalogue of metrics; it is Clarify's name of difference_in_proportions_of_labels",
+        "--metric: 'DPL' is not in the catalogue of metrics; it is Clarify's name of difference_in_proportions_of_labels",
     ),
     (
         ("--attribute", "sex", "--label", "repaid", "--favourable", "yes", "--unfavourable", "yes"),

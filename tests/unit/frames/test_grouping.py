@@ -129,14 +129,14 @@ def test_a_value_and_a_range_may_be_combined() -> None:
 
 
 REFUSED = [
-    ("sexe", None, None, "attribute: 'sexe' is not a column; there are sex, age, one, none"),
+    ("sexe", None, None, "attribute: 'sexe' is not a column; there are 'sex', 'age', 'one', 'none'"),
     ("sex", ["male", "male"], None, "monitored: 'male' is listed twice"),
     ("sex", ["male"], ["male"], "reference: 'male' is listed as monitored, too"),
     ("sex", [], None, "monitored: must list at least one value"),
     ("sex", ["male", (1, 2)], None, "monitored: mixes values and ranges; use one form"),
     ("sex", [None], None, "monitored: must list text, numbers, true/false or ranges (lo, hi), found None"),
     ("sex", [(1, 2)], [(3, 4)], "attribute: 'sex' must hold numbers, found 'female' in 3 records, the first of them 1"),
-    ("sex", {"age": 3}, None, "monitored: age is not among the attributes, which are sex"),
+    ("sex", {"age": 3}, None, "monitored: 'age' is not among the attributes, which are 'sex'"),
     ("age", [(18, 25)], None, "reference: is needed for 'age', because monitored lists ranges"),
     ("age", None, [(18, 25)], "monitored: is needed for 'age', because reference lists ranges"),
     ("age", [(25, 18)], [(26, 75)], "monitored: lo 25 of a range is above hi 18"),
@@ -144,12 +144,12 @@ REFUSED = [
     ("age", [(18, 26)], [(26, 75)], "reference: 26-75 overlaps 18-26, which is listed as monitored (both ends belong to a range)"),
     ("age", [(18, 26), (20, 30)], [(40, 75)], "monitored: 20-30 overlaps 18-26 (both ends belong to a range)"),
     ("age", [(18, 25)], [30], "reference: lists values where monitored lists ranges of 'age', or the other way round; use one form"),
-    ("one", None, None, "monitored: every record of 'one' is in x; there is nothing to compare it with"),
+    ("one", None, None, "monitored: every record of 'one' is in 'x'; there is nothing to compare it with"),
     ("none", None, None, "attribute: 'none' holds no value"),
     ([], None, None, "attribute: must name one to 3 columns, each once; found none"),
     (0, None, None, "attribute: must name a column by text, found 0; frame.rename(columns=str) makes text of all names"),
     (["sex", 0], None, None, "attribute: must name a column by text, found 0; frame.rename(columns=str) makes text of all names"),
-    (["sex", "sex"], None, None, "attribute: must name one to 3 columns, each once; found sex, sex"),
+    (["sex", "sex"], None, None, "attribute: must name one to 3 columns, each once; found 'sex', 'sex'"),
     (["sex", "age"], "female", None, "monitored: must say which attribute it lists values of, because sex and age are compared together"),
 ]
 
@@ -172,7 +172,7 @@ def test_a_listed_group_without_a_record_is_kept_and_warned_of(snapshot: Snapsho
 
     assert [(group.label, group.role) for group in misspelt.groups] == [("femal", "monitored"), ("male", "reference")]
     assert misspelt.sizes.tolist() == [0, 2, 1]
-    assert says(misspelt.warnings[0], "'femal'", "'sex'", "male, female")
+    assert says(misspelt.warnings[0], "'femal'", "'sex'", "'male', 'female'")
     assert misspelt.warnings == snapshot
     assert [(group.label, group.role) for group in without_reference.groups] == [("female", "monitored"), ("male", "monitored")]
     assert says(without_values.warnings[0], "'a'", "'none'")

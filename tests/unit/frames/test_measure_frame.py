@@ -207,7 +207,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({}, "prediction: is needed, or label, or both"),
     (
         {"prediction": "aproved"},
-        "prediction: 'aproved' is not a column; there are sex, region, approved, repaid, score, weight, income, empty",
+        "prediction: 'aproved' is not a column; there are 'sex', 'region', 'approved', 'repaid', 'score', 'weight', 'income', 'empty'",
     ),
     (
         {"label": "repaid", "score": "score"},
@@ -222,13 +222,13 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"prediction": "approved", "label": "repaid", "score": "income"}, "score: 'income' must hold probabilities between 0 and 1, found "),
     ({"prediction": "approved", "features": ["sex"]}, "features: 'sex' must hold numbers, found "),
     ({"prediction": "approved", "features": []}, "features: must name at least one column"),
-    ({"prediction": "approved", "metrics": ["impact"]}, "metrics: impact is not in the catalogue of metrics"),
+    ({"prediction": "approved", "metrics": ["impact"]}, "metrics: 'impact' is not in the catalogue of metrics"),
     (
         {"prediction": "approved", "metrics": ["DPPL"]},
-        "metrics: DPPL is not in the catalogue of metrics; it is Clarify's name of difference_in_",
+        "metrics: 'DPPL' is not in the catalogue of metrics; it is Clarify's name of difference_in_",
     ),
     ({"prediction": "approved", "metrics": []}, "metrics: must list at least one key"),
-    ({"prediction": "approved", "metrics": [["accuracy"]]}, "metrics: ['accuracy'] is not in the catalogue of metrics"),
+    ({"prediction": "approved", "metrics": [["accuracy"]]}, "metrics: \"['accuracy']\" is not in the catalogue of metrics"),
     ({"prediction": 1}, "prediction: must name a column by text, found 1; frame.rename(columns=str) makes text of all names"),
     ({"prediction": "approved", "features": [1]}, "features: must name a column by text, found 1"),
     ({"prediction": "approved", "seed": -1}, "seed: must be a whole number, 0 or more, found -1"),

@@ -1,5 +1,6 @@
 import pytest
 
+from app.domain.texts import quote_names
 from app.frames.names import unknown_metrics
 from app.metrics import CATALOGUE
 
@@ -26,7 +27,7 @@ def test_no_key_of_the_catalogue_is_a_problem() -> None:
     ],
 )
 def test_the_name_that_another_tool_has_is_told_with_the_key(name: str, meant: str) -> None:
-    assert said(name) == f"{name}{UNKNOWN}; it is {meant}"
+    assert said(name) == f"{name!r}{UNKNOWN}; it is {meant}"
 
 
 @pytest.mark.thorough
@@ -41,7 +42,7 @@ def test_every_name_of_another_tool_leads_to_its_key() -> None:
     ("name", "meant"), [("disparate_impct", "disparate_impact"), ("impact", "disparate_impact"), ("Brier", "brier_score")]
 )
 def test_keys_that_are_spelled_nearly_the_same_are_proposed(name: str, meant: str) -> None:
-    assert f"{name}{UNKNOWN}; did you mean " in said(name)
+    assert f"{name!r}{UNKNOWN}; did you mean " in said(name)
     assert meant in said(name)
 
 
@@ -55,8 +56,8 @@ def test_what_needs_the_copies_of_a_check_is_not_proposed(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["nope", "", 7])
 def test_where_nothing_is_near_the_catalogue_is_begun(name: object) -> None:
-    assert said(name) == f"{name}{UNKNOWN}, which has {', '.join(list(CATALOGUE)[:8])}, …"
+    assert said(name) == f"{str(name)!r}{UNKNOWN}, which has {quote_names(list(CATALOGUE))}"
 
 
 def test_of_very_many_the_first_are_told() -> None:
-    assert len(unknown_metrics(["nope"] * 1000)) == 8
+    assert len(unknown_metrics(["nope"] * 1000)) == 10

@@ -34,7 +34,9 @@ def test_text_counts_under_text_and_never_under_numbers() -> None:
     assert codes([1, "1", 0, "0", 2], 1) == [1, 2, 0, 2, 0]
     assert codes([1, "1", 0, "0", 2], 1, 0) == [1, 2, 0, 2, 2]
     assert codes([0.6, "0.6", 0.1, True], (0.5, 1)) == [1, 2, 0, 2]
-    with pytest.raises(InvalidInput, match=r"^favourable: '1' is not a value of 'outcome', which holds 1, 0; a number is listed, and the"):
+    with pytest.raises(
+        InvalidInput, match=r"^favourable: '1' is not a value of 'outcome', which holds '1', '0'; a number is listed, and the"
+    ):
         codes(["1", "0"], 1)
     with pytest.raises(InvalidInput, match=r"^prediction: 'outcome' must hold numbers, found '0.6' in 2 records, the first of them 1"):
         codes(["0.6", "0.2"], (0.5, 1))
@@ -57,7 +59,7 @@ def test_of_ranges_a_prediction_is_right_if_it_has_the_outcome_of_the_label() ->
 
 
 def test_a_favourable_value_that_none_of_several_is_must_be_a_mistake() -> None:
-    with pytest.raises(InvalidInput, match=r"^favourable: '1' is not a value of 'outcome', which holds approved, refused$"):
+    with pytest.raises(InvalidInput, match=r"^favourable: '1' is not a value of 'outcome', which holds 'approved', 'refused'$"):
         codes(["approved", "approved", "refused"], 1)
 
 

@@ -187,7 +187,7 @@ def test_meta_fields_may_be_absent_and_are_named() -> None:
         (
             "age,sex,income,owner,Risk\n1,a,2,true,0\n",
             "label",
-            "the file has no column 'label'; it has age, sex, income, owner, Risk",
+            "the file has no column 'label'; it has 'age', 'sex', 'income', 'owner', 'Risk'",
         ),
         (HEADER + "1,a,2,true,0\n2,b\n", "body", "row 2 has 2 values, but the header names 5 columns"),
         (HEADER + "1,a,2,true,0\n1,a,2,true,0\nyoung,a,2,true,0\n", "columns.age", "row 3: must be a number, found 'young'"),

@@ -1,0 +1,96 @@
+"""A value that differs from a listed one by blanks only is in no group, at every way to read it, and is named with its records."""
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from app.checks.counting_files import CountedSpan
+from app.domain.deployments import Column, FieldKind, FieldType, RecordSchema
+from app.domain.groups import NearTwin, describe_twins, groups_of
+from app.domain.monitors import Monitor, MonitoredAttribute
+from app.domain.outcomes import OutcomeRule
+from app.frames.grouping import group_records as group_frame
+from app.records.grouping import ListedGroups
+from app.records.reading import RecordColumns, RecordTable, read_table
+
+SEX = Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
+SCHEMA = RecordSchema(version=1, features=(SEX,), meta=())
+TWINS = ["female ", " female", "female\t", "female\u00a0", "\ufefffemale", "fe\u200bmale ", "female\r\n"]
+NO_TWINS = ["Female", "FEMALE", "females", "fe male", "f", "", " ", "male"]
+
+
+def _read(values: list[str | None], monitored: list[str], reference: list[str] | None = None) -> RecordTable:
+    attribute = MonitoredAttribute(feature="sex", monitored=tuple(monitored), reference=None if reference is None else tuple(reference))
+    monitor = Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=(attribute,))
+    columns = pa.table({"sex": pa.array(values, pa.string())})
+    return read_table(RecordColumns(columns, pa.chunked_array([pa.array(["1"] * len(values))])), SCHEMA, monitor)
+
+
+@pytest.mark.parametrize("twin", [twin for twin in TWINS if "\u200b" not in twin])
+def test_a_near_twin_is_in_no_group_until_it_is_listed(twin: str) -> None:
+    values = ["female", twin, twin, "male"]
+    words = f"'sex': {twin!r} (2 records) differs from 'female' by a blank, so it is in no group until it is listed"
+
+    read = _read(values, ["female"])
+    frame = group_frame(pd.DataFrame({"sex": values}), "sex", "female")
+    listed = _read(values, ["female", twin])
+
+    assert read.groupings[0].codes.tolist() == [0, -1, -1, 1]
+    assert describe_twins(read.count_twins()) == [words]
+    assert ListedGroups.of(read.monitor.attributes[0], SEX).find(values)[1] is None
+    assert [group.label for group in frame.groups] == ["female", "male"]
+    assert (frame.sizes.tolist(), frame.warnings) == ([1, 1, 2], (words,))
+    assert sorted(listed.groupings[0].codes.tolist()) == [0, 1, 1, 2]
+    assert not listed.count_twins()
+
+
+@pytest.mark.parametrize("other", NO_TWINS)
+def test_other_values_stay_in_the_default_reference(other: str) -> None:
+    read = _read(["female", other], ["female"])
+
+    assert read.groupings[0].codes.tolist() == [0, 1]
+    assert not read.count_twins()
+
+
+def test_a_double_blank_inside_is_a_blank_too() -> None:
+    read = _read(["New York", "New  York", "NewYork", "Rome"], ["New York"])
+
+    assert read.groupings[0].codes.tolist() == [0, -1, 1, 2]
+
+
+def test_near_twins_of_each_other_stay_in_the_default_reference_and_those_of_a_listed_one_do_not() -> None:
+    values = ["female"] * 3 + ["male", "male ", "male "]
+
+    assert _read(values, ["female"]).groupings[0].codes.tolist() == [0, 0, 0, 1, 2, 2]
+    assert _read(values, ["female"], ["male"]).count_twins() == Counter({NearTwin("sex", "male ", "male"): 2})
+
+
+def test_where_every_value_is_a_group_the_one_with_the_most_records_is_and_its_near_twins_are_not() -> None:
+    frame = pd.DataFrame({"sex": ["female"] * 2 + [" female"] + ["male"] * 2 + ["male "] * 3})
+
+    for reference in (None, "male "):
+        grouping = group_frame(frame, "sex", None, reference)
+        assert {group.label for group in grouping.groups} == {"female", "male "}
+        assert grouping.sizes.tolist() == [2, 3, 3]
+        assert [warning.partition(" (")[0] for warning in grouping.warnings] == ["'sex': 'male'", "'sex': ' female'"]
+    assert {group.label for group in group_frame(frame, "sex", None, "male").groups} == {"female", "male"}
+
+
+def test_numbers_have_no_near_twins() -> None:
+    code = Column(name="code", type=FieldType.INTEGER, kind=FieldKind.CATEGORICAL)
+
+    assert len(groups_of(MonitoredAttribute(feature="code", monitored=(1,)), code, [1, 11, 2], seen_in="here")) == 3
+
+
+def test_the_records_of_near_twins_are_summed_over_pieces_of_files() -> None:
+    whole = CountedSpan()
+    for values, repeats in ((["female", "female ", "male"], [5, 3, 1]), (["female ", " female"], [4, 1])):
+        piece = CountedSpan()
+        piece.add(_read(values, ["female"], ["male"]), np.array(repeats), np.zeros(len(values), dtype=np.bool_))
+        whole.plus(CountedSpan.from_bytes(piece.to_bytes()))
+
+    assert whole.near_twins == Counter({NearTwin("sex", "female ", "female"): 7, NearTwin("sex", " female", "female"): 1})
+    assert whole.described()["near_twins"] == describe_twins(whole.near_twins)
