@@ -1,15 +1,15 @@
 """CSVs of any length, sent while they are read."""
 
-import asyncio
-from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Generic, TypeVar
 
 from fastapi import Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
+from sqlalchemy.orm import Session
 
+from ..services import Services
 from .flagged_csv import csv_lines
 
 PIECE = 1000
@@ -28,32 +28,41 @@ class CsvPiece(Generic[Item, Place]):
     next_place: Place | None
 
 
+@dataclass(frozen=True, slots=True)
+class CsvExport(Generic[Item, Place]):
+    """`read` gives at most so many items after a place; None: from the beginning."""
+
+    name: str
+    header: Sequence[str]
+    write: Callable[[Item], Iterable[str]]
+    read: Callable[[Session, Place | None, int], CsvPiece[Item, Place]]
+
+
 class CsvAnswer(StreamingResponse):
     media_type = "text/csv"
 
 
-class CsvExport(ABC, Generic[Item, Place]):
-    @abstractmethod
-    def header(self) -> Sequence[str]: ...
-
-    @abstractmethod
-    def rows(self, items: Sequence[Item]) -> Iterable[Sequence[str]]: ...
-
-    @abstractmethod
-    def read_after(self, place: Place, limit: int) -> CsvPiece[Item, Place]:
-        """At most `limit` items, in a transaction of their own."""
+def send_csv(export: CsvExport[Item, Place], session: Session, services: Services, *, limit: int | None = None) -> CsvAnswer:
+    # Before the answer begins: a fault is still a problem document and no broken CSV.
+    first = export.read(session, None, PIECE if limit is None else min(limit, PIECE))
+    headers = {"Content-Disposition": f'attachment; filename="{export.name}.csv"'}
+    return CsvAnswer(_stream(export, first, services, limit), headers=headers)
 
 
-async def stream_csv(
-    export: CsvExport[Item, Place], first: CsvPiece[Item, Place], *, turns: asyncio.Semaphore, limit: int | None = None
+async def _stream(
+    export: CsvExport[Item, Place], first: CsvPiece[Item, Place], services: Services, limit: int | None
 ) -> AsyncIterator[bytes]:
-    """Yields pieces: a slow reader holds neither a connection nor a snapshot of the database."""
+    """Yields pieces, each read in a transaction of its own: a slow reader holds neither a connection nor a snapshot of the database."""
 
     def write(items: Sequence[Item]) -> bytes:
-        return csv_lines(export.rows(items))
+        return csv_lines(map(export.write, items))
+
+    def read(place: Place, most: int) -> CsvPiece[Item, Place]:
+        with services.database.transaction() as session:
+            return export.read(session, place, most)
 
     piece, sent = first, 0
-    yield csv_lines([export.header()])
+    yield csv_lines([export.header])
     while True:
         if piece.items:
             yield await run_in_threadpool(write, piece.items)
@@ -61,5 +70,5 @@ async def stream_csv(
         most = PIECE if limit is None else min(PIECE, limit - sent)
         if not most or piece.next_place is None:
             return
-        async with turns:
-            piece = await run_in_threadpool(export.read_after, piece.next_place, most)
+        async with services.turns:
+            piece = await run_in_threadpool(read, piece.next_place, most)

@@ -4,11 +4,11 @@ from fastapi import APIRouter
 
 from ..errors import Conflict, NotFound
 from ..store.records.feedback import count_feedback, find_feedback, list_feedback
+from ..store.records.record_conditions import RecordPlace
 from ..store.records.transactions import schemas_of
 from ..web.access import NEEDS_LOGGED, ReadableDeployment, SessionIn
 from ..web.auditing import READS_RECORDS
-from ..web.paging import Limit, PlaceCursor
-from ..web.record_places import read_newest_cursor, write_record_cursor
+from ..web.paging import Limit, PlaceCursor, encode_place, read_place_cursor
 from ..web.times import Moment, in_utc
 from .answers import CONFLICT, answers
 from .payload_records import RecordId, WithCount
@@ -31,13 +31,13 @@ def list_feedback_records(
     count: WithCount = False,
 ) -> FeedbackRecordPage:
     """Returns ground-truth labels, `since` <= `logged_at` < `until`, newest first, each with the features of its record or its own."""
-    earliest, latest, after = in_utc("since", since), in_utc("until", until), read_newest_cursor(cursor)
+    earliest, latest, after = in_utc("since", since), in_utc("until", until), read_place_cursor(cursor, RecordPlace)
     found = list_feedback(session, deployment.no, since=earliest, until=latest, after=after, limit=limit + 1)
     schemas = schemas_of(session, deployment.no)
     page = found[:limit]
     return FeedbackRecordPage(
         feedback_records=[FeedbackRecordOut.of(one, schemas[one.schema_version]) for one in page],
-        next_cursor=write_record_cursor(page[-1].place if len(found) > limit else None),
+        next_cursor=encode_place(page[-1].place if len(found) > limit else None),
         count=count_feedback(session, deployment.no, since=earliest, until=latest) if count else None,
     )
 

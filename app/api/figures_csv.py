@@ -1,10 +1,8 @@
 """Figures as CSV for spreadsheets."""
 
-from collections.abc import Iterable
-
 from fastapi import Response
 
-from ..charts.twins import Cell, Twin
+from ..charts.twins import Twin
 from ..domain.spreadsheets import harmless, write_cell
 from .flagged_csv import csv_lines
 
@@ -15,10 +13,5 @@ class CsvDownload(Response):
 
 def csv_file(twin: Twin, name: str) -> CsvDownload:
     """Table stored by browsers under `name`, which is made of ids and fixed words only."""
-    content = csv_lines([list(map(harmless, twin.columns)), *text_rows(twin.rows)])
+    content = csv_lines([map(harmless, twin.columns), *(map(write_cell, row) for row in twin.rows)])
     return CsvDownload(content, headers={"Content-Disposition": f'attachment; filename="{name}.csv"'})
-
-
-def text_rows(rows: Iterable[tuple[Cell, ...]]) -> Iterable[list[str]]:
-    """Rows as texts, none of which a spreadsheet takes for a formula."""
-    return ([write_cell(cell) for cell in row] for row in rows)

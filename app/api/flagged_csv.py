@@ -6,7 +6,7 @@ does, because feedback finds its record by it.
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -35,7 +35,7 @@ def csv_header(schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
     return names if is_raw else list(map(harmless, names))
 
 
-def csv_lines(rows: Iterable[Sequence[str]]) -> bytes:
+def csv_lines(rows: Iterable[Iterable[str]]) -> bytes:
     text = io.StringIO(newline="")
     csv.writer(text).writerows(rows)
     return text.getvalue().encode()

@@ -14,8 +14,8 @@ from ..views.record_lens import OutcomeWord
 from ..views.transactions import ChangedFilter, RecordSort, RecordsWanted, records_of
 from ..web.access import NEEDS_LOGGED, ReadableDeployment, SessionIn
 from ..web.auditing import READS_RECORDS
-from ..web.paging import Limit, PlaceCursor
-from ..web.record_places import read_record_cursor, write_record_cursor
+from ..web.paging import Limit, PlaceCursor, encode_place
+from ..web.record_places import read_record_cursor
 from ..web.times import Moment, in_utc
 from .answers import CONFLICT, answers
 from .schemas.payload_records import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
@@ -89,7 +89,7 @@ def list_payload_records(
     words = GroupWords.of(monitor_of(session, deployment.no))
     return PayloadRecordPage(
         payload_records=[PayloadRecordOut.of(one, words) for one in found.records],
-        next_cursor=write_record_cursor(found.next_place),
+        next_cursor=encode_place(found.next_place),
         count=count_window(session, deployment.no, since=wanted.since, until=wanted.until) if count else None,
     )
 

@@ -1,23 +1,23 @@
 """Routes of reports of a check or a period, and measurements as CSV."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
+from sqlalchemy.orm import Session
 
 from ..charts.twins import Cell, Twin
 from ..domain.checks import Measurement, Span
-from ..domain.deployments import Deployment
 from ..domain.paging import Paging
+from ..domain.spreadsheets import write_cell
 from ..errors import InvalidInput
 from ..reports.document import Made
 from ..reports.making import Form, Order
 from ..reports.trace import trace_csv
 from ..security.principals import Principal
-from ..services import Services
 from ..store.checks.checks import get
 from ..store.checks.measurements import Point, SeriesFilter
 from ..store.checks.results import measurements_of
@@ -26,9 +26,9 @@ from ..web.access import NowIn, ReadableDeployment, Reader, ServicesIn, SessionI
 from ..web.times import Moment, in_utc
 from .answers import Answers
 from .checks import CheckId
-from .csv_streams import PIECE, CsvAnswer, CsvExport, CsvPiece, stream_csv
+from .csv_streams import CsvAnswer, CsvExport, CsvPiece, send_csv
 from .exports import exported
-from .figures_csv import CsvDownload, csv_file, text_rows
+from .figures_csv import CsvDownload, csv_file
 from .measurements import wanted_series
 from .schemas.verdicts import derive_members
 
@@ -69,29 +69,6 @@ class WantedFile:
     annex: Annotated[
         bool, Query(description="With the annex; without it the report has two pages. `json` is the same with and without.")
     ] = False
-
-
-@dataclass(frozen=True, slots=True)
-class _MeasurementExport(CsvExport[Point, Point]):
-    services: Services
-    deployment: Deployment
-    wanted: SeriesFilter
-
-    def header(self) -> Sequence[str]:
-        return _COLUMNS
-
-    def rows(self, items: Sequence[Point]) -> Iterable[Sequence[str]]:
-        return text_rows(_write_row(point.measurement, point.check_id) for point in items)
-
-    def read_after(self, place: Point, limit: int) -> CsvPiece[Point, Point]:
-        # From the last point's own moment, each piece is as cheap as the first.
-        wanted = replace(self.wanted, since=place.measurement.at)
-        with self.services.database.transaction() as session:
-            return _piece_of(read_points(session, self.deployment.no, wanted, Paging(limit, place.no)))
-
-
-def _piece_of(points: Sequence[Point]) -> CsvPiece[Point, Point]:
-    return CsvPiece(points, points[-1] if points else None)
 
 
 def wanted_period(now: NowIn, *, since: Moment = None, until: Moment = None) -> Span:
@@ -173,11 +150,17 @@ def export_measurements(
     deployment: ReadableDeployment, session: SessionIn, services: ServicesIn, wanted: Annotated[SeriesFilter, Depends(wanted_series)]
 ) -> CsvAnswer:
     """Returns the measurements of all checks as CSV, oldest first, `since` <= `at` < `until`, with the filters of `GET …/measurements`."""
-    # Before the answer begins: a fault is still a problem document.
-    first = _piece_of(read_points(session, deployment.no, wanted, Paging(PIECE)))
-    name = f'attachment; filename="{deployment.id}-measurements.csv"'
-    export = _MeasurementExport(services, deployment, wanted)
-    return CsvAnswer(stream_csv(export, first, turns=services.turns), headers={"Content-Disposition": name})
+
+    def read(session: Session, after: Point | None, limit: int) -> CsvPiece[Point, Point]:
+        # From the last point's own moment, each piece is as cheap as the first.
+        of_piece = wanted if after is None else replace(wanted, since=after.measurement.at)
+        points = read_points(session, deployment.no, of_piece, Paging(limit, 0 if after is None else after.no))
+        return CsvPiece(points, points[-1] if points else None)
+
+    def write(point: Point) -> Iterable[str]:
+        return map(write_cell, _write_row(point.measurement, point.check_id))
+
+    return send_csv(CsvExport(f"{deployment.id}-measurements", _COLUMNS, write, read), session, services)
 
 
 def _write_row(one: Measurement, check_id: str) -> tuple[Cell, ...]:

@@ -21,7 +21,7 @@ from ..views.second_look import totals_of
 from ..views.transactions import Records, RecordSort, records_of
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from ..web.auditing import READS_RECORDS
-from ..web.record_places import write_record_cursor
+from ..web.paging import encode_place
 from . import check_words, record_words
 from .ranges import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from .record_filters import CHECK_ID, ChosenRecords, among_of, choices_of, local, query_of
@@ -99,7 +99,7 @@ def transactions_page(
     found = records_of(session, deployment.no, wanted) if has_read else Records(records=(), next_place=None)
     monitor = monitor_of(session, deployment.no)
     query, by_gap = query_of(wanted), wanted.sort is RecordSort.GAP
-    here = {} if wanted.after is None else {"cursor": write_record_cursor(wanted.after)}
+    here = {} if wanted.after is None else {"cursor": encode_place(wanted.after)}
     counted, totals = totals_of(session, deployment, monitor, check)
     values = {
         "deployment": deployment,
@@ -115,7 +115,7 @@ def transactions_page(
         "group_words": GroupWords.of(monitor),
         "choices": [] if monitor is None else choices_of(session, deployment.no, monitor, wanted),
         **_WORDS,
-        "older": found.next_place and "?" + urlencode(query | {"cursor": write_record_cursor(found.next_place)}),
+        "older": found.next_place and "?" + urlencode(query | {"cursor": encode_place(found.next_place)}),
         "bar": build_bar(request, time_range, span, usual=RangePreset.ALL),
         "is_first": wanted.after is None,
         "is_filtered": bool(query.keys() - {"sort"}),

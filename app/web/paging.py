@@ -65,9 +65,9 @@ def cut_at_place(
     return _cut_page(items, limit, lambda item: msgspec.json.encode(place_of(item)), is_cut=is_cut)
 
 
-def encode_place(place: object) -> str:
+def encode_place(place: object | None) -> str | None:
     """Cursor of a place that need not be the last item's of this page."""
-    return _encode(msgspec.json.encode(place))
+    return None if place is None else _encode(msgspec.json.encode(place))
 
 
 def _read_number(cursor: str | None, *, bits: int) -> int:

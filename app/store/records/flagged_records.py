@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import msgspec
 import psycopg
@@ -47,11 +47,13 @@ class FlaggedFilter:
     until: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FlagPlace:
-    gap: float
-    record_no: int
-    attribute: str
+class FlagPlace(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """Position in the list of flags; a cursor, too, which is checked when it is read."""
+
+    # JSON keeps every digit of a float.
+    gap: Annotated[float, msgspec.Meta(ge=0)]
+    record_no: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+    attribute: Annotated[str, msgspec.Meta(pattern=r"\A[^\x00]*\Z")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

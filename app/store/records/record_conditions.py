@@ -2,24 +2,30 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from ...domain.value_tests import ValueTest
 
-
-@dataclass(frozen=True, slots=True)
-class RecordPlace:
-    logged_at: datetime
-    record_no: int
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
-@dataclass(frozen=True, slots=True)
-class GapPlace:
+class RecordPlace(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """Position in the list by time. Places are cursors, too, and so check what is read."""
+
+    logged_at: Moment
+    record_no: Number
+
+
+class GapPlace(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Position in the list by gap; records without a flag (`gap` None) come last."""
 
-    gap: float | None
-    logged_at: datetime
-    record_no: int
+    # JSON keeps every digit of a float.
+    gap: Annotated[float, msgspec.Meta(ge=0)] | None
+    logged_at: Moment
+    record_no: Number
 
 
 @dataclass(frozen=True, slots=True)

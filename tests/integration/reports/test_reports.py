@@ -212,8 +212,7 @@ def test_whoever_may_only_log_gets_no_report(reported: Reported) -> None:
 
 @pytest.mark.thorough
 def test_the_measurements_of_a_check_and_of_a_period_are_the_same_as_in_json(reported: Reported, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("csv_streams", "reports"):
-        monkeypatch.setattr(f"app.api.{module}.PIECE", 100)
+    monkeypatch.setattr("app.api.csv_streams.PIECE", 100)
     of_check = _rows(reported.text(f"{reported.address}/measurements.csv"))
     of_period = _rows(reported.text("/measurements.csv", **PERIOD))
     details = read_results(reported.service.client, f"/v1/deployments/a-model{reported.address}")

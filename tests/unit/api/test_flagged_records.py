@@ -211,7 +211,7 @@ def test_every_route_that_answers_csv_writes_it_by_one_of_the_two() -> None:
     writers = {
         path.name
         for path in (Path(__file__).parents[3] / "app").rglob("*.py")
-        if any(word in path.read_text(encoding="utf-8") for word in ("csv.writer", "csv.DictWriter", "to_csv", "csv_lines(", "CsvExport["))
+        if any(word in path.read_text(encoding="utf-8") for word in ("csv.writer", "csv.DictWriter", "to_csv", "csv_lines(", "CsvExport("))
     }
 
     routes = {"csv_streams.py", "flagged_records.py", "payload_exports.py", "reports.py"}
