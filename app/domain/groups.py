@@ -58,7 +58,7 @@ def describe_twins(twins: Counter[NearTwin]) -> list[str]:
 
 def find_twins(values: Iterable[object], listed: Iterable[GroupValue]) -> dict[str, str]:
     """Returns the values that are not listed and differ from a listed one by blanks only, and that one."""
-    texts = [value for value in listed if isinstance(value, str)]
+    texts = dict.fromkeys(value for value in listed if isinstance(value, str))
     originals = {collapse_blanks(text): text for text in texts}
     others = (value for value in values if isinstance(value, str) and value not in texts)
     return {value: originals[text] for value in others if (text := collapse_blanks(value)) in originals}

@@ -273,7 +273,8 @@ def _divide_by_values(encoded: Encoded, monitored: Listing, reference: Listing) 
         first = {collapse_blanks(text): text for text in (*reversed(records), *listed)}
         listed = list(dict.fromkeys((*listed, *first.values())))
     twins = count_twins(encoded.name, records, listed)
-    others = [place for place in others if texts[place] not in {twin.value for twin in twins}]
+    apart = {twin.value for twin in twins}
+    others = [place for place in others if texts[place] not in apart]
     if len(watched) + len(compared) + len(others) > MAX_GROUPS:
         raise InvalidInput.of(
             "attribute",
