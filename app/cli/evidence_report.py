@@ -140,7 +140,8 @@ def _draw_bars(one: ComparisonEvidence) -> str:
     parts = np.clip(one.log_evidence / one.log_threshold, 0, 1)
     for episode in one.episodes:
         parts[episode.alarm : len(parts) if episode.resolved is None else episode.resolved] = 1.0
-    most = [float(piece.max()) for piece in np.array_split(parts, min(BAR_COUNT, len(parts)))]
+    blocks = parts[:: DAY_HOURS if one.is_daily else 1]
+    most = [float(piece.max()) for piece in np.array_split(blocks, min(BAR_COUNT, len(blocks)))]
     return "".join(BARS[min(int(part * len(BARS)), len(BARS) - 1)] for part in most)
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timezone, tzinfo
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
@@ -262,15 +262,10 @@ def end_with(*reports: ImportReport) -> None:
 
 
 def parse_offset(text: str | None) -> tzinfo | None:
-    if text is None:
-        return None
     try:
-        found = datetime.fromisoformat(f"2000-01-01T00:00:00{text}").utcoffset()
-    except ValueError:
-        found = None
-    if found is None:
-        raise InvalidInput.of("utc-offset", f"must be an offset such as +01:00, found {text!r:.50}")
-    return timezone(found)
+        return None if text is None else datetime.strptime(text, "%z").tzinfo
+    except ValueError as error:
+        raise InvalidInput.of("utc-offset", f"must be an offset such as +01:00, found {text!r:.50}") from error
 
 
 def parse_moment(text: str | None) -> datetime | None:
