@@ -151,7 +151,12 @@ def _options(file: TypedFile) -> list[str]:
     unfavourable = [f"--unfavourable={cell}" for cell in file.unfavourable]
     numbers = ["--number=code"] if file.code in ("integer", "number") else []
     numbers += ["--number=prediction"] if file.prediction in ("integer", "number") else []
-    return ["--attribute=code", "--prediction=prediction", f"--reference={file.reference}", *favourable, *unfavourable, *numbers]
+    return ["--attribute=code", "--prediction=prediction", *favourable, *unfavourable, *numbers]
+
+
+def _sides(file: TypedFile) -> list[str]:
+    """Groups by name, as a monitor lists them: of values that differ by a blank alone, only listed ones are groups."""
+    return [f"--reference={file.reference}", *(f"--monitored={cell}" for cell in file.monitored)]
 
 
 def _write(file: TypedFile, folder: Path) -> Path:
@@ -164,7 +169,7 @@ def measure_by_command(file: TypedFile, folder: Path) -> Counted:
     """`evenhand metrics`."""
     output = folder / "typed.json"
     metrics = ["--metric=favourable_rate", "--metric=disparate_impact"]
-    ended = evenhand("metrics", _write(file, folder), *_options(file), *metrics, "--output", output)
+    ended = evenhand("metrics", _write(file, folder), *_options(file), *_sides(file), *metrics, "--output", output)
     assert ended.status == 0, ended.text
     return read_measurements(json.loads(output.read_text(encoding="utf-8"))["measurements"], file.label(file.reference))
 
@@ -173,9 +178,8 @@ def report_by_command(file: TypedFile, folder: Path) -> Counted:
     """`evenhand report`."""
     # A category is named as the report writes it, 0.1 for the cell 0.10.
     reference = file.label(file.reference)
-    options = [*_options(file), f"--reference={reference}"]
-    options.remove(f"--reference={file.reference}")
-    ended = evenhand("report", "--from-csv", _write(file, folder), *options, "--preset=ugesp", "--format=json")
+    options = [*_options(file), f"--reference={reference}", "--preset=ugesp", "--format=json"]
+    ended = evenhand("report", "--from-csv", _write(file, folder), *options)
     assert ended.status == 0, ended.text
     (table,) = json.loads(ended.stdout)["sheets"]["adverse_impact"]["tables"]
     groups = {row["category"]: (row["selected"], row["applicants"]) for row in table["rows"]}
@@ -197,6 +201,7 @@ def _listed(file: TypedFile) -> dict[str, Any]:
         "attribute": "code",
         "prediction": "prediction",
         "reference": file.json_of(file.reference),
+        "monitored": [file.json_of(cell) for cell in file.monitored],
         "favourable": [file.outcome_of(cell) for cell in file.favourable],
         "unfavourable": [file.outcome_of(cell) for cell in file.unfavourable],
     }
@@ -223,7 +228,7 @@ def read_comparisons(rows: list[dict[str, Any]]) -> Compared:
 
 def follow_by_command(file: TypedFile, folder: Path) -> Compared:
     """`evenhand evidence`."""
-    ended = evenhand("evidence", _write(file, folder), "--time=scored_at", *_options(file), "--json")
+    ended = evenhand("evidence", _write(file, folder), "--time=scored_at", *_options(file), *_sides(file), "--json")
     assert ended.status == 0, ended.text
     return read_comparisons(json.loads(ended.stdout)["comparisons"])
 
