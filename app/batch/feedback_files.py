@@ -25,6 +25,7 @@ ALL_TIMES = Span(start=datetime(1970, 1, 1, tzinfo=UTC), end=datetime(2200, 1, 1
 class FeedbackFiles:
     def __init__(self, table: FeedbackTable, roots: Sequence[Root], part: TablePart = WHOLE) -> None:
         self._columns = table.columns
+        self.without_record = 0
         self.files = TableFiles(table, roots, "feedback", part)
         named = {"id": table.columns.id, "observed_at": table.columns.observed_at, "label": table.columns.label}
         self.files.require_columns(named, time="observed_at")
@@ -73,6 +74,7 @@ class FeedbackFiles:
         place_of = {record: place for place, record in enumerate(records["record_id"].to_pylist())}
         places = pa.array([place_of.get(one) for one in ids.to_pylist()], pa.int64())
         known = pc.is_valid(places)
+        self.without_record += places.null_count
         joined, labels = records.take(places.filter(known)), labels.filter(known)
         joined = joined.rename_columns(["predicted" if name == "outcome" else name for name in joined.column_names])
         joined = joined.drop_columns(["logged_at", "record_id"])

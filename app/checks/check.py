@@ -34,6 +34,7 @@ from .feedback import LabelPredictions, Predicted, keep_scored, predict_unscored
 from .further import Further, Step
 from .gaps import find_gaps
 from .labelled import read_labels
+from .left_out import describe_left_out
 from .measuring import convert_gap, convert_rows, measure_table
 from .not_scored import with_not_scored
 from .rescoring import Answers, Rescorer
@@ -157,6 +158,7 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
 
     report(Progress(step="computing the metrics"))
     labels = read_labels(subject, evidence.groupings, predicted.window, evidence.cohort)
+    details |= describe_left_out(subject, evidence, labels, predicted, None if counted is None else counted.of_comparison)
     tables = tabulate(evidence, labels, subject.monitor, None if counted is None else counted.tables)
     measured: list[Measurement] = []
     has_unequal_weights = is_unequal(evidence.window.weights()) or is_unequal(predicted.window.weights())

@@ -24,12 +24,14 @@ from ..domain.groups import NEAR_TWINS, NearTwin, describe_twins
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.outcomes import Outcome
 from ..metrics.groups import IntArray
+from ..metrics.left_out import CountedRecords
 from ..metrics.tables import GroupCounts
-from ..records.grouping import NEITHER, group_records
+from ..records.grouping import group_records
 from ..records.reading import RecordColumns, RecordTable, read_table
 from ..records.strata import divide
 from ..store.records.window import VALUE_PREFIX, WindowQuery
 from .asking import Report
+from .left_out import count_table
 from .picking import is_needed
 from .subject import Subject, require_attributes
 from .tabulation import Tabulated, count_payload
@@ -47,7 +49,7 @@ class CountedSpan:
     records: int = 0
     unclassified: int = 0
     of_other_revisions: int = 0
-    in_no_group: dict[str, int] = field(default_factory=dict)
+    of_comparison: dict[str, CountedRecords] = field(default_factory=dict)
     near_twins: Counter[NearTwin] = field(default_factory=Counter)
     oldest: datetime | None = None
     newest: datetime | None = None
@@ -61,7 +63,7 @@ class CountedSpan:
                 int(repeats.sum()),
                 int(repeats[read.outcomes == Outcome.UNCLASSIFIED].sum()),
                 int(repeats[is_other].sum()),
-                {grouping.column.name: int(repeats[grouping.codes == NEITHER].sum()) for grouping in read.groupings},
+                {one.label: count_table(read, one, repeats=repeats) for one in comparisons_of(read.monitor)},
                 read.count_twins(repeats),
             )
         )
@@ -77,8 +79,8 @@ class CountedSpan:
         self.records += other.records
         self.unclassified += other.unclassified
         self.of_other_revisions += other.of_other_revisions
-        names = {**self.in_no_group, **other.in_no_group}
-        self.in_no_group = {name: self.in_no_group.get(name, 0) + other.in_no_group.get(name, 0) for name in names}
+        for label, records in other.of_comparison.items():
+            self.of_comparison[label] = self.of_comparison[label].plus(records) if label in self.of_comparison else records
         self.near_twins.update(other.near_twins)
         if other.oldest is not None and other.newest is not None:
             self.see(other.oldest, other.newest)
@@ -90,7 +92,6 @@ class CountedSpan:
             "logged_in_span": self.records,
             "unclassified_records": self.unclassified,
             "records_of_other_revisions": self.of_other_revisions,
-            "records_in_no_group": dict(self.in_no_group),
             NEAR_TWINS: describe_twins(self.near_twins),
             "oldest_record_at": None if self.oldest is None else self.oldest.isoformat(),
             "newest_record_at": None if self.newest is None else self.newest.isoformat(),
@@ -109,20 +110,22 @@ class CountedSpan:
             for one in self.tables
         ]
         counts = {name: getattr(self, name) for name in _COUNTS}
-        ends = {"oldest": self.oldest, "newest": self.newest}
-        return msgspec.json.encode({"tables": tables, "near_twins": list(self.near_twins.items()), **ends, **counts})
+        records = {label: one.pack() for label, one in self.of_comparison.items()}
+        packed = {"tables": tables, "of_comparison": records, "near_twins": list(self.near_twins.items())}
+        return msgspec.json.encode(packed | {"oldest": self.oldest, "newest": self.newest} | counts)
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> "CountedSpan":
         read: dict[str, Any] = msgspec.json.decode(stored)
         counted = cls([_read_table(one) for one in read["tables"]], **{name: read[name] for name in _COUNTS})
+        counted.of_comparison = {label: CountedRecords.unpack(label, one) for label, one in read["of_comparison"].items()}
         counted.near_twins = Counter({NearTwin(**twin): records for twin, records in read["near_twins"]})
         if read["oldest"] is not None:
             counted.see(datetime.fromisoformat(read["oldest"]), datetime.fromisoformat(read["newest"]))
         return counted
 
 
-_COUNTS = ("records", "unclassified", "of_other_revisions", "in_no_group")
+_COUNTS = ("records", "unclassified", "of_other_revisions")
 
 
 def _read_table(stored: Mapping[str, Any]) -> Tabulated:

@@ -27,7 +27,7 @@ class CheckEvidence:
 
     `cohort` are records as old as those of the labels, with the mark of a label. `copies` has an entry per attribute but those by a rule;
     none without an endpoint or metrics of balanced data. Records of other revisions than `model_revision` are in no group there: one
-    model's answers to copies cannot be compared with another's.
+    model's answers to copies cannot be compared with another's. Labels in files may lack their record.
     """
 
     window: PayloadWindow
@@ -37,6 +37,7 @@ class CheckEvidence:
     copies: tuple[CopyOutcomes, ...]
     known_targets: dict[TargetKey, int]
     model_revision: str
+    labels_without_record: int
 
     @property
     def outcomes(self) -> IntArray:
@@ -83,6 +84,7 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
         copies,
         source.targets(),
         deployment.model_revision,
+        source.labels_without_record,
     )
     for attribute in evidence.copies:
         _fill_known(source, subject, evidence, attribute)

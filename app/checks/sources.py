@@ -33,6 +33,8 @@ Numbers = npt.NDArray[np.int64]
 class LoggedRecords:
     """Logged records, at one moment."""
 
+    labels_without_record = 0
+
     def __init__(self, reader: ArrowReader, deployment_no: int) -> None:
         self._reader = reader
         self._deployment_no = deployment_no
@@ -107,6 +109,11 @@ class FiledRecords:
         self._labels = None if feedback is None else FeedbackFiles(feedback, places.roots)
         self.kept = KeptAnswers(own_folder(deployment.id, payload, places.answers))
         self.ids: list[str] = []
+
+    @property
+    def labels_without_record(self) -> int:
+        """Labels read so far whose record is not in the files."""
+        return 0 if self._labels is None else self._labels.without_record
 
     def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         rows = self.files.newest_before(query, span, limit) if _is_all_before(span) else self.counted.newest(query, span, limit)

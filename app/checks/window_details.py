@@ -6,8 +6,6 @@ import numpy as np
 
 from ..domain.groups import NEAR_TWINS, describe_twins
 from ..domain.outcomes import Outcome, outcome_texts
-from ..records.grouping import NEITHER
-from ..records.outcomes import outcome_codes
 from .evidence import CheckEvidence
 from .fingerprint import FINGERPRINT, fingerprint_of
 from .not_scored import LABELS_NOT_SCORED, NOT_SCORED_BECAUSE, RECORDS_NOT_SCORED, RefusedRecord, list_reasons
@@ -22,7 +20,6 @@ ROUNDED_PROBABILITIES = "rounded_probabilities"
 def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, object]:
     """Counts and times of the rows that a check read; JSON-safe."""
     window, reach = evidence.window, evidence.window.reach()
-    unclassified_labels = int((outcome_codes(evidence.feedback.rows["label"], subject.monitor.outcomes) == Outcome.UNCLASSIFIED).sum())
     revisions = np.array(window.rows["model_revision"].to_pylist(), dtype=object)
     return {
         "records": window.own,
@@ -30,7 +27,6 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
         "logged_in_span": window.logged_in_span,
         "unclassified_records": int((evidence.outcomes == Outcome.UNCLASSIFIED).sum()),
         "records_of_other_revisions": int((revisions != subject.deployment.model_revision).sum()),
-        "records_in_no_group": {one.column.name: int((one.codes == NEITHER).sum()) for one in evidence.groupings},
         NEAR_TWINS: describe_twins(evidence.read.count_twins()),
         "perturbed_records": {one.grouping.column.name: one.copies for one in evidence.copies},
         "copies_to_score": int(sum(len(records) * one.targets[no].draws for one in evidence.copies for no, records in one.missing())),
@@ -43,7 +39,6 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
         "additional_labelled_records": evidence.feedback.additional,
         "favourable": outcome_texts(subject.monitor.outcomes.favourable),
         "unfavourable": outcome_texts(subject.monitor.outcomes.unfavourable),
-        "unclassified_labels": unclassified_labels,
         **describe_sampling(window.weights()),
         **describe_setting(subject),
         "min_records": subject.monitor.min_records,

@@ -89,7 +89,7 @@ def _list_heading(evidence: Evidence, name: str) -> Iterator[str]:
     form = DAY if evidence.is_daily else MINUTE
     yield f"{name}: {span}, {evidence.first:{form}} to {last:{form}}. {evidence.records.text}"
     yield from say_left_out(evidence.left_out)
-    yield from (caution.text for caution in evidence.records.cautions)
+    yield from evidence.records.lines[1:]
     yield f"Favourable: {', '.join(evidence.favourable)}."
     if evidence.chosen is not None:
         yield f"{evidence.chosen[:1].upper()}{evidence.chosen[1:]}."

@@ -43,7 +43,7 @@ def render_report(report: Report, name: str, console: Console) -> str:
     named = groups if len(groups) <= GROUPS_NAMED else [*groups[: GROUPS_NAMED - 1], "…", groups[-1]]
     heading = [
         f"{name}: {report.records.text} Favourable: {', '.join(report.favourable)}.",
-        *(caution.text for caution in report.records.cautions),
+        *report.records.lines[1:],
         f"{report.attribute}: {', '.join(named)}.",
         *([] if report.labels is None else [report.labels]),
         *([] if report.chosen is None else [f"{report.chosen[:1].upper()}{report.chosen[1:]}."]),

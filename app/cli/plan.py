@@ -66,7 +66,7 @@ def plan(
             encoding=encoding,
             numbers=number or (),
         )
-        planned = plan_frame(
+        plans = plan_frame(
             records.frame,
             attribute=attribute,
             ratio=ratio,
@@ -76,10 +76,10 @@ def plan(
             earliest=earliest,
             **records.arguments,
         )
-    print_notes([*records.notes, *say_left_out(planned.plans[0].left_out)] if planned.plans else records.notes)
+    print_notes([*records.notes, *say_left_out(plans[0].left_out)])
     width = open_console().width
-    typer.echo("\n".join(fill(line, width) for line in planned.records.lines))
-    typer.echo("\n".join(fill(phrase_plan(one), width, "• ") for one in planned.plans))
+    typer.echo("\n".join(fill(line, width) for line in plans[0].counted.lines))
+    typer.echo("\n".join(fill(phrase_plan(one), width, "• ") for one in plans))
 
 
 def phrase_plan(one: Plan) -> str:

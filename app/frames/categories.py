@@ -46,9 +46,8 @@ def count_selected(
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    column = column_of(frame, prediction, "prediction")
-    codes = outcomes_of(column, OutcomeLists.of(favourable, unfavourable), "prediction").codes
-    answers = PersonAnswers(codes != UNCLASSIFIED, codes == FAVOURABLE, "predictions", column.isna().to_numpy())
+    outcomes = outcomes_of(column_of(frame, prediction, "prediction"), OutcomeLists.of(favourable, unfavourable), "prediction")
+    answers = PersonAnswers(outcomes.codes != UNCLASSIFIED, outcomes.codes == FAVOURABLE, "predictions", outcomes.is_missing)
     if not answers.are_assessed.any():
         raise InvalidInput.of("prediction", f"{prediction!r} has no value that is favourable or unfavourable")
     return _count(frame, attributes, answers)
@@ -70,11 +69,11 @@ def count_scored(frame: pd.DataFrame, *, attributes: Sequence[str], score: str) 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PersonAnswers:
-    """Per record, whether the tool assessed the person, and selected it; `of` says whose the answers are, as for `count_records`."""
+    """Per record, whether the tool assessed the person, and selected it; `kind` are the answers of `count_records`."""
 
     are_assessed: Marks
     are_selected: Marks
-    of: str
+    kind: str
     are_missing: Marks
     median: float | None = None
 
@@ -127,4 +126,4 @@ def _count_people(
     attribute: str, groups: Sequence[ComparedGroup], codes: IntArray, answers: PersonAnswers, lacks_value: Marks | None
 ) -> CountedRecords:
     outcomes = np.select([~answers.are_assessed, answers.are_selected], [UNCLASSIFIED, FAVOURABLE], UNFAVOURABLE)
-    return count_records(attribute, groups, codes, outcomes, of=answers.of, lacks_answer=answers.are_missing, lacks_value=lacks_value)
+    return count_records(attribute, groups, codes, outcomes, answers=answers.kind, lacks_answer=answers.are_missing, lacks_value=lacks_value)

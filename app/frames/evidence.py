@@ -1,6 +1,6 @@
 """Evidence over the hours of a DataFrame, with a bound on false alarms."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta
 from itertools import product
@@ -23,11 +23,11 @@ from ..evidence.sentences import State
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.groups import of_role
 from ..metrics.labels import LabelCounts
-from ..metrics.left_out import CountedRecords, Marks
-from .columns import Codes, check_frame, column_of
+from ..metrics.left_out import CountedRecords
+from .columns import check_frame, column_of
 from .grouping import FrameGrouping, group_records
 from .left_out import count_left_out
-from .outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, outcomes_of, same_label
+from .outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, KnownOutcomes, OutcomeLists, read_outcomes, same_label
 from .times import DAY_HOURS, HourNumbers, first_of_each, read_hours
 
 DIFFERENCE_LIMIT = 0.1
@@ -134,13 +134,14 @@ def follow_frame(
     hours = read_hours(frame, time, time_format, earliest)
     grouping = group_records(frame, attribute, monitored, reference)
     lists = OutcomeLists.of(favourable, unfavourable)
+    known = read_outcomes(frame, label, prediction, lists)
     counted = hours.usable
     if person is not None:
         counted = counted & first_of_each(column_of(frame, person, "person"), hours.seconds)
-    figures = list(list_figures(frame, prediction, label, lists, limit))
+    figures = list(list_figures(known, limit))
     compared, unknown = [], []
     for place, figure in product(of_role(grouping.groups, "monitored"), figures):
-        reason = explain_labels(grouping, place, figure, counted)
+        reason = explain_labels(grouping, place, figure, known, counted)
         if reason is None:
             compared.append(_Compared(grouping, place, figure, count_hours_of(hours, grouping, place, figure, counted), hours))
         else:
@@ -150,29 +151,13 @@ def follow_frame(
         comparisons=tuple(evidence for figure in compared for evidence in _look_at(figure, comparisons, budget_hours)),
         hours=hours.hours,
         first=hours.first,
-        records=count_compared(
-            frame, grouping, prediction, label, figures, {"time_impossible": ~hours.usable, "repeated_person": ~counted}
-        ),
+        records=count_left_out(frame, grouping, known, {"time_impossible": ~hours.usable, "repeated_person": ~counted}),
         left_out=hours.left_out,
         is_daily=hours.block_hours == DAY_HOURS,
         favourable=tuple(label_of(value) for value in lists.favourable),
         warnings=(*grouping.warnings, *unknown),
         chosen=grouping.chosen,
     )
-
-
-def count_compared(
-    frame: pd.DataFrame,
-    grouping: FrameGrouping,
-    prediction: str | None,
-    label: str | None,
-    figures: Sequence["Figure"],
-    others: Mapping[str, Marks],
-) -> CountedRecords:
-    """Counts the records of the favourable rates, and others by reason, `others` before those of group and outcome."""
-    rates, of = figures[0], "labels" if prediction is None else "predictions"
-    outcomes = np.where(rates.part, FAVOURABLE, np.where(rates.total, UNFAVOURABLE, UNCLASSIFIED))
-    return count_left_out(frame, grouping, frame[prediction or label], outcomes, of=of, others=others)
 
 
 def check_arguments(
@@ -194,10 +179,7 @@ def check_arguments(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Figure:
-    """Share of the records in `total` that are in `part`. A reversed one is reference - monitored.
-
-    One of labels has the `decisions` (0, 1, 2) of all records and marks the `labelled`.
-    """
+    """Share of the records in `total` that are in `part`. A reversed one is reference - monitored."""
 
     metric: str
     part: npt.NDArray[np.bool_]
@@ -205,16 +187,11 @@ class Figure:
     scale: Scale
     limits: tuple[Limit, ...]
     is_reversed: bool = False
-    decisions: Codes | None = None
-    labelled: npt.NDArray[np.bool_] | None = None
 
 
-def list_figures(frame: pd.DataFrame, prediction: str | None, label: str | None, lists: OutcomeLists, limit: float) -> Iterator[Figure]:
+def list_figures(known: KnownOutcomes, limit: float) -> Iterator[Figure]:
     """Yields the metrics that the columns suffice for."""
-    predicted = None if prediction is None else outcomes_of(column_of(frame, prediction, "prediction"), lists, "prediction")
-    actual = None if label is None else outcomes_of(column_of(frame, label, "label"), lists, "label")
-    outcome = predicted or actual
-    assert outcome is not None, "one of the two is given"  # noqa: S101 - checked by the caller
+    predicted, actual, outcome = known.predicted, known.actual, known.rated
     ratios = (Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit), Limit(Scale.RATIO, UnfairSide.ABOVE, 1 / limit, limit))
     yield Figure("disparate_impact", outcome.codes == FAVOURABLE, outcome.codes != UNCLASSIFIED, Scale.RATIO, ratios)
     if predicted is None or actual is None:
@@ -223,22 +200,21 @@ def list_figures(frame: pd.DataFrame, prediction: str | None, label: str | None,
         Limit(Scale.DIFFERENCE, UnfairSide.BELOW, -DIFFERENCE_LIMIT, DIFFERENCE_LIMIT),
         Limit(Scale.DIFFERENCE, UnfairSide.ABOVE, DIFFERENCE_LIMIT, -DIFFERENCE_LIMIT),
     )
-    known = (predicted.codes != UNCLASSIFIED) & (actual.codes != UNCLASSIFIED)
+    both = (predicted.codes != UNCLASSIFIED) & (actual.codes != UNCLASSIFIED)
     for metric, code in (("true_positive_rate_difference", FAVOURABLE), ("false_positive_rate_difference", UNFAVOURABLE)):
-        part, total = predicted.codes == FAVOURABLE, known & (actual.codes == code)
-        yield Figure(metric, part, total, Scale.DIFFERENCE, differences, decisions=predicted.codes, labelled=known)
-    right = same_label(actual, predicted)
-    yield Figure("accuracy_difference", right, known, Scale.DIFFERENCE, differences, True, predicted.codes, known)
+        yield Figure(metric, predicted.codes == FAVOURABLE, both & (actual.codes == code), Scale.DIFFERENCE, differences)
+    yield Figure("accuracy_difference", same_label(actual, predicted), both, Scale.DIFFERENCE, differences, is_reversed=True)
 
 
-def explain_labels(grouping: FrameGrouping, place: int, figure: Figure, counted: npt.NDArray[np.bool_]) -> str | None:
+def explain_labels(grouping: FrameGrouping, place: int, figure: Figure, known: KnownOutcomes, counted: npt.NDArray[np.bool_]) -> str | None:
     """Reason why labels of one decision say nothing of a monitored group's figure; None where they do."""
-    if figure.decisions is None or figure.labelled is None:
-        return None
     metric = CATALOGUE[figure.metric]
+    if "labels" not in metric.needs or known.predicted is None or known.actual is None:
+        return None
+    labelled = known.actual.codes != UNCLASSIFIED
     for members in ([place], of_role(grouping.groups, "reference")):
         own = counted & np.isin(grouping.codes, members)
-        counts = [[int((own & (figure.decisions == code) & which).sum()) for which in (own, figure.labelled)] for code in (0, 1)]
+        counts = [[int((own & (known.predicted.codes == code) & which).sum()) for which in (own, labelled)] for code in (0, 1)]
         labels = LabelCounts.of(np.array(counts))
         if not labels.allows(metric):
             return labels.explain(metric)

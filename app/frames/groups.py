@@ -19,7 +19,7 @@ from ..scan.search import MIN_RECORDS
 from .columns import Column, column_of, encode, is_numeric, numbers_of
 from .evidence import check_arguments
 from .further import strata_of
-from .outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, outcomes_of
+from .outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, read_outcomes
 from .times import first_of_each, read_hours
 
 MAX_STRATA = 50
@@ -62,9 +62,8 @@ def find_groups(
     if direction not in tuple(UnfairSide):
         raise InvalidInput.of("direction", f"must be 'below' or 'above', found {direction!r:.100}")
     check_arguments(frame, prediction, label)
-    option = "label" if prediction is None else "prediction"
-    answers = column_of(frame, prediction or label or "", option)
-    outcomes = outcomes_of(answers, OutcomeLists.of(favourable, unfavourable), option)
+    known = read_outcomes(frame, label if prediction is None else None, prediction, OutcomeLists.of(favourable, unfavourable))
+    outcomes = known.rated
     counted = outcomes.codes != UNCLASSIFIED
     others = {}
     seconds = np.arange(len(frame)) if time is None else read_hours(frame, time, time_format, earliest).seconds
@@ -78,7 +77,7 @@ def find_groups(
     binned = [bin_feature(column_of(frame, name, "features"), counted) for name in names]
     of_stratum = None if strata is None else _number_strata(column_of(frame, strata, "strata"))[counted]
     if counted.sum() < 2 * MIN_RECORDS:
-        raise InvalidInput.of(option, f"has {counted.sum()} records that count, and a scan needs {2 * MIN_RECORDS}")
+        raise InvalidInput.of(known.answers[:-1], f"has {counted.sum()} records that count, and a scan needs {2 * MIN_RECORDS}")
     result = search_groups(
         [bins for bins, _ in binned],
         np.column_stack([codes for _, codes in binned])[counted],
@@ -87,8 +86,9 @@ def find_groups(
         direction=UnfairSide(direction),
         seed=seed,
     )
-    no_group, lacks_answer = np.full(len(frame), NEITHER), answers.isna().to_numpy()
-    return GroupSearch(result, count_records("", (), no_group, outcomes.codes, of=f"{option}s", lacks_answer=lacks_answer, others=others))
+    no_group, lacks_answer = np.full(len(frame), NEITHER), outcomes.is_missing
+    records = count_records("", (), no_group, outcomes.codes, answers=known.answers, lacks_answer=lacks_answer, others=others)
+    return GroupSearch(result, records)
 
 
 def _number_strata(column: Column) -> npt.NDArray[np.int64]:

@@ -6,21 +6,15 @@ import numpy as np
 import pandas as pd
 
 from ..metrics.left_out import CountedRecords, Marks, count_records
-from .columns import Codes, Column
 from .grouping import FrameGrouping
+from .outcomes import KnownOutcomes
 
 NOT_NUMBERS = "not_numbers"
 """Member of a frame's `attrs`: by column of numbers, which of its missing cells hold another text."""
 
 
 def count_left_out(
-    frame: pd.DataFrame,
-    grouping: FrameGrouping,
-    answers: Column,
-    outcomes: Codes,
-    *,
-    of: str,
-    others: Mapping[str, Marks] | None = None,
+    frame: pd.DataFrame, grouping: FrameGrouping, known: KnownOutcomes, others: Mapping[str, Marks] | None = None
 ) -> CountedRecords:
     """Counts records by group and outcome, and those left out; `others` are further reasons with the records that each marks."""
     lacks_value, is_no_number = np.zeros((2, len(frame)), dtype=np.bool_)
@@ -32,9 +26,9 @@ def count_left_out(
         grouping.attribute,
         grouping.groups,
         grouping.codes,
-        outcomes,
-        of=of,
-        lacks_answer=answers.isna().to_numpy(),
+        known.rated.codes,
+        answers=known.answers,
+        lacks_answer=known.rated.is_missing,
         lacks_value=lacks_value,
         is_no_number=is_no_number,
         others=others,

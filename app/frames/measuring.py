@@ -30,7 +30,7 @@ from .further import scores_of, strata_of, weights_of
 from .grouping import FrameGrouping, cross_records, group_records
 from .left_out import count_left_out
 from .names import unknown_metrics
-from .outcomes import UNCLASSIFIED, FrameOutcomes, OutcomeLists, answers_of, outcomes_of, same_label
+from .outcomes import KnownOutcomes, OutcomeLists, answers_of, read_outcomes, same_label
 from .report import GroupSize, Report, Table
 
 DEFAULT = "default"
@@ -93,7 +93,7 @@ def measure_frame(
     lists = OutcomeLists.of(favourable, unfavourable)
     asked = _Asked(_pick_metrics(given, metrics, has_ranges=lists.has_ranges), lists, seed, draws)
     grouping = group_records(frame, attribute, monitored, reference)
-    known = _read_outcomes(given, asked.lists)
+    known = read_outcomes(frame, label, prediction, asked.lists)
     return _build_report(given, asked, known, grouping, _count(given, known, grouping.groups, grouping.codes))
 
 
@@ -128,7 +128,7 @@ def measure_attributes(
     lists = OutcomeLists.of(favourable, unfavourable)
     asked = _Asked(_pick_metrics(given, metrics, has_ranges=lists.has_ranges), lists, seed, draws)
     crossing = cross_records(frame, attributes, monitored, reference)
-    known = _read_outcomes(given, asked.lists)
+    known = read_outcomes(frame, label, prediction, asked.lists)
     cells = None
     if crossing.cells <= MOST_CELLS:
         cells = _count(given, known, as_groups((str(cell), "monitored") for cell in range(crossing.cells)), crossing.codes)
@@ -209,12 +209,6 @@ class _Asked:
                 raise InvalidInput.of(name, f"must be a whole number, {least} or more, found {number!r:.100}")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Known:
-    actual: FrameOutcomes | None
-    predicted: FrameOutcomes | None
-
-
 def _pick_metrics(given: _Given, metrics: Collection[str] | str | None, *, has_ranges: bool) -> list[str]:
     rows = given.measurable()
     here = {row.key for row in rows}
@@ -248,23 +242,14 @@ def _is_of_rows(key: str) -> bool:
     return "rows" in CATALOGUE[key].needs
 
 
-def _read_outcomes(given: _Given, lists: OutcomeLists) -> _Known:
-    def outcomes(name: str | None, option: str) -> FrameOutcomes | None:
-        return None if name is None else outcomes_of(column_of(given.frame, name, option), lists, option)
-
-    return _Known(outcomes(given.label, "label"), outcomes(given.prediction, "prediction"))
-
-
-def _count(given: _Given, known: _Known, groups: Groups, codes: Codes) -> tuple[Table, ...]:
+def _count(given: _Given, known: KnownOutcomes, groups: Groups, codes: Codes) -> tuple[Table, ...]:
     """Tables of the predictions of all records, and of the labels."""
     weights = None if given.weight is None else weights_of(column_of(given.frame, given.weight, "weight"))
     strata = None if given.strata is None else strata_of(column_of(given.frame, given.strata, "strata"))
     scores = None
     if given.score is not None and known.predicted is not None:
         scores = scores_of(column_of(given.frame, given.score, "score"), known.predicted)
-    outcomes = known.predicted or known.actual
-    of_records = np.full(codes.size, UNCLASSIFIED, dtype=np.int8) if outcomes is None else outcomes.codes
-    counted = GroupCounts.from_records(groups, codes, of_records, weights=weights, strata=strata, scores=scores)
+    counted = GroupCounts.from_records(groups, codes, known.rated.codes, weights=weights, strata=strata, scores=scores)
     if known.actual is None or known.predicted is None:
         return (counted,)
     labelled = FeedbackCells.from_records(
@@ -290,7 +275,7 @@ def _measure(table: Table, given: _Given, asked: _Asked) -> list[Measured]:
     return measure(table, metrics=metrics, seed=asked.seed, draws=asked.draws)
 
 
-def _build_report(given: _Given, asked: _Asked, known: _Known, grouping: FrameGrouping, tables: tuple[Table, ...]) -> Report:
+def _build_report(given: _Given, asked: _Asked, known: KnownOutcomes, grouping: FrameGrouping, tables: tuple[Table, ...]) -> Report:
     measured = [result for table in tables for result in _measure(table, given, asked)]
     further: list[Measured] = []
     of_rows = {key: CATALOGUE[key].formula for key in asked.metrics if _is_of_rows(key)}
@@ -316,9 +301,6 @@ def _build_report(given: _Given, asked: _Asked, known: _Known, grouping: FrameGr
         needs_labels = "labels" in CATALOGUE[result.metric].needs
         measured += judge_labels([result], labelled) if needs_labels and isinstance(labelled, FeedbackCells) else [result]
 
-    of = "labels" if given.prediction is None else "predictions"
-    outcomes = known.predicted or known.actual
-    assert outcomes is not None, "one of the two is given"  # noqa: S101 - checked with the arguments
     order = {key: place for place, key in enumerate(CATALOGUE)}
     return Report(
         data=given.data,
@@ -327,7 +309,7 @@ def _build_report(given: _Given, asked: _Asked, known: _Known, grouping: FrameGr
         groups=tuple(
             GroupSize(group.label, group.role, count) for group, count in zip(grouping.groups, grouping.sizes.tolist(), strict=False)
         ),
-        records=count_left_out(given.frame, grouping, given.frame[given.prediction or given.label], outcomes.codes, of=of),
+        records=count_left_out(given.frame, grouping, known),
         chosen=grouping.chosen,
         warnings=grouping.warnings,
         tables=tables,

@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from ..domain.outcomes import Outcome, OutcomeTests
 from ..domain.texts import quote_names
@@ -15,7 +16,7 @@ from ..metrics.answers import MOST_CLASSES, ClassAnswers, NumberAnswers, Unanswe
 from ..metrics.groups import FloatArray
 from ..records.outcomes import in_ranges
 from . import columns
-from .columns import MISSING, Codes, Column, Encoded, as_listed, encode, looked_up, numbers_of, where
+from .columns import MISSING, Codes, Column, Encoded, as_listed, column_of, encode, looked_up, numbers_of, where
 
 UNFAVOURABLE, FAVOURABLE, UNCLASSIFIED = map(int, (Outcome.UNFAVOURABLE, Outcome.FAVOURABLE, Outcome.UNCLASSIFIED))
 
@@ -69,15 +70,43 @@ class OutcomeLists:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrameOutcomes:
-    """Each record's outcome, and the class of each of the column's distinct values, or its `numbers` with ranges.
+    """Each record's outcome, whether it has a value, and the class of each of the column's distinct values, or its `numbers` with ranges.
 
     Booleans are the classes 1 and 0: for a label of 1 a prediction of True is right.
     """
 
     codes: Codes
+    is_missing: npt.NDArray[np.bool_]
     encoded: Encoded | None
     classes: tuple[str, ...] = ()
     numbers: FloatArray | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownOutcomes:
+    """Outcomes of labels and of predictions; one of them may be None."""
+
+    actual: FrameOutcomes | None
+    predicted: FrameOutcomes | None
+
+    @property
+    def answers(self) -> str:
+        """What rates as logged are of."""
+        return "labels" if self.predicted is None else "predictions"
+
+    @property
+    def rated(self) -> FrameOutcomes:
+        """Outcomes that rates as logged are of."""
+        outcomes = self.predicted or self.actual
+        assert outcomes is not None, "one of the two is given"  # noqa: S101 - checked with the arguments
+        return outcomes
+
+
+def read_outcomes(frame: pd.DataFrame, label: str | None, prediction: str | None, rule: OutcomeLists) -> KnownOutcomes:
+    def read(name: str | None, option: str) -> FrameOutcomes | None:
+        return None if name is None else outcomes_of(column_of(frame, name, option), rule, option)
+
+    return KnownOutcomes(read(label, "label"), read(prediction, "prediction"))
 
 
 def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> FrameOutcomes:
@@ -92,7 +121,7 @@ def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> FrameOutcome
         codes[np.isnan(numbers)] = UNCLASSIFIED
         for outcome, listed in ((UNFAVOURABLE, rule.unfavourable or ()), (FAVOURABLE, rule.favourable)):
             codes[in_ranges(numbers, outcome_test(listed))] = outcome
-        return FrameOutcomes(codes, None, numbers=numbers)
+        return FrameOutcomes(codes, column.isna().to_numpy(), None, numbers=numbers)
 
     encoded = encode(column, option, keeps_types=True)
     favourable, unfavourable = rule.favourable, rule.unfavourable or ()
@@ -100,7 +129,7 @@ def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> FrameOutcome
     for text in tests.unfavourable.texts:
         if text in tests.favourable.texts:
             raise InvalidInput.of("unfavourable", f"{text!r} is listed as favourable, too")
-    of_text = [int(tests.classify(value)) for value in encoded.values]
+    of_text = [int(tests.classify(value)) for value in encoded.values]  # noqa: PD011 - a column's own member
     if rule.unfavourable is None:
         # Under numbers no text that spells one counts, not even as every other value.
         apart = encoded.numerals if rule.is_numeric else frozenset()
@@ -110,7 +139,7 @@ def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> FrameOutcome
         hint = "; a number is listed, and the column holds text: list text, or make numbers of the column" if encoded.numerals else ""
         raise InvalidInput.of("favourable", f"{values} is not a value of {encoded.name!r}, which holds {encoded.described()}{hint}")
     classes = tuple(str(int(value)) if isinstance(value, bool) else canonical(value) for value in map(tests.read, encoded.values))
-    return FrameOutcomes(looked_up(of_text, encoded.codes, missing=UNCLASSIFIED), encoded, classes)
+    return FrameOutcomes(looked_up(of_text, encoded.codes, missing=UNCLASSIFIED), encoded.codes == MISSING, encoded, classes)
 
 
 def answers_of(actual: FrameOutcomes, predicted: FrameOutcomes) -> ClassAnswers | NumberAnswers | Unanswered:

@@ -15,9 +15,10 @@ from ..evidence.hours import Hours
 from ..evidence.nulls import Limit, Scale, UnfairSide
 from ..evidence.planning import Traffic
 from ..metrics.left_out import CountedRecords
-from .evidence import RECENT_HOURS, check_arguments, count_compared, count_hours_of, list_figures
+from .evidence import RECENT_HOURS, check_arguments, count_hours_of, list_figures
 from .grouping import FrameGrouping, group_records
-from .outcomes import OutcomeLists
+from .left_out import count_left_out
+from .outcomes import OutcomeLists, read_outcomes
 from .times import HourNumbers, read_hours
 
 
@@ -25,7 +26,8 @@ from .times import HourNumbers, read_hours
 class Plan:
     """Plan of one group: assumed traffic and reference rate, and the hours and records that suffice.
 
-    `hours` and `records` (of both sides) are None where two years do not suffice, or a side had no records in the last week.
+    `hours` and `records` (of both sides) are None where two years do not suffice, or a side had no records in the last week. `counted` are
+    the log's records of that week.
     """
 
     attribute: str
@@ -38,15 +40,8 @@ class Plan:
     reference_rate: float
     hours: int | None
     records: int | None
+    counted: CountedRecords
     left_out: tuple[LeftOutTimes, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Plans:
-    """Plan of each monitored group, and the records that traffic and rate are of."""
-
-    plans: tuple[Plan, ...]
-    records: CountedRecords
 
 
 def plan_frame(
@@ -66,7 +61,7 @@ def plan_frame(
     budget_hours: float = HOURS_OF_A_YEAR,
     time_format: str | None = None,
     earliest: date | str | None = None,
-) -> Plans:
+) -> tuple[Plan, ...]:
     """Returns for each monitored group the hours and records after which a ratio of favourable rates would be found.
 
     "Found" is the alarm of `follow_frame` with the same columns, limit and budget, with that probability. Traffic and reference rate are
@@ -81,15 +76,14 @@ def plan_frame(
             raise InvalidInput.of(name, f"must be between 0 and {high}, found {number!r:.100}")
     hours = read_hours(frame, time, time_format, earliest)
     grouping = group_records(frame, attribute, monitored, reference)
-    figures = list(list_figures(frame, prediction, label, OutcomeLists.of(favourable, unfavourable), limit))
+    known = read_outcomes(frame, label, prediction, OutcomeLists.of(favourable, unfavourable))
+    figures = list(list_figures(known, limit))
     watched = [place for place, group in enumerate(grouping.groups) if group.role == "monitored"]
     threshold = budget_hours * len(watched) * sum(len(figure.limits) for figure in figures)
-    wanted = _Wanted(ratio, probability, Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit), threshold)
-    counted = hours.usable & (hours.numbers >= hours.hours - RECENT_HOURS)
-    return Plans(
-        tuple(_plan(grouping, place, count_hours_of(hours, grouping, place, figures[0], counted), hours, wanted) for place in watched),
-        count_compared(frame, grouping, prediction, label, figures, {"time_impossible": ~hours.usable, "outside_period": ~counted}),
-    )
+    recent = hours.usable & (hours.numbers >= hours.hours - RECENT_HOURS)
+    counted = count_left_out(frame, grouping, known, {"time_impossible": ~hours.usable, "outside_period": ~recent})
+    wanted = _Wanted(ratio, probability, Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit), threshold, counted)
+    return tuple(_plan(grouping, place, count_hours_of(hours, grouping, place, figures[0], recent), hours, wanted) for place in watched)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +92,7 @@ class _Wanted:
     probability: float
     limit: Limit
     threshold: float
+    counted: CountedRecords
 
 
 def _plan(grouping: FrameGrouping, place: int, series: Hours, times: HourNumbers, wanted: _Wanted) -> Plan:
@@ -119,5 +114,6 @@ def _plan(grouping: FrameGrouping, place: int, series: Hours, times: HourNumbers
         reference_rate=rate,
         hours=None if delay is None else delay.hours,
         records=None if delay is None else delay.records,
+        counted=wanted.counted,
         left_out=times.left_out,
     )

@@ -102,9 +102,7 @@ _COUNTS = {
     "records": "Records of the span",
     "additional_records": "Records added from earlier hours",
     "logged_in_span": "Records logged in the span",
-    "unclassified_records": "Records in neither outcome list (in no rate)",
     "records_of_other_revisions": "Records of other model revisions",
-    "records_in_no_group": "Records in no group, by attribute",
     "near_twins": "Values that differ from a listed one by a blank",
     "perturbed_records": "Copies with the attribute changed, by attribute",
     "unclassified_copies": "Copies in neither outcome list, by attribute",
@@ -116,7 +114,6 @@ _COUNTS = {
     "newest_record_at": "Newest record",
     "labelled_records": "Labelled records",
     "additional_labelled_records": "Labelled records added from earlier hours",
-    "unclassified_labels": "Labels in neither outcome list",
     "carried_from": "Carried forward from check",
 }
 

@@ -41,8 +41,7 @@ def list_facts(source: ReportSource) -> Iterator[Fact]:
     window = {} if check is None or check.window is None else check.window
     if "records" in window:
         more = f" and {window['additional_records']:,} of earlier hours" if window.get("additional_records") else ""
-        lost = f"; {window['unclassified_records']:,} in neither outcome list" if window.get("unclassified_records") else ""
-        yield Fact(name="Population", value=f"{window['records']:,} logged records of the check's span{more}{lost}")
+        yield Fact(name="Population", value=f"{window['records']:,} logged records of the check's span{more}")
     if check is not None:
         yield Fact(name="Check", value=f"{check.id}, of {moment(check.span.start)} to {moment(check.span.end)}")
     if not source.is_of_check:

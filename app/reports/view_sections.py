@@ -61,8 +61,7 @@ def view_sections(view: CheckView) -> Iterator[Section]:
         records = f"Training data of {count(view.records or 0)} records, processed on {moment(view.processed_at)}."
     else:
         more = f" and {count(view.additional_records)} of earlier hours" if view.additional_records else ""
-        lost = f" {count(view.unclassified_records)} are in neither outcome list and in no share." if view.unclassified_records else ""
-        records = f"{count(view.records or 0)} records of the span{more}, from {moment(view.oldest)} to {moment(view.newest)}.{lost}"
+        records = f"{count(view.records or 0)} records of the span{more}, from {moment(view.oldest)} to {moment(view.newest)}."
     blocks.append(Paragraph(records))
     yield Section(_TITLES[view.kind], tuple(blocks))
 
@@ -76,7 +75,7 @@ def _attribute_blocks(kind: ViewKind, one: AttributeView, balanced: AttributeVie
     if not one.groups:
         yield Paragraph(f"There are no figures: {one.reason or 'no group has records'}.")
         return
-    counts = [f"Records in neither group or without a value: {count(one.in_no_group)}."]
+    counts = [] if one.records is None else [one.records["text"], *(caution["text"] for caution in one.records["cautions"])]
     if one.perfect_equality is not None:
         counts.append(f"Perfect equality: {value_of(one.perfect_equality)} (95 %: {interval_of(one.perfect_equality)}).")
     if one.perturbed_records is not None:

@@ -2,15 +2,18 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from datetime import datetime
+from typing import Any, Final, TypeAlias
 
 from sqlalchemy.orm import Session
 
+from ..checks.left_out import LEFT_OUT
 from ..checks.measuring import measure_table
 from ..checks.not_scored import with_not_scored
 from ..checks.revisions import explain_nulls
 from ..checks.tabulation import ADDITIONAL, TABLE_TYPES, Table, merge_revisions, merged
-from ..domain.checks import CheckRun, DataSet, Measurement
+from ..clock import HOUR, hour_of
+from ..domain.checks import CheckRun, DataSet, Measurement, Span
 from ..domain.comparisons import Comparison
 from ..domain.monitors import Monitor
 from ..domain.outcomes import OutcomeRule
@@ -18,6 +21,7 @@ from ..metrics.catalogue import CATALOGUE
 from ..store.checks.checks import get
 from ..store.checks.results import StoredTable, data_sets_of, measurements_of, tables_of
 from ..store.deployments.monitors import monitor_of
+from ..store.records.period_counts import count_not_stored
 
 _NOBODY: Final = OutcomeRule(favourable=(), unfavourable=())
 
@@ -44,6 +48,19 @@ class CountedCheck:
         """Description of the counted records; empty before there is one."""
         return self.origin.window or {}
 
+    @property
+    def hours(self) -> Span:
+        """Hours of the window: the span's, back to its oldest record."""
+        span, oldest = self.origin.span, self.window.get("oldest_record_at")
+        start = span.start if oldest is None else min(span.start, datetime.fromisoformat(oldest))
+        # The first moment after the span belongs to no hour of it.
+        end = hour_of(span.end) if hour_of(span.end) == span.end else hour_of(span.end) + HOUR
+        return Span(start=hour_of(start), end=end)
+
+
+CheckRecords: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""JSON of counted records by data set and attribute."""
+
 
 @dataclass(frozen=True, slots=True)
 class CheckSource:
@@ -53,10 +70,14 @@ class CheckSource:
     tables: Mapping[tuple[DataSet, Comparison], StoredParts]
     figures: tuple[Measurement, ...]
     monitor: Monitor
+    records: CheckRecords
 
     @property
     def window(self) -> Mapping[str, Any]:
         return self.counted.window
+
+    def records_on(self, data: DataSet, comparison: Comparison) -> Mapping[str, Any] | None:
+        return self.records.get(data.value, {}).get(comparison.label)
 
     def comparisons(self) -> list[Comparison]:
         divided = [comparison for data, comparison in self.tables if data is DataSet.PAYLOAD]
@@ -85,6 +106,20 @@ def counted_check(session: Session, check: CheckRun) -> CountedCheck:
     return CountedCheck(check, origin, frozenset(data_sets_of(session, origin.no)))
 
 
+def records_of(session: Session, counted: CountedCheck) -> CheckRecords:
+    """Counted records of the check's figures, with those that never were records in the hours of its window."""
+    lost = count_not_stored(session, counted.check.deployment_no, counted.hours)
+    not_among = {"rejected": lost.rejected, "dropped": lost.not_received}
+    parts = [
+        f"{count:,} {how}" for count, how in ((lost.rejected, "rejected at ingestion"), (lost.not_received, "dropped by clients")) if count
+    ]
+    more = f" Not among them: {', '.join(parts)}." if parts else ""
+    return {
+        data: {label: one | {"not_among": not_among, "text": one["text"] + more} for label, one in several.items()}
+        for data, several in counted.window.get(LEFT_OUT, {}).items()
+    }
+
+
 def source_of(session: Session, counted: CountedCheck, *, data: Sequence[DataSet], metrics: Collection[str]) -> CheckSource:
     found: dict[tuple[DataSet, Comparison], list[StoredTable]] = {}
     for stored in tables_of(session, counted.origin.no, data=data):
@@ -101,4 +136,4 @@ def source_of(session: Session, counted: CountedCheck, *, data: Sequence[DataSet
     monitor = monitor_of(session, counted.check.deployment_no)
     # A carried check stores the measurements of its origin again, but not its tables.
     figures = tuple(measurements_of(session, counted.check.no, metrics=metrics))
-    return CheckSource(counted, tables, figures, monitor or Monitor(outcomes=_NOBODY, attributes=()))
+    return CheckSource(counted, tables, figures, monitor or Monitor(outcomes=_NOBODY, attributes=()), records_of(session, counted))

@@ -3,9 +3,11 @@
 Source: spec of the fairness check, section 12.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from ..domain.checks import CheckRun, Measurement, Span
 from ..domain.comparisons import Comparison
@@ -129,8 +131,8 @@ class AttributeView:
     """One attribute, or an intersection.
 
     `groups` are in the monitor's order, `pooled` the monitored, then the reference group. Without them `reason` says why. `worst` is the
-    comparison furthest out. `in_no_group` counts records whose value is missing or in neither group. `perturbed_records` are copies (None:
-    not perturbed), `unclassified_copies` those in neither outcome list. `notes` say what copies mean where the model does not see the
+    comparison furthest out. `records` says which records are left out. `perturbed_records` are copies (None: not perturbed),
+    `unclassified_copies` those in neither outcome list. `notes` say what copies mean where the model does not see the
     attribute. `accuracy`, `mitigated` and `worst_after` are of the debiased view only.
     """
 
@@ -140,7 +142,7 @@ class AttributeView:
     reason: str | None = None
     worst: Measurement | None = None
     worst_after: Measurement | None = None
-    in_no_group: int = 0
+    records: Mapping[str, Any] | None = None
     perturbed_records: int | None = None
     unclassified_copies: int | None = None
     perfect_equality: Measurement | None = None
@@ -163,8 +165,7 @@ class CheckView:
 
     `counted_span` is that of the check that counted: another one where figures are carried forward. `records` are of that span,
     `additional_records` of earlier hours; of training data, `records` are of the upload, `processed_at` says when. `balanced` is, in the
-    debiased view, the same with copies. `not_received` and `left_out` records did not reach Evenhand; None for training data. `notes` are
-    shown next to the figures.
+    debiased view, the same with copies. `notes` are shown next to the figures.
     """
 
     kind: ViewKind
@@ -176,11 +177,8 @@ class CheckView:
     records: int | None = None
     additional_records: int | None = None
     logged_in_span: int | None = None
-    unclassified_records: int | None = None
     oldest: datetime | None = None
     newest: datetime | None = None
     processed_at: datetime | None = None
     mitigation_mode: str | None = None
-    not_received: int | None = None
-    left_out: int | None = None
     notes: tuple[str, ...] = ()

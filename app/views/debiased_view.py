@@ -66,7 +66,7 @@ def debiased_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
                 pooled=pooled,
                 worst=before.worst,
                 worst_after=after.worst,
-                in_no_group=table.other,
+                records=source.records_on(DataSet.BALANCED, comparison),
                 accuracy=tuple(_accuracy_changes(source, comparison)),
                 mitigated=mitigated,
             )
@@ -102,7 +102,7 @@ def balanced_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
                 pooled=pooled,
                 worst=before.worst,
                 worst_after=after.worst,
-                in_no_group=table.other,
+                records=source.records_on(DataSet.BALANCED, comparison),
                 perturbed_records=copies,
                 unclassified_copies=unclassified,
             )

@@ -1,23 +1,15 @@
 """Notes about records that Evenhand did not get."""
 
-from collections.abc import Mapping
-from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy.orm import Session
 
 from ..checks.sampling import SAMPLING
-from ..clock import HOUR, hour_of
-from ..domain.checks import CheckRun, Span
+from ..domain.checks import CheckRun, DataSet
 from ..domain.groups import NEAR_TWINS
-from ..domain.missing_records import MissingRecords
 from ..store.records.missing_records import missing_in
-from .check_source import counted_check
+from .check_source import CountedCheck, counted_check, records_of
 
-NOT_RECEIVED: Final = (
-    "Not received: {records} of the hours from {start} to {end} UTC were dropped before they reached Evenhand. They are in no figure, and"
-    " nothing is known about their groups or outcomes."
-)
 SAMPLED: Final = (
     "Sampled at {rate}: the programs that log left {records} of the hours from {start} to {end} UTC out on purpose. Every figure and"
     " every number of records is of those that were logged."
@@ -35,29 +27,21 @@ UNEQUALLY: Final = (
 )
 
 
-def missing_of_window(session: Session, deployment_no: int, span: Span, oldest: datetime | None) -> tuple[MissingRecords, Span]:
-    """Missing records of a window's hours, and these hours: the span's, back to its oldest record."""
-    start = span.start if oldest is None else min(span.start, oldest)
-    # The first moment after the span belongs to no hour of it.
-    end = hour_of(span.end) if hour_of(span.end) == span.end else hour_of(span.end) + HOUR
-    hours = Span(start=hour_of(start), end=end)
-    return missing_in(session, deployment_no, hours), hours
-
-
 def notes_of_check(session: Session, check: CheckRun) -> tuple[str, ...]:
+    """Which records the headline counts, and how they were sampled."""
     counted = counted_check(session, check)
-    oldest = counted.window.get("oldest_record_at")
-    since = None if oldest is None else datetime.fromisoformat(oldest)
-    return notes_on_missing(*missing_of_window(session, check.deployment_no, counted.origin.span, since), counted.window)
+    logged = records_of(session, counted).get(DataSet.PAYLOAD.value, {})
+    lines = []
+    for attribute, records in list(logged.items())[:1]:
+        lines += [f"{attribute}: {records['text']}", *(caution["text"] for caution in records["cautions"])]
+    return (*lines, *notes_on_sampling(session, counted))
 
 
-def notes_on_missing(missing: MissingRecords, hours: Span, window: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns sentences on records that are in no figure; `window` is the stored description of the check's."""
-    sampling = window.get(SAMPLING)
+def notes_on_sampling(session: Session, counted: CountedCheck) -> tuple[str, ...]:
+    sampling, hours = counted.window.get(SAMPLING), counted.hours
+    missing = missing_in(session, counted.check.deployment_no, hours)
     start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (hours.start, hours.end))
     notes = []
-    if missing.not_received:
-        notes.append(NOT_RECEIVED.format(records=_records(missing.not_received), start=start, end=end))
     if sampling is not None:
         note = REPRESENTED.format(
             rate=_rates(sampling["lowest_rate"], sampling["highest_rate"]),
@@ -72,7 +56,7 @@ def notes_on_missing(missing: MissingRecords, hours: Span, window: Mapping[str, 
             rate=_rates(missing.lowest_rate, missing.highest_rate), records=_records(missing.left_out), start=start, end=end
         )
         notes.append(note if is_one else note + UNEQUALLY)
-    return (*notes, *(f"{twin}." for twin in window.get(NEAR_TWINS, ())))
+    return (*notes, *(f"{twin}." for twin in counted.window.get(NEAR_TWINS, ())))
 
 
 def _rates(lowest: float, highest: float) -> str:

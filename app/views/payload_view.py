@@ -68,7 +68,7 @@ def payload_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
                 groups=groups,
                 pooled=pooled,
                 worst=found.worst,
-                in_no_group=table.other,
+                records=source.records_on(DataSet.PAYLOAD, comparison),
             )
         )
     return tuple(views)
@@ -76,7 +76,7 @@ def payload_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
 
 def perturbed_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
     """Attributes with copies; an intersection with the reason why it is absent."""
-    views, not_scored = [], source.window.get("records_not_scored", {})
+    views = []
     for comparison in source.comparisons():
         if (DataSet.BALANCED, comparison) not in source.tables:
             reason = NOT_PERTURBED if comparison.is_together else NOT_PICKED
@@ -98,8 +98,7 @@ def perturbed_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
                 groups=groups,
                 pooled=pooled,
                 worst=found.worst,
-                # The table counts refused records among those in no group; the notes list them apart.
-                in_no_group=table.other - not_scored.get(comparison.label, 0),
+                records=source.records_on(DataSet.BALANCED, comparison),
                 perturbed_records=copies,
                 unclassified_copies=unclassified,
                 perfect_equality=next((one for one in equality if one.scope is Scope.ATTRIBUTE), None),

@@ -14,10 +14,10 @@ from ..domain.checks import CheckRun, DataSet, Measurement
 from ..domain.deployments import Deployment
 from ..domain.monitors import Monitor
 from ..domain.training_data import TrainingData, TrainingSummary
+from ..metrics.left_out import CountedRecords
 from ..store.deployments.monitors import monitor_of
 from ..store.training.training_data import distributions_of, label_tables_of, training_summary_of
 from ..training.present import Present, present_tables
-from ..training.unclassified import find_unclassified
 from .check_views import AttributeView, CheckView
 from .group_shares import shares, side
 
@@ -59,7 +59,7 @@ def fill_training_view(session: Session, deployment: Deployment, check: CheckRun
                 groups=groups,
                 pooled=pooled,
                 worst=known.worst,
-                in_no_group=present.table.other,
+                records=CountedRecords.of_table(present.comparison.label, present.table, "labels").to_json(),
             )
         )
 
@@ -69,12 +69,10 @@ def fill_training_view(session: Session, deployment: Deployment, check: CheckRun
     if check.monitor_version is not None and check.monitor_version != monitor.version:
         notes.append(OTHER_MONITOR.format(now=monitor.version, then=check.monitor_version))
 
-    unclassified = find_unclassified(summary.labels, monitor.outcomes)
     return replace(
         view,
         attributes=tuple(attributes),
         records=summary.records,
-        unclassified_records=None if unclassified is None else unclassified.records,
         processed_at=summary.processed_at,
         notes=tuple(notes),
     )

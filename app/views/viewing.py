@@ -22,7 +22,7 @@ from .debiased_view import (
     notes_on_mitigation,
     why_not_debiased,
 )
-from .missing_records import missing_of_window, notes_on_missing
+from .missing_records import notes_on_sampling
 from .payload_view import (
     EQUALITY,
     IMPACT,
@@ -84,13 +84,11 @@ def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: 
         records=window.get("records"),
         additional_records=window.get("additional_records"),
         logged_in_span=window.get("logged_in_span"),
-        unclassified_records=window.get("unclassified_records"),
         oldest=None if oldest is None else datetime.fromisoformat(oldest),
         newest=None if newest is None else datetime.fromisoformat(newest),
     )
 
-    missing, hours = missing_of_window(session, deployment.no, view.counted_span, view.oldest)
-    view = replace(view, not_received=missing.not_received, left_out=missing.left_out, notes=notes_on_missing(missing, hours, window))
+    view = replace(view, notes=notes_on_sampling(session, counted))
     reason = _why_not(counted, kind, deployment)
     if reason is not None:
         return replace(view, reason=reason)

@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Collection
+from typing import Any, cast
 
+from app.checks.left_out import LEFT_OUT
 from app.metrics.catalogue import CATALOGUE
 from tests.scenes import Result
 
@@ -26,5 +28,12 @@ def assert_same_payload(expected: Result, found: Result, *, but: Collection[str]
         for one, other in zip(values, theirs[key], strict=True):
             close = isinstance(one, float) and isinstance(other, float) and math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12)
             assert close or one == other, (key, one, other)
-    names = ("records", "unclassified_records", "records_of_other_revisions", "records_in_no_group", "oldest_record_at", "newest_record_at")
+    names = ("records", "unclassified_records", "records_of_other_revisions", "oldest_record_at", "newest_record_at")
     assert [(expected.run.window or {})[name] for name in names] == [(found.run.window or {})[name] for name in names]
+    assert left_out_of(expected)["payload"] == left_out_of(found)["payload"]
+
+
+def left_out_of(result: Result) -> dict[str, Any]:
+    """Counted records of the check's window by data set and attribute."""
+    found: dict[str, Any] = cast("dict[str, Any]", (result.run.window or {})[LEFT_OUT])
+    return found

@@ -8,7 +8,7 @@ from pydantic import AliasPath, Field, model_validator
 from ...domain.checks import CheckState
 from ...views.check_views import GroupShare, ViewKind
 from .base import Out, example
-from .measurements import MEASUREMENT, MeasurementOut
+from .measurements import MEASUREMENT, RECORDS, RECORDS_MEANING, MeasurementOut
 
 _OUTCOMES: dict[str, Any] = {
     "favourable": 120,
@@ -45,13 +45,10 @@ _VIEW: dict[str, Any] = {
     "records": 412,
     "additional_records": 0,
     "logged_in_span": 412,
-    "unclassified_records": 3,
     "oldest_record_at": "2026-03-01T09:00:02.104512Z",
     "newest_record_at": "2026-03-01T09:59:58.730011Z",
     "processed_at": None,
     "mitigation_mode": None,
-    "not_received": 0,
-    "left_out": 0,
     "monitor_version": 1,
     "model_revision": "2026-02",
     "notes": [],
@@ -64,7 +61,7 @@ _VIEW: dict[str, Any] = {
             "pooled": [{**_GROUP, "group": None}],
             "worst": None,
             "worst_after": None,
-            "in_no_group": 9,
+            "records": RECORDS,
             "perturbed_records": None,
             "unclassified_copies": None,
             "perfect_equality": None,
@@ -178,7 +175,7 @@ class AttributeViewOut(Out):
     pooled: list[GroupShareOut] = Field(description="The monitored, then the reference groups together.")
     worst: MeasurementOut | None = Field(description="The headline: the comparison of the monitored group that is furthest out.")
     worst_after: MeasurementOut | None
-    in_no_group: int = Field(description="Records whose value is in neither group, or missing.")
+    records: dict[str, Any] | None = Field(description=RECORDS_MEANING)
     perturbed_records: int | None = Field(description="The copies of the window's records; null in a view without copies.")
     unclassified_copies: int | None = Field(description="Those of them in neither outcome list.")
     perfect_equality: MeasurementOut | None = Field(description="In views with copies.")
@@ -210,15 +207,10 @@ class CheckViewOut(Out):
     records: int | None = Field(description="Records of the check's own span; of training data, those of the upload.")
     additional_records: int | None = Field(description="Records of earlier hours that topped the window up.")
     logged_in_span: int | None
-    unclassified_records: int | None
     oldest_record_at: datetime | None = Field(validation_alias="oldest")
     newest_record_at: datetime | None = Field(validation_alias="newest")
     processed_at: datetime | None = Field(description="When the training data were processed; in their view only.")
     mitigation_mode: str | None = Field(description="In the debiased view only.")
-    not_received: int | None = Field(
-        description="Records of the hours of the window that were dropped before they reached Evenhand; null for training data."
-    )
-    left_out: int | None = Field(description="Records of these hours that are not in the sample which a program logs.")
     notes: list[str] = Field(description="Sentences to show along with the figures.")
     attributes: list[AttributeViewOut]
     balanced: list[AttributeViewOut] = Field(description="The attributes with copies, before and after; in the debiased view only.")

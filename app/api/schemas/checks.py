@@ -6,18 +6,19 @@ from typing import Any, Self
 
 from pydantic import AliasPath, Field, model_validator
 
+from ...checks.left_out import LEFT_OUT
 from ...domain.checks import CheckRun, CheckState, DataSet, Span, Trigger
 from ...views.causes import Cause, Outlook
 from ...views.check_advice import advice_on_check
+from ...views.check_source import CheckRecords
 from ...views.headlines import Headline
 from ...web.texts import Timestamp
 from .base import In, Out, example
-from .measurements import MEASUREMENT, MeasurementOut
+from .measurements import MEASUREMENT, RECORDS, RECORDS_MEANING, MeasurementOut
 
 _WINDOW: dict[str, Any] = {
     "records": 412,
     "additional_records": 0,
-    "unclassified_records": 3,
     "perturbed_records": {"Sex": 412, "Age": 824},
     "oldest_record_at": "2026-03-01T09:00:02.104512Z",
     "newest_record_at": "2026-03-01T09:59:58.730011Z",
@@ -183,14 +184,16 @@ class HeadlineOut(Out):
 class CheckDetailsOut(CheckOut):
     """One check with its headline figures."""
 
-    model_config = example({**_CHECK, "headlines": [_HEADLINE]})
+    model_config = example({**_CHECK, "headlines": [_HEADLINE], "records": {"payload": {"Sex": RECORDS}}})
 
     headlines: list[HeadlineOut] = Field(
         description="Attributes in the order of the monitor, intersections last; empty until it has succeeded."
     )
 
+    records: dict[str, dict[str, dict[str, Any]]] = Field(description=f"By data set and attribute. {RECORDS_MEANING}")
+
     @classmethod
-    def with_headlines(cls, check: CheckRun, outlook: Outlook, shown: Sequence[Headline]) -> "CheckDetailsOut":
+    def with_headlines(cls, check: CheckRun, outlook: Outlook, shown: Sequence[Headline], records: CheckRecords) -> "CheckDetailsOut":
         bodies = [
             HeadlineOut(
                 attribute=headline.attribute,
@@ -200,7 +203,7 @@ class CheckDetailsOut(CheckOut):
             )
             for headline in shown
         ]
-        return cls.from_object(check, **_advice_members(check, outlook), headlines=bodies)
+        return cls.from_object(check, **_advice_members(check, outlook), headlines=bodies, records=records)
 
 
 class CheckPage(Out):
@@ -215,7 +218,8 @@ class CheckPage(Out):
 def _advice_members(check: CheckRun, outlook: Outlook) -> dict[str, Any]:
     advice = advice_on_check(check, outlook)
     waits = check.state in {CheckState.QUEUED, CheckState.RUNNING} and advice.cause is not Cause.CHECK_RUNNING
-    return {"cause": advice.cause, "waits_for": advice.reason if waits else None, "next_step": advice.next_step}
+    window = None if check.window is None else {name: member for name, member in check.window.items() if name != LEFT_OUT}
+    return {"cause": advice.cause, "waits_for": advice.reason if waits else None, "next_step": advice.next_step, "window": window}
 
 
 def _utc(moment: datetime) -> datetime:

@@ -50,6 +50,33 @@ MEASUREMENT: dict[str, Any] = {
         "p_value": 0.0013,
     },
 }
+RECORDS: dict[str, Any] = {
+    "of": 412,
+    "counted": 400,
+    "left_out": [
+        {
+            "reason": "outcome_unlisted",
+            "text": "prediction in neither outcome list",
+            "count": 3,
+            "estimated": False,
+            "groups": [{"group": "female", "count": 2}, {"group": "male", "count": 1}],
+        },
+        {"reason": "attribute_missing", "text": "Sex unknown", "count": 9, "estimated": False, "groups": [{"group": None, "count": 9}]},
+    ],
+    "groups": [
+        {"group": "female", "of": 202, "counted": 200},
+        {"group": "male", "of": 201, "counted": 200},
+        {"group": None, "of": 9, "counted": 0},
+    ],
+    "cautions": [],
+    "not_among": {"rejected": 0, "dropped": 0},
+    "text": "400 of 412 records counted; left out: prediction in neither outcome list 3 (female 2, male 1), Sex unknown 9.",
+}
+RECORDS_MEANING = (
+    "Records of the range: how many are counted, and how many are left out for which reason, by group (null: none is known). Counted and"
+    " left out add up to `of`. A caution names a group of which another share is left out than of the reference, or (`group` null) that"
+    " favourable and unfavourable outcomes differ in it. `text` is the line in words."
+)
 _EVIDENCE: dict[str, Any] = {
     "id": "0b6f9d38-5f7e-4a66-9b1c-2f4d5e6a7b8c",
     "data": "payload",

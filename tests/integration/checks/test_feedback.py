@@ -12,6 +12,7 @@ from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
 from app.store.records.window import match_pending_feedback
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
+from tests.builders.figures import left_out_of
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
 from tests.scenes import HOUR, NOON, PlainSealer, Scene, scene
@@ -82,7 +83,8 @@ def test_a_label_that_is_text_is_of_no_numeric_outcome(stage: Scene) -> None:
     result = stage.check(NOON)
     accuracy = result.get("accuracy", "feedback", scope="overall")
     assert (accuracy.value, accuracy.n) == (1.0, 20)
-    assert (result.run.window or {})["unclassified_labels"] == 20
+    left_out = left_out_of(result)["feedback"]["sex"]["left_out"]
+    assert [(one["reason"], one["count"]) for one in left_out] == [("label_unlisted", 20)]
 
 
 class FloatScorer(RuleScorer):
@@ -133,5 +135,4 @@ def test_labels_spelt_otherwise_than_the_outcomes_give_no_accuracy_instead_of_a_
 
     assert (accuracy.value, accuracy.verdict) == (None, "not_computable")
     assert accuracy.reason == snapshot
-    assert result.run.window is not None
-    assert result.run.window["unclassified_labels"] == 40
+    assert left_out_of(result)["feedback"]["sex"]["counted"] == 0

@@ -9,6 +9,7 @@ from app.domain.definitions import definition_of
 from app.errors import LeaseLost
 from app.store.deployments.deployments import Deployments
 from tests.builders.applicants import applicants, monitor_of
+from tests.builders.figures import left_out_of
 from tests.builders.page_words import says
 from tests.models.serving import ModelServer
 from tests.scenes import HOUR, NOON, PlainSealer, Scene
@@ -99,7 +100,8 @@ def test_a_missing_or_other_value_takes_no_part_and_is_counted(stage: Scene) -> 
 
     assert result.get("disparate_impact", "payload", "sex", "female").n == 40
     assert result.run.window is not None
-    assert result.run.window["records_in_no_group"] == {"sex": 6}
+    text = "40 of 46 records counted; left out: sex unknown 3, sex in no group 3."
+    assert left_out_of(result)["payload"]["sex"]["text"] == text
 
 
 def test_unclassified_predictions_are_left_out_of_every_rate_and_counted(stage: Scene, server: ModelServer) -> None:

@@ -58,6 +58,13 @@ def counts(one: GroupShare) -> tuple[float, float, float]:
     return one.outcomes.favourable, one.outcomes.unfavourable, one.outcomes.records
 
 
+def line(shown: CheckView) -> str:
+    """The left-out line of the attribute `sex`."""
+    records = attribute(shown, "sex").records
+    assert records is not None
+    return str(records["text"])
+
+
 def test_the_payload_view_has_counts_shares_and_the_figures_of_the_series(stage: Scene) -> None:
     stage.log(applicants(20, 30, 6), NOON)
     result = stage.check(NOON)
@@ -123,8 +130,9 @@ def test_unclassified_records_and_values_in_neither_group_are_counted_apart(stag
         shown = view(stage, result.run, kind)
         assert group(shown, "sex", "male").unclassified == 1
         assert group(shown, "sex", "male").original_records == 17
-        assert attribute(shown, "sex").in_no_group == 2
-        assert shown.unclassified_records == 1
+        assert line(shown) == (
+            "37 of 40 records counted; left out: prediction in neither outcome list 1 (male 1), sex unknown 1, sex in no group 1."
+        )
 
 
 def test_several_monitored_values_stand_by_themselves_in_the_order_of_the_table(stage: Scene) -> None:
@@ -286,7 +294,7 @@ def test_training_data_are_shown_as_of_now_with_the_time_they_were_processed(sta
     assert women.comparison is not None
     assert women.comparison.metric == "difference_in_proportions_of_labels"
     assert women.comparison.value == pytest.approx(0.3)
-    assert attribute(shown, "sex").in_no_group == 10
+    assert line(shown) == "200 of 210 records counted; left out: sex unknown or in no group 10."
     assert says(shown.notes[0], "2026-03-02 12:00", "UTC")
     assert shown.notes == snapshot
 
@@ -327,7 +335,8 @@ def test_records_of_another_model_revision_are_in_the_payload_view_and_told_apar
 
     payload, perturbed = (view(stage, check, kind) for kind in (ViewKind.PAYLOAD, ViewKind.PAYLOAD_PERTURBED))
     assert (group(payload, "sex", "female").records, payload.notes) == (30, ())
-    assert (group(perturbed, "sex", "female").original_records, attribute(perturbed, "sex").in_no_group) == (20, 20)
+    assert group(perturbed, "sex", "female").original_records == 20
+    assert line(perturbed) == "40 of 60 records counted; left out: not answered by the model 20 (female 10, male 10)."
     assert says(perturbed.notes[0], "20")
     assert perturbed.notes[0] == snapshot
 
@@ -350,8 +359,9 @@ def test_where_every_value_is_missing_all_records_stand_in_no_group_and_nothing_
     check = stage.check(NOON).run
 
     for kind in (ViewKind.PAYLOAD, ViewKind.PAYLOAD_PERTURBED, ViewKind.DEBIASED):
-        sex = attribute(view(stage, check, kind), "sex")
-        assert sex.in_no_group == 40
+        shown = view(stage, check, kind)
+        sex = attribute(shown, "sex")
+        assert line(shown) == "0 of 40 records counted; left out: sex unknown 40."
         for one in (*sex.groups, *sex.pooled):
             assert (one.share, one.outcomes.lower, one.records) == (None, None, 0)
             assert one.outcomes.reason

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
-from tests.builders.page_words import says
 from tests.scenes import NOON, Scene, scene
 from tests.service import RunningService, running_service
 
@@ -45,6 +43,11 @@ def view(service: RunningService, stage: Scene, check_id: str) -> dict[str, Any]
     return found
 
 
+def records_of(view: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = view["attributes"][0]["records"]
+    return found
+
+
 def page(service: RunningService, stage: Scene, check_id: str) -> str:
     answer = service.client.get(f"/deployments/{stage.deployment.id}/checks/{check_id}?view=payload")
     assert answer.status_code == 200, answer.text
@@ -58,26 +61,23 @@ def test_where_nothing_is_missing_nothing_is_said(service: RunningService, stage
     put(service, stage, SENDER, hours=1, not_received=4)  # another hour's
 
     found = view(service, stage, check.id)
-    assert (found["not_received"], found["left_out"], found["notes"]) == (0, 0, [])
-    assert "Not received 0 records" in page(service, stage, check.id)
+    assert (records_of(found)["not_among"], found["notes"]) == ({"rejected": 0, "dropped": 0}, [])
+    assert "All 40 records counted." in page(service, stage, check.id)
+    assert "Not among them" not in page(service, stage, check.id)
 
 
-def test_what_was_not_received_is_said_next_to_the_figures_also_afterwards(
-    service: RunningService, stage: Scene, snapshot: SnapshotAssertion
-) -> None:
+def test_what_was_not_received_is_said_next_to_the_figures_also_afterwards(service: RunningService, stage: Scene) -> None:
     stage.log(applicants(20, 20, 5), NOON)
     check = stage.check(NOON).run
     put(service, stage, SENDER, not_received=1200)
     put(service, stage, OTHER, not_received=34)
 
     found, shown = view(service, stage, check.id), page(service, stage, check.id)
-    assert found["not_received"] == 1234
-    assert says(found["notes"][0], "1,234", "2026-03-02 12:00", "2026-03-02 13:00", "UTC")
-    assert found["notes"][0] == snapshot
-    assert "Not received: 1,234 records" in shown
-    assert "1,234 records, in no figure" in shown
+    assert records_of(found)["not_among"]["dropped"] == 1234
+    assert records_of(found)["text"] == "All 40 records counted. Not among them: 1,234 dropped by clients."
     newest = service.client.get(f"/deployments/{stage.deployment.id}")
-    assert "Not received: 1,234 records" in newest.text
+    for text in (shown, newest.text):
+        assert records_of(found)["text"] in text
 
 
 @pytest.mark.parametrize(("rates", "said"), [((0.1, 0.1), "Sampled at 0.1:"), ((0.1, 0.5), "Sampled at 0.1 to 0.5:")])
@@ -88,8 +88,8 @@ def test_a_sample_is_called_one_with_its_rate(service: RunningService, stage: Sc
         put(service, stage, sender, rate=rate, left_out=450)
 
     found = view(service, stage, check.id)
-    assert found["left_out"] == 900
     assert found["notes"][0].startswith(said)
+    assert "900 records" in found["notes"][0]
     assert ("The rates differ" in found["notes"][0]) is (rates[0] != rates[1])
     assert said in page(service, stage, check.id)
 
@@ -103,7 +103,7 @@ def test_the_hours_of_additional_records_belong_to_the_window(service: RunningSe
 
     found = view(service, stage, check.id)
     assert found["additional_records"]
-    assert found["not_received"] == 7
+    assert records_of(found)["not_among"]["dropped"] == 7
 
 
 def test_the_report_of_the_check_says_so_too(service: RunningService, stage: Scene) -> None:
@@ -112,4 +112,4 @@ def test_the_report_of_the_check_says_so_too(service: RunningService, stage: Sce
     check = stage.check(NOON).run
 
     report = service.client.get(f"/v1/deployments/{stage.deployment.id}/checks/{check.id}/report.html")
-    assert "Not received: 3 records" in report.text
+    assert "Not among them: 3 dropped by clients." in report.text

@@ -11,10 +11,9 @@ from tests.builders.decision_log import COLUMNS, log
 
 
 def test_the_plan_is_for_the_traffic_of_the_log() -> None:
-    planned = plan_frame(log(), ratio=0.6, **COLUMNS)
-    (plan,) = planned.plans
+    (plan,) = plan_frame(log(), ratio=0.6, **COLUMNS)
 
-    assert planned.records.of == len(log())
+    assert plan.counted.of == len(log())
     assert (plan.group, plan.reference) == ("woman", "man")
     assert plan.monitored_per_hour == pytest.approx(90, rel=0.05)
     assert plan.reference_per_hour == pytest.approx(210, rel=0.05)
@@ -24,7 +23,7 @@ def test_the_plan_is_for_the_traffic_of_the_log() -> None:
 
 
 def test_the_alarm_of_the_log_comes_within_the_planned_hours() -> None:
-    (plan,) = plan_frame(log(), ratio=0.6, **COLUMNS).plans
+    (plan,) = plan_frame(log(), ratio=0.6, **COLUMNS)
     alarm = follow_frame(log(), **COLUMNS).comparisons[0].episodes[0].alarm
 
     assert plan.hours is not None
@@ -32,7 +31,7 @@ def test_the_alarm_of_the_log_comes_within_the_planned_hours() -> None:
 
 
 def test_more_comparisons_need_more_records() -> None:
-    alone, labelled = (plan_frame(log(), ratio=0.6, label=label, **COLUMNS).plans[0].hours for label in (None, "repaid"))
+    alone, labelled = (plan_frame(log(), ratio=0.6, label=label, **COLUMNS)[0].hours for label in (None, "repaid"))
 
     assert alone is not None
     assert labelled is not None

@@ -1,0 +1,90 @@
+"""Records of a check that its figures leave out."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..domain.checks import DataSet
+from ..domain.comparisons import Comparison, comparisons_of
+from ..domain.outcomes import Outcome
+from ..metrics.groups import IntArray, as_groups
+from ..metrics.left_out import CountedRecords, Marks, count_records
+from ..records.reading import RecordTable
+from .evidence import CheckEvidence
+from .feedback import Predicted
+from .labelled import Labelled
+from .subject import Subject
+
+LEFT_OUT = "left_out"
+"""Member of a window: its counted records by data set and comparison."""
+
+
+def count_table(
+    read: RecordTable,
+    comparison: Comparison,
+    *,
+    answers: str | None = "predictions",
+    others: Mapping[str, Marks] | None = None,
+    repeats: IntArray | None = None,
+) -> CountedRecords:
+    """Counts records as the monitor reads them; the other arguments are those of `count_records`."""
+    named, codes = read.compare(comparison)
+    columns = [read.values(attribute.feature) for attribute in comparison.members(read.monitor) if attribute.rule is None]
+    lacks_value = np.logical_or.reduce([np.zeros(len(read), np.bool_), *map(_mark_missing, columns)])
+    lacks_answer = _mark_missing(read.columns.answers)
+    return count_records(
+        comparison.label,
+        as_groups(named),
+        codes,
+        read.outcomes,
+        answers=answers,
+        lacks_answer=lacks_answer,
+        lacks_value=lacks_value,
+        others=others,
+        repeats=repeats,
+    )
+
+
+def describe_left_out(
+    subject: Subject, evidence: CheckEvidence, labels: Labelled | None, predicted: Predicted, counted: Mapping[str, CountedRecords] | None
+) -> dict[str, Any]:
+    """Counted records of the window, JSON-safe; `counted` are those of the payload, if it exceeds the window."""
+    found: dict[DataSet, list[CountedRecords]] = {data: [] for data in (DataSet.PAYLOAD, DataSet.BALANCED, DataSet.FEEDBACK)}
+    window, weights, read = evidence.window, evidence.window.weights(), evidence.read
+    of_other_revision = np.array(window.rows["model_revision"].to_pylist(), dtype=object) != evidence.model_revision
+    copies_of = {one.grouping.column.name: one for one in evidence.copies}
+    sampled_out = 0 if weights is None else round(float((weights - 1).sum()))
+    logged = {"beyond_newest": window.logged_in_span - window.own, "sampled_out": sampled_out}
+    for comparison in comparisons_of(subject.monitor):
+        if counted is not None:
+            found[DataSet.PAYLOAD].append(counted[comparison.label])
+        else:
+            found[DataSet.PAYLOAD].append(count_table(read, comparison).add_ungrouped(**logged))
+        if comparison.label in copies_of:
+            not_rescored = of_other_revision | copies_of[comparison.label].not_scored
+            balanced = count_table(read, comparison, others={"not_rescored": not_rescored})
+            found[DataSet.BALANCED].append(replace(balanced, answers=None).add_ungrouped(**logged))
+        if labels is not None:
+            unlisted = labels.comparison.actual == Outcome.UNCLASSIFIED
+            of_labels = count_table(labels.read, comparison, answers=None, others={"label_unlisted": unlisted})
+            refused = len(predicted.refused)
+            unanswered = len(evidence.feedback) - len(predicted.window) - refused
+            found[DataSet.FEEDBACK].append(
+                of_labels.add_ungrouped(not_rescored=refused, no_prediction=unanswered, no_partner=evidence.labels_without_record)
+            )
+    words = {"newest": f"{subject.monitor.max_records:,}", "other": "the table of the records"}
+    return {
+        LEFT_OUT: {
+            data.value: {one.attribute: replace(one, words=words).to_json() for one in several}
+            for data, several in found.items()
+            if several
+        }
+    }
+
+
+def _mark_missing(column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    return np.asarray(column.is_null().to_numpy(), dtype=np.bool_)
