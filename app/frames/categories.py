@@ -126,4 +126,6 @@ def _count_people(
     attribute: str, groups: Sequence[ComparedGroup], codes: IntArray, answers: PersonAnswers, lacks_value: Marks | None
 ) -> CountedRecords:
     outcomes = np.select([~answers.are_assessed, answers.are_selected], [UNCLASSIFIED, FAVOURABLE], UNFAVOURABLE)
-    return count_records(attribute, groups, codes, outcomes, answers=answers.kind, lacks_answer=answers.are_missing, lacks_value=lacks_value)
+    return count_records(
+        attribute, groups, codes, outcomes, answers=answers.kind, lacks_answer=answers.are_missing, lacks_value=lacks_value
+    )
