@@ -13,7 +13,7 @@ from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Progress
 from ..domain.retrying import CHECK_POLICY
 from ..domain.tables_of_files import PayloadTable
 from ..errors import ScoringFailed
-from ..metrics.labels import judge_labels
+from ..metrics.labels import LabelCounts, judge_labels
 from ..metrics.tables import FeedbackCells
 from ..outbound.egress import EgressPolicy
 from ..store.checks.leases import VersionsUsed, finish
@@ -43,8 +43,8 @@ from .rows import measure_records
 from .sampling import is_unequal, without_values
 from .sources import NO_TABLES, FiledRecords, LoggedRecords, TablePlaces
 from .subject import Subject, read_subject
-from .tabulation import Tabulated, data_measured_on, tabulate
-from .window_details import describe_answers, describe_not_scored, describe_rows, describe_window
+from .tabulation import EVERYBODY, Tabulated, data_measured_on, tabulate
+from .window_details import LABELS_OF_SOME, describe_answers, describe_not_scored, describe_rows, describe_window
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +167,8 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
             figures = measure_table(data, table.comparison, table.whole, monitor=subject.monitor, at=subject.at, lacking=table.lacking)
             measured += explain_nulls(figures, table.own.groups, table.other_revisions)
     of_labels = {table.comparison: whole for table in tables if isinstance(whole := table.whole, FeedbackCells)}
+    if EVERYBODY in of_labels and (cohort := of_labels[EVERYBODY].cohort) is not None:
+        details[LABELS_OF_SOME] = LabelCounts.of(cohort.sum(axis=0)).headline
     for rows in chain(measure_records(subject, evidence, labels, report, has_all=counted is None), measure_labels(subject, labels)):
         judged_by = of_labels.get(rows.comparison) if rows.data is DataSet.FEEDBACK else None
         judged = rows if judged_by is None else replace(rows, measured=judge_labels(rows.measured, judged_by))

@@ -17,6 +17,10 @@ ROUNDED_PROBABILITIES = "rounded_probabilities"
 """Member of a window whose model answered probabilities a hair outside [0, 1]."""
 
 
+LABELS_OF_SOME = "labels_of_some"
+"""Sentence on labels that only some records have, or null."""
+
+
 def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, object]:
     """Counts and times of the rows that a check read; JSON-safe."""
     window, reach = evidence.window, evidence.window.reach()

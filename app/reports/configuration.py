@@ -103,6 +103,7 @@ _COUNTS = {
     "additional_records": "Records added from earlier hours",
     "logged_in_span": "Records logged in the span",
     "records_of_other_revisions": "Records of other model revisions",
+    "labels_of_some": "Labels",
     "near_twins": "Values that differ from a listed one by a blank",
     "perturbed_records": "Copies with the attribute changed, by attribute",
     "unclassified_copies": "Copies in neither outcome list, by attribute",

@@ -5,6 +5,7 @@ from typing import Final
 from sqlalchemy.orm import Session
 
 from ..checks.sampling import SAMPLING
+from ..checks.window_details import LABELS_OF_SOME
 from ..domain.checks import CheckRun, DataSet
 from ..domain.groups import NEAR_TWINS
 from ..store.records.missing_records import missing_in
@@ -34,7 +35,8 @@ def notes_of_check(session: Session, check: CheckRun) -> tuple[str, ...]:
     lines = []
     for attribute, records in list(logged.items())[:1]:
         lines += [f"{attribute}: {records['text']}", *(caution["text"] for caution in records["cautions"])]
-    return (*lines, *notes_on_sampling(session, counted))
+    labels = counted.window.get(LABELS_OF_SOME)
+    return (*lines, *([] if labels is None else [labels]), *notes_on_sampling(session, counted))
 
 
 def notes_on_sampling(session: Session, counted: CountedCheck) -> tuple[str, ...]:
