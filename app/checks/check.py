@@ -141,6 +141,7 @@ def _read_files(subject: Subject, payload: PayloadTable, places: TablePlaces, re
 def _measure_window(subject: Subject, window: _ReadWindow, database: Database, calls: Calls, step: Step | None) -> Findings:
     deployment, report = subject.deployment, calls.report
     evidence, details, counted = window.evidence, window.details, window.counted
+    subject = subject.without(evidence.find_unmeasured())
     if len(evidence.window) < subject.monitor.min_records:
         return Findings(CheckState.INSUFFICIENT_DATA, details, _describe_shortage(subject, len(evidence.window)))
 

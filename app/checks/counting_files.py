@@ -201,10 +201,10 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
     """Counts of all records of the check's span. `report` may end it between pieces.
 
     Raises:
-        InvalidInput: the files cannot be read, or an attribute without listed reference has too many values.
+        InvalidInput: the files cannot be read.
     """
     span, schema = subject.check.span, subject.deployment.schema
-    names = require_attributes(subject.deployment, subject.monitor)
+    names = require_attributes(subject.deployment, subject.monitor.attributes)
     names += [] if subject.monitor.strata is None else [subject.column(subject.monitor.strata, "strata").name]
     query = WindowQuery(subject.deployment.no, schema, tuple(dict.fromkeys(names)))
     pieces = files.pieces(span)

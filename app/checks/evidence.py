@@ -1,10 +1,14 @@
 """Everything that one check reads, at one moment of the database."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..domain.checks import DataSet
+from ..domain.comparisons import Comparison
+from ..domain.groups import combine_groups
+from ..errors import InvalidInput
 from ..metrics.groups import IntArray
 from ..records.grouping import NEITHER, Grouping
 from ..records.reading import RecordColumns, RecordTable, read_table
@@ -25,9 +29,10 @@ COPIED = (DataSet.PAYLOAD_PERTURBED, DataSet.BALANCED, DataSet.DEBIASED, DataSet
 class CheckEvidence:
     """A check's records as the monitor reads them, and the known outcomes of their copies.
 
-    `cohort` are records as old as those of the labels, with the mark of a label. `copies` has an entry per attribute but those by a rule;
-    none without an endpoint or metrics of balanced data. Records of other revisions than `model_revision` are in no group there: one
-    model's answers to copies cannot be compared with another's. Labels in files may lack their record.
+    `cohort` are records as old as those of the labels, with the mark of a label. `copies` has an entry per attribute but those by a rule
+    and those `without_copies`, which says why; none without an endpoint or metrics of balanced data. Records of other revisions than
+    `model_revision` are in no group there: one model's answers to copies cannot be compared with another's. Labels in files may lack
+    their record.
     """
 
     window: PayloadWindow
@@ -35,6 +40,7 @@ class CheckEvidence:
     cohort: Window | None
     read: RecordTable
     copies: tuple[CopyOutcomes, ...]
+    without_copies: Mapping[str, str]
     known_targets: dict[TargetKey, int]
     model_revision: str
     labels_without_record: int
@@ -47,11 +53,21 @@ class CheckEvidence:
     def groupings(self) -> tuple[Grouping, ...]:
         return self.read.groupings
 
+    def find_unmeasured(self) -> dict[Comparison, str]:
+        """Intersections whose groups cannot be made, with why."""
+        found = {}
+        for features in self.read.monitor.intersections:
+            try:
+                combine_groups(features, [self.read.grouping(feature).named for feature in features])
+            except InvalidInput as error:
+                found[Comparison(features)] = error.problems[0].message
+        return found
+
 
 def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     deployment, monitor, span = subject.deployment, subject.monitor, subject.check.span
     # Required here: a name that the schema lacks could not be read.
-    names = require_attributes(deployment, monitor)
+    names = require_attributes(deployment, monitor.attributes)
     names += [] if monitor.strata is None else [subject.column(monitor.strata, "strata").name]
     names += subject.numeric_features() if is_needed(monitor, "rows") else []  # similarity metrics compare records by them
     query = WindowQuery(deployment.no, deployment.schema, tuple(dict.fromkeys(names)))
@@ -63,17 +79,17 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     read = read_table(RecordColumns(window.values(), window.rows["outcome"], probabilities), deployment.schema, monitor)
     of_present_model = np.array(window.rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision
     comparable = [replace(grouping, codes=np.where(of_present_model, grouping.codes, NEITHER)) for grouping in read.groupings]
-    copies = tuple(
-        plan_copies(
-            grouping,
-            read.outcomes,
-            monitor,
-            seen_by_model=subject.is_feature(grouping.column.name),
-            donors=subject.donors_for(grouping),
-        )
-        for grouping in comparable
-        if is_copied and subject.attribute(grouping).rule is None
-    )
+    copies: list[CopyOutcomes] = []
+    without_copies: dict[str, str] = {}
+    for grouping in comparable:
+        name = grouping.column.name
+        if not is_copied or subject.attribute(grouping).rule is not None:
+            continue
+        try:
+            donors = subject.donors_for(grouping)
+            copies.append(plan_copies(grouping, read.outcomes, monitor, seen_by_model=subject.is_feature(name), donors=donors))
+        except InvalidInput as error:
+            without_copies[name] = str(error)
     feedback = read_feedback_window(source, replace(query, with_probabilities=is_needed(monitor, "scores")), span, monitor)
     cohort = source.cohort(query, window.rows, feedback.rows, span.end)
     evidence = CheckEvidence(
@@ -81,7 +97,8 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
         feedback,
         None if cohort is None else Window(cohort, len(cohort), query.columns),
         read,
-        copies,
+        tuple(copies),
+        without_copies,
         source.targets(),
         deployment.model_revision,
         source.labels_without_record,

@@ -53,36 +53,34 @@ class NotMeasured:
 
 
 def find_gaps(subject: Subject, evidence: CheckEvidence, labels: Labelled | None, *, has_all: bool) -> list[NotMeasured]:
-    monitor = subject.monitor
-    attributes = [Comparison((attribute.feature,)) for attribute in monitor.attributes if attribute.rule is None]
-    mitigated = [one for one in attributes if subject.mitigation.mitigates(one.label)]
-    no_copies = NO_ENDPOINT if subject.deployment.endpoint is None else None
-    unscored = UNSCORED_LABELS if subject.deployment.endpoint is None else REFUSED_LABELS
+    monitor, in_files, no_endpoint = subject.monitor, subject.deployment.payload is not None, subject.deployment.endpoint is None
+    unscored = UNSCORED_LABELS if no_endpoint else REFUSED_LABELS
     no_labels = None if labels is not None else unscored if len(evidence.feedback) else NO_LABELS
-    found: list[NotMeasured] = []
-    in_files = subject.deployment.payload is not None
-    if in_files:
-        found += _missing(DataSet.DEBIASED, stored_on(monitor, DataSet.DEBIASED), mitigated, NOT_FOR_FILES)
-        picked = stored_on(monitor, DataSet.DEBIASED_FEEDBACK)
-        found += [NotMeasured(DataSet.DEBIASED_FEEDBACK, one, picked, NOT_FOR_FILES) for one in mitigated if picked]
+    found = _missing(DataSet.FEEDBACK, picked_on(monitor, DataSet.FEEDBACK), comparisons_of(monitor), no_labels)
     if not has_all:
         of_rows = [metric for metric in picked_on(monitor, DataSet.PAYLOAD) if "rows" in metric.needs]
         found += _missing(DataSet.PAYLOAD, of_rows, comparisons_of(monitor), TOO_MANY_TO_COMPARE)
-    if no_copies is not None:
+    for comparison, reason in subject.unmeasured.items():
+        with_copies = () if comparison.is_together else data_measured_on(DataSet.BALANCED)
+        for data in (DataSet.PAYLOAD, DataSet.FEEDBACK, *with_copies):
+            of_groups = [metric for metric in picked_on(monitor, data) if "overall" not in metric.scopes_on(data.value)]
+            found += _missing(data, of_groups, [comparison], reason)
+    of_labels = stored_on(monitor, DataSet.DEBIASED_FEEDBACK)
+    for one in (Comparison((attribute.feature,)) for attribute in monitor.attributes if attribute.rule is None):
+        no_copies = NO_ENDPOINT if no_endpoint else evidence.without_copies.get(one.label)
         for data in data_measured_on(DataSet.BALANCED):
-            found += _missing(data, picked_on(monitor, data), attributes, no_copies)
-        if not in_files:
-            found += _missing(DataSet.DEBIASED, stored_on(monitor, DataSet.DEBIASED), mitigated, no_copies)
-    if no_labels is not None:
-        found += _missing(DataSet.FEEDBACK, picked_on(monitor, DataSet.FEEDBACK), comparisons_of(monitor), no_labels)
-    reason = no_labels or no_copies
-    picked = stored_on(monitor, DataSet.DEBIASED_FEEDBACK)
-    if reason is not None and picked and not in_files:
-        found += [NotMeasured(DataSet.DEBIASED_FEEDBACK, one, picked, reason) for one in mitigated]
+            found += _missing(data, picked_on(monitor, data), [one], no_copies)
+        if subject.mitigation.mitigates(one.label):
+            found += _missing(DataSet.DEBIASED, stored_on(monitor, DataSet.DEBIASED), [one], NOT_FOR_FILES if in_files else no_copies)
+            missing = NOT_FOR_FILES if in_files else no_labels or no_copies
+            if missing is not None and of_labels:
+                found.append(NotMeasured(DataSet.DEBIASED_FEEDBACK, one, of_labels, missing))
     return found
 
 
-def _missing(data: DataSet, picked: Sequence[Metric], comparisons: Sequence[Comparison], reason: str) -> list[NotMeasured]:
+def _missing(data: DataSet, picked: Sequence[Metric], comparisons: Sequence[Comparison], reason: str | None) -> list[NotMeasured]:
+    if reason is None:
+        return []
     of_everybody = tuple(metric for metric in picked if "overall" in metric.scopes_on(data.value))
     of_groups = tuple(metric for metric in picked if metric not in of_everybody)
     everybody = [NotMeasured(data, EVERYBODY, of_everybody, reason)] if of_everybody else []

@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ..domain.groups import MOST_REFERENCE_VALUES, EverybodyElse
 from ..domain.monitors import Monitor
 from ..domain.outcomes import Outcome, OutcomeRule
 from ..domain.records import Prediction
+from ..errors import InvalidInput
 from ..records.cells import format_value
 from ..records.grouping import NEITHER, Grouping
 from ..records.outcomes import outcome_codes
@@ -109,8 +111,14 @@ def plan_copies(
     A column that the model never sees has none (its balanced data is its payload), unless it has `donors`, one entry a group.
 
     Raises:
-        InvalidInput: records would be copied into a group without a donor.
+        InvalidInput: records would be copied into everybody else, or into a group without a donor.
     """
+    is_copied = seen_by_model or donors is not None
+    if is_copied and any(isinstance(group.value, EverybodyElse) for group in grouping.groups):
+        raise InvalidInput.of(
+            f"attributes.{grouping.column.name}.reference",
+            f"was left out, and more than {MOST_REFERENCE_VALUES} other values are too many to copy each record into; list some of them",
+        )
     needed = copies_needed(grouping, outcomes)
     of_group: Sequence[GroupDonors | None] = [None] * len(grouping.groups) if donors is None else donors
     targets = []
@@ -118,7 +126,6 @@ def plan_copies(
         if own is not None and needed[:, place].any():
             require_donors(own, group, grouping.column)
         targets.append(copy_target(group, grouping.column, draws=monitor.draws, seed=monitor.seed, donors=own))
-    is_copied = seen_by_model or donors is not None
     return CopyOutcomes(grouping, tuple(targets), needed if is_copied else np.zeros_like(needed))
 
 

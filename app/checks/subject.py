@@ -1,10 +1,11 @@
 """Subject of a check: deployment and monitor as the check starts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from ..domain.checks import CheckRun
+from ..domain.comparisons import Comparison, comparisons_of
 from ..domain.deployments import Column, Deployment, FieldKind
 from ..domain.mitigation import MitigationSettings
 from ..domain.monitors import Monitor, MonitoredAttribute
@@ -26,7 +27,7 @@ class Subject:
     """A check with its deployment and monitor.
 
     `donors` are those of meta fields watched through correlated features, as far as the training data hold them, `associations` the
-    strength of these, `profile_version` the newest fitted for the mitigation.
+    strength of these, `profile_version` the newest fitted for the mitigation. The monitor has no `unmeasured` comparison, each with why.
     """
 
     check: CheckRun
@@ -36,11 +37,26 @@ class Subject:
     associations: Mapping[str, tuple[Association, ...]] = field(default_factory=dict)
     mitigation: MitigationSettings = field(default_factory=MitigationSettings)
     profile_version: int | None = None
+    unmeasured: Mapping[Comparison, str] = field(default_factory=dict)
 
     @property
     def at(self) -> datetime:
         """Moment of its measurements: the end of its span."""
         return self.check.span.end
+
+    def without(self, reasons: Mapping[Comparison, str]) -> "Subject":
+        """Subject without attributes and intersections that cannot be measured.
+
+        Raises:
+            InvalidInput: no attribute is left.
+        """
+        monitor = self.monitor
+        attributes = tuple(one for one in monitor.attributes if Comparison((one.feature,)) not in reasons)
+        if not attributes:
+            raise InvalidInput.of("attributes", next(iter(reasons.values())))
+        intersections = tuple(one for one in monitor.intersections if Comparison(one) not in reasons)
+        monitor = replace(monitor, attributes=attributes, intersections=intersections)
+        return replace(self, monitor=monitor, unmeasured={**self.unmeasured, **reasons})
 
     def column(self, feature: str, member: str = "attributes") -> Column:
         """Column of that name, which that member of the monitor names.
@@ -81,13 +97,13 @@ class Subject:
         return next(attribute for attribute in self.monitor.attributes if attribute.feature == grouping.column.name)
 
 
-def require_attributes(deployment: Deployment, monitor: Monitor) -> list[str]:
-    """Names of the columns that the monitor's attributes read.
+def require_attributes(deployment: Deployment, attributes: Sequence[MonitoredAttribute]) -> list[str]:
+    """Names of the columns that the attributes read.
 
     Raises:
         InvalidInput: the changed schema no longer has one.
     """
-    return [require_column(deployment, name).name for attribute in monitor.attributes for name in attribute.columns]
+    return [require_column(deployment, name).name for attribute in attributes for name in attribute.columns]
 
 
 def require_column(deployment: Deployment, feature: str, member: str = "attributes") -> Column:
@@ -117,4 +133,11 @@ def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject
         donors = donors_of(session, check.deployment_no, through) if through else {}
         associations = associations_of(session, check.deployment_no, through) if through else {}
         settings, profile = settings_of(session, check.deployment_no), newest_profile(session, check.deployment_no)
-    return Subject(check, deployment, monitor, donors, associations, settings, None if profile is None else profile.version)
+    subject = Subject(check, deployment, monitor, donors, associations, settings, None if profile is None else profile.version)
+    gone = {}
+    for comparison in comparisons_of(monitor):
+        try:
+            require_attributes(deployment, comparison.members(monitor))
+        except InvalidInput as error:
+            gone[comparison] = error.problems[0].message
+    return subject.without(gone)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 from sqlalchemy.orm import Session
 
 from ..domain.checks import CheckState, DataSet
+from ..domain.groups import EVERYBODY_ELSE
 from ..domain.monitors import Monitor
 from ..domain.paging import Paging
 from ..domain.texts import TOGETHER, character_problem
@@ -121,7 +122,7 @@ def choices_of(session: Session, deployment_no: int, monitor: Monitor, wanted: R
         newest = checks.page(session, deployment_no, Paging(1), state=CheckState.SUCCEEDED)
         counted = [counted_check(session, check).origin.no for check in newest]
         tables = [table for no in counted for table in tables_of(session, no, data=[DataSet.PAYLOAD])]
-        seen = {table.attribute: [label for label, _role in table.cells["groups"]] for table in tables}
+        seen = {table.attribute: [label for label, _role in table.cells["groups"] if label != EVERYBODY_ELSE] for table in tables}
 
     groups: dict[str, list[str]] = {}
     for attribute in monitor.attributes:

@@ -21,7 +21,16 @@ NamedGroup: TypeAlias = tuple[str, Role]
 NEITHER = -1
 
 MOST_REFERENCE_VALUES = 100
-"""Max reference values if `reference` is left out: with more, copies would outnumber the records a hundredfold."""
+"""Max reference groups if `reference` is left out: more other values are one group, without copies, a hundred for each record."""
+
+
+class EverybodyElse(str):
+    """Value of the group of all other values; its text is the group's label."""
+
+    __slots__ = ()
+
+
+EVERYBODY_ELSE = EverybodyElse("everybody else")
 
 
 NEAR_TWINS = "near_twins"
@@ -76,11 +85,12 @@ class Group:
     value: GroupValue
 
 
-def groups_of(attribute: MonitoredAttribute, column: Column, seen: Iterable[Scalar], *, seen_in: str) -> tuple[Group, ...]:
+def groups_of(
+    attribute: MonitoredAttribute, column: Column, seen: Iterable[Scalar], *, most: float = MOST_REFERENCE_VALUES
+) -> tuple[Group, ...]:
     """Returns the attribute's groups; of the values `seen`, those not monitored and no near twins are reference if none is listed.
 
-    Raises:
-    InvalidInput: too many other values were seen. `seen_in` says where.
+    More than `most` are one group.
     """
     monitored = tuple(Group(label_of(value), "monitored", value) for value in attribute.monitored)
     if attribute.reference is not None:
@@ -89,12 +99,8 @@ def groups_of(attribute: MonitoredAttribute, column: Column, seen: Iterable[Scal
     placed = zip(values, positions(monitored, column, values), strict=True)
     twins = find_twins(values, attribute.monitored)
     others = sorted({value for value, position in placed if position == NEITHER and value not in twins}, key=in_order)
-    if len(others) > MOST_REFERENCE_VALUES:
-        raise InvalidInput.of(
-            f"attributes.{attribute.feature}.reference",
-            f"was left out, and {seen_in} holds {len(others)} other values of {column.name} where at most {MOST_REFERENCE_VALUES} are"
-            " expected; list the reference values",
-        )
+    if len(others) > most:
+        others = [EVERYBODY_ELSE]
     return monitored + tuple(Group(label_of(value), "reference", value) for value in others)
 
 
@@ -103,13 +109,16 @@ def group_test(value: GroupValue, column: Column) -> ValueTest:
 
 
 def positions(groups: Sequence[Group], column: Column, values: Iterable[Scalar]) -> Iterator[int]:
-    """Yields the position in `groups` of each value, or NEITHER: the first group whose test it passes."""
+    """Yields the position in `groups` of each value: the first group whose test it passes, else that of everybody else, else NEITHER."""
     tests = [group_test(group.value, column) for group in groups]
+    rest = next((place for place, group in enumerate(groups) if isinstance(group.value, EverybodyElse)), NEITHER)
     # One look-up for each value: a column may have as many values as records.
     of_text = {text: position for position, test in enumerate(tests) for text in test.texts}
     ranges = [(position, test) for position, test in enumerate(tests) if test.ranges]
-    for value in values:
-        position = of_text.get(canonical(value), NEITHER)
+    seen = list(values)
+    twins = find_twins(seen, [group.value for group in groups]) if rest != NEITHER else {}
+    for value in seen:
+        position = of_text.get(canonical(value), NEITHER if value in twins else rest)
         if ranges and position == NEITHER:
             position = next((place for place, test in ranges if test.passes(value)), NEITHER)
         yield position

@@ -101,13 +101,13 @@ def column_of(frame: pd.DataFrame, name: str, option: str) -> Column:
     return frame[name]
 
 
-def encode(column: Column, option: str, *, keeps_types: bool = False) -> Encoded:
+def encode(column: Column, option: str, *, keeps_types: bool = False, most: int = MOST_DISTINCT) -> Encoded:
     """Column by its distinct values, in order of appearance; `keeps_types` distinguishes the text "1" from the number 1.
 
     Raises:
-        InvalidInput: it has more than MOST_DISTINCT.
+        InvalidInput: it has more than `most`.
     """
-    codes, values = _factorize(column, option)
+    codes, values = _factorize(column, option, most)
     cells = [_plain(value) for value in values]
     spelled = [_Spelled(canonical(cell), keeps_types and isinstance(cell, str)) for cell in cells]
     place = {one: position for position, one in enumerate(dict.fromkeys(spelled))}
@@ -129,7 +129,7 @@ class _Spelled(NamedTuple):
     is_text: bool
 
 
-def _factorize(column: Column, option: str) -> tuple[Codes, list[Any]]:
+def _factorize(column: Column, option: str, most: int) -> tuple[Codes, list[Any]]:
     places: dict[tuple[bool, Any], int] = {}
     codes = np.empty(len(column), dtype=np.int8)
     for part in slices(len(column)):
@@ -149,11 +149,11 @@ def _factorize(column: Column, option: str) -> tuple[Codes, list[Any]]:
             own, pairs = pd.factorize(records.map(lambda value: (isinstance(value, bool), value), na_action="ignore").to_numpy())
             uniques = [value for _, value in pairs.tolist()]
         of_own = [places.setdefault((isinstance(value, bool), value), len(places)) for value in uniques]
-        if len(places) > MOST_DISTINCT:
+        if len(places) > most:
             count = len(pd.unique(column.dropna()))
             raise InvalidInput.of(
                 option,
-                f"{column.name!r} holds {count:,} different values where at most {MOST_DISTINCT:,} are expected; divide it into ranges",
+                f"{column.name!r} holds {count:,} different values where at most {most:,} are expected; divide it into ranges",
             )
         codes = codes.astype(narrowest(len(places)), copy=False)
         codes[part] = np.array([*of_own, MISSING], dtype=codes.dtype)[own]

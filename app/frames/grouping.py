@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
-from ..domain.groups import collapse_blanks, count_twins, describe_twins
+from ..domain.groups import EVERYBODY_ELSE, MOST_REFERENCE_VALUES, collapse_blanks, count_twins, describe_twins
 from ..domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS, MAX_GROUPS_TOGETHER
 from ..domain.texts import TOGETHER, quote_names
 from ..domain.value_tests import ValueTest
@@ -95,7 +95,8 @@ def group_records(frame: pd.DataFrame, attribute: str | Sequence[str], monitored
     """Groups of one attribute, or the combinations of several.
 
     A side lists values or ranges; for several attributes it maps them to these. `monitored` left out is every value but the reference, and
-    the reverse; both left out, the largest group is the reference. Listed groups without records are kept. Of several attributes the
+    the reverse; both left out, the largest group is the reference. More than 100 other values are one reference group, everybody else.
+    Listed groups without records are kept. Of several attributes the
     combinations of reference values only are the reference; those without a record are left out, unless no reference would be left.
 
     Raises:
@@ -109,11 +110,14 @@ def group_records(frame: pd.DataFrame, attribute: str | Sequence[str], monitored
 def cross_records(frame: pd.DataFrame, attributes: Sequence[str], monitored: object = None, reference: object = None) -> Crossing:
     """Groups of each attribute and, last, of all together, as in `group_records`.
 
+    Where some cannot be made, the warnings of the others say why.
+
     Raises:
-        InvalidInput: names the argument that is wrong.
+        InvalidInput: names the argument that is wrong, or none can be made.
     """
     names = attribute_names(attributes)
-    parts = _read_parts(frame, names, monitored, reference)
+    refused: dict[str, InvalidInput] = {}
+    parts = _read_parts(frame, names, monitored, reference, refused)
     # A missing value is one more group: the record counts for other attributes.
     whole = [
         replace(part, labels=(*part.labels, ""), codes=looked_up(range(len(part.labels)), part.codes, missing=len(part.labels)))
@@ -124,7 +128,7 @@ def cross_records(frame: pd.DataFrame, attributes: Sequence[str], monitored: obj
     filled = np.flatnonzero(sizes)
     places = np.unravel_index(filled, [len(part.labels) for part in whole])
     cells = [replace(part, codes=np.where(place == len(part.labels), NEITHER, place)) for part, place in zip(parts, places, strict=True)]
-    each = [[cell] for cell in cells] + ([cells] if len(cells) > 1 else [])
+    each = [[cell] for cell in cells] + ([cells] if len(cells) == len(names) > 1 else [])
     renumbered = np.zeros(sizes.size, np.int64)
     renumbered[filled] = np.arange(filled.size)
     groupings = []
@@ -132,7 +136,14 @@ def cross_records(frame: pd.DataFrame, attributes: Sequence[str], monitored: obj
         of_cells = _codes_together(some)
         counts = np.zeros(_count_combinations(some) + 1, np.int64)
         np.add.at(counts, of_cells, sizes[filled])
-        groupings.append(_build_grouping(some, of_cells, counts))
+        try:
+            groupings.append(_build_grouping(some, of_cells, counts))
+        except InvalidInput as error:
+            refused[_join_names(some)] = error
+    if not groupings:
+        raise next(iter(refused.values()))
+    reasons = [f"{name}: not measured, because {error.problems[0].message}" for name, error in refused.items()]
+    groupings = [replace(grouping, warnings=(*grouping.warnings, *reasons)) for grouping in groupings]
     return Crossing(looked_up(renumbered, codes, missing=NEITHER), filled.size, tuple(groupings))
 
 
@@ -177,7 +188,10 @@ def _build_grouping(parts: Sequence[_Part], codes: Codes, counted: IntArray) -> 
     )
 
 
-def _read_parts(frame: pd.DataFrame, names: tuple[str, ...], monitored: object, reference: object) -> list[_Part]:
+def _read_parts(
+    frame: pd.DataFrame, names: tuple[str, ...], monitored: object, reference: object, refused: dict[str, InvalidInput] | None = None
+) -> list[_Part]:
+    """Attributes whose values cannot be divided are added to `refused`, if it is given and another one can."""
     watched, compared = _read_sides(names, monitored, "monitored"), _read_sides(names, reference, "reference")
     parts = []
     for name in names:
@@ -187,10 +201,14 @@ def _read_parts(frame: pd.DataFrame, names: tuple[str, ...], monitored: object, 
             raise InvalidInput.of(
                 "reference", f"lists values where monitored lists ranges of {name!r}, or the other way round; use one form"
             )
-        if forms == {True}:
-            parts.append(_divide_by_ranges(column, name, *sides))
-        else:
-            parts.append(_divide_by_values(encode(column, "attribute"), *sides))
+        try:
+            parts.append(_divide_by_ranges(column, name, *sides) if forms == {True} else _divide_by_values(column, *sides))
+        except InvalidInput as error:
+            if refused is None:
+                raise
+            refused[repr(name)] = error
+    if not parts and refused:
+        raise next(iter(refused.values()))
     return parts
 
 
@@ -252,7 +270,9 @@ def _divide_by_ranges(column: Column, name: str, monitored: Listing, reference: 
     return _Part(name, tuple(bounds.label for bounds in ranges), tuple(roles), codes, tuple(unseen))
 
 
-def _divide_by_values(encoded: Encoded, monitored: Listing, reference: Listing) -> _Part:
+def _divide_by_values(column: Column, monitored: Listing, reference: Listing) -> _Part:
+    has_rest = monitored is not None and reference is None
+    encoded = encode(column, "attribute", most=len(column)) if has_rest else encode(column, "attribute")
     if not encoded.texts and monitored is None and reference is None:
         raise InvalidInput.of("attribute", f"{encoded.name!r} holds no value")
     positions = {text: position for position, text in enumerate(encoded.texts)}
@@ -275,11 +295,13 @@ def _divide_by_values(encoded: Encoded, monitored: Listing, reference: Listing) 
     twins = count_twins(encoded.name, records, listed)
     apart = {twin.value for twin in twins}
     others = [place for place in others if texts[place] not in apart]
-    if len(watched) + len(compared) + len(others) > MAX_GROUPS:
+    has_rest = has_rest and len(others) > MOST_REFERENCE_VALUES
+    groups = len(watched) + len(compared) + (1 if has_rest else len(others))
+    if groups > MAX_GROUPS:
         raise InvalidInput.of(
             "attribute",
-            f"{encoded.name!r} has {len(watched) + len(compared) + len(others):,} groups where at most {MAX_GROUPS} are compared;"
-            " list the monitored and the reference values, or divide it into ranges",
+            f"{encoded.name!r} has {groups:,} groups where at most {MAX_GROUPS} are compared; list the monitored"
+            " values, or divide it into ranges",
         )
     left_out: Role | None = "reference" if watched else "monitored" if compared else None
     roles: dict[int, Role | None] = dict.fromkeys(watched, "monitored")
@@ -288,12 +310,16 @@ def _divide_by_values(encoded: Encoded, monitored: Listing, reference: Listing) 
     order = list(roles)
     renumbered = np.full(len(texts), NEITHER, dtype=np.int64)
     renumbered[order] = np.arange(len(order))
+    labels = [texts[place] for place in order]
+    if has_rest:
+        renumbered[others] = len(watched)
+        labels[len(watched) :] = [EVERYBODY_ELSE]
     codes = looked_up(renumbered, encoded.codes, missing=NEITHER)
     unseen = tuple(
         f"{text!r} is not a value of {encoded.name!r}, which holds {encoded.described()}" for text in texts[len(encoded.texts) :]
     )
     notes = (*unseen, *describe_twins(twins))
-    return _Part(encoded.name, tuple(texts[place] for place in order), tuple(roles.values()), codes, notes)
+    return _Part(encoded.name, tuple(labels), tuple(roles.values())[: len(labels)], codes, notes)
 
 
 def _places(encoded: Encoded, positions: dict[str, int], listing: Listing, option: str) -> list[int]:

@@ -1,5 +1,6 @@
 """Fits a deployment's profile to payload: predictions and groups, never labels."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -21,8 +22,7 @@ from ..domain.outcomes import Outcome
 from ..domain.training_data import Donors
 from ..domain.values import Range, Scalar
 from ..errors import InvalidInput
-from ..records.cells import stored_cells
-from ..records.grouping import Grouping, ListedGroups, group_records, typed_value
+from ..records.grouping import Grouping, group_records, typed_value
 from ..records.outcomes import outcome_codes
 from ..records.scores import Scores, favourable_scores
 from ..store.database.arrow import ArrowReader
@@ -105,16 +105,8 @@ def fit_to(goal: Goal, payload: Payload, *, now: datetime) -> Profile:
 
 def _fit_attribute(goal: Goal, attribute: MonitoredAttribute, column: Column, payload: Payload) -> AttributeProfile:
     name, values, schema = attribute.feature, payload.values[attribute.feature], goal.deployment.schema
-    listed = attribute
-    if attribute.reference is None:
-        # Every other value that was logged is a reference value, without a limit here: most get no copy, and a window that holds few of
-        # them must not fail for values logged earlier.
-        logged = stored_cells(values, column).coded().values
-        monitored = ListedGroups.of(replace(attribute, reference=()), column)
-        others: set[Scalar] = {value for value, group in zip(logged, monitored.find(logged), strict=True) if group is None}
-        in_sequence = sorted(others, key=in_order)
-        listed = replace(attribute, reference=tuple(in_sequence))
-    grouping = group_records(listed, column, values)
+    # Every other value that was logged is a reference value of its own, without a limit here: most get no copy.
+    grouping = group_records(attribute, column, values, most=math.inf)
 
     donors = None
     if attribute.correlated_features:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..domain.deployments import Column, FieldType
-from ..domain.groups import NEITHER, Group, NamedGroup, combine_groups, find_twins, group_test, groups_of, positions
+from ..domain.groups import MOST_REFERENCE_VALUES, NEITHER, Group, NamedGroup, combine_groups, find_twins, group_test, groups_of, positions
 from ..domain.monitors import MonitoredAttribute
 from ..domain.values import Scalar, canonical, label_of
 from .cells import Cells, Codes, stored_cells
@@ -46,7 +46,7 @@ class ListedGroups:
     @classmethod
     def of(cls, attribute: MonitoredAttribute, column: Column) -> "ListedGroups":
         listed = replace(attribute, reference=attribute.reference or ())
-        return cls(column, groups_of(listed, column, (), seen_in="the monitor"), attribute.reference is None)
+        return cls(column, groups_of(listed, column, ()), attribute.reference is None)
 
     def find(self, values: Sequence[Scalar | None]) -> list[NamedGroup | None]:
         """Returns each value's group; None for a missing one and one in no group."""
@@ -65,15 +65,13 @@ class ListedGroups:
         return named
 
 
-def group_records(attribute: MonitoredAttribute, column: Column, values: pa.ChunkedArray) -> Grouping:
-    """Returns the groups and each record's place; `values` are float64 for a numeric column, else text.
-
-    Raises:
-        InvalidInput: `reference` is left out and there are too many other values.
-    """
+def group_records(
+    attribute: MonitoredAttribute, column: Column, values: pa.ChunkedArray, *, most: float = MOST_REFERENCE_VALUES
+) -> Grouping:
+    """Returns the groups, as `groups_of`, and each record's place; `values` are float64 for a numeric column, else text."""
     cells = stored_cells(values, column)
     seen = cells.coded().values if attribute.reference is None else ()
-    groups = groups_of(attribute, column, seen, seen_in="the window")
+    groups = groups_of(attribute, column, seen, most=most)
     return Grouping(column, groups, place(groups, column, cells))
 
 

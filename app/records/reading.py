@@ -112,7 +112,7 @@ def read_table(columns: RecordColumns, schema: RecordSchema, monitor: Monitor) -
     """Returns the records as the monitor reads them.
 
     Raises:
-        InvalidInput: an attribute is no column of the schema, or as `group_records`.
+        InvalidInput: an attribute is no column of the schema.
     """
     groupings = []
     for attribute in monitor.attributes:

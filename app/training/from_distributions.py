@@ -18,8 +18,6 @@ from ..metrics.tables.weighting import Weighting
 from ..records.cells import Codes, listed_cells
 from ..records.grouping import cross, place
 
-SEEN_IN = "the training data"
-
 
 class Inexact(Exception):
     """The distribution does not show it; the message says why."""
@@ -113,10 +111,7 @@ def _make_groups(attribute: MonitoredAttribute, schema: RecordSchema, distributi
     if attribute.reference is None and any(isinstance(value, Range) for value in values):
         raise Inexact(f"the reference values of {attribute.feature} were left out, and its values are counted in intervals")
     seen = {canonical(value): value for value in values if value is not None and not isinstance(value, Range)}
-    try:
-        return groups_of(attribute, column, seen.values(), seen_in=SEEN_IN)
-    except InvalidInput as error:
-        raise Inexact(str(error)) from error
+    return groups_of(attribute, column, seen.values())
 
 
 def classify_cell_label(label: GroupValue | None, rule: OutcomeRule) -> Outcome:

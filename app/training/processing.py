@@ -1,14 +1,14 @@
 """Processes an uploaded file, and keeps no row of it as a whole."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import BinaryIO
 
 from ..clock import monotonic_seconds
 from ..domain.deployments import Deployment, RecordSchema
 from ..domain.encodings import UTF_8
-from ..domain.groups import Group, NamedGroup, combine_groups, groups_of, in_order
+from ..domain.groups import EVERYBODY_ELSE, Group, NamedGroup, combine_groups, groups_of, in_order
 from ..domain.monitors import Monitor
 from ..domain.training_data import CountedBy, Distribution, LabelTable, TrainingData, TrainingForm, TrainingSummary, counted_by, watched
 from ..errors import InvalidInput
@@ -25,8 +25,6 @@ from .limits import BINS, MOST_CELLS
 from .pieces import Layout, Piece, find_layout, read_pieces
 from .survey import LABEL, Seen, Survey, survey_file
 from .unclassified import require_outcomes
-
-SEEN_IN = "the training data"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +72,10 @@ class RowTables:
             column, values = schema.column(feature), seen.get(feature)
             if column is None or values is None:
                 reasons[feature] = f"the training data have no column {feature}"
-            elif attribute.reference is None and values.too_many:
-                reasons[feature] = f"the reference values of {feature} were left out, and it {values.too_many} in {SEEN_IN}"
             else:
-                try:
-                    self._groups[feature] = groups_of(attribute, column, values.values.values(), seen_in=SEEN_IN)
-                except InvalidInput as error:
-                    reasons[feature] = str(error)
+                is_of_many = attribute.reference is None and values.too_many
+                listed = replace(attribute, reference=(EVERYBODY_ELSE,)) if is_of_many else attribute
+                self._groups[feature] = groups_of(listed, column, values.values.values())
 
         strata = None if monitor.strata is None else _find_strata(monitor.strata, seen)
         self._tables = []

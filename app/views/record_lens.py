@@ -141,5 +141,5 @@ def _read_kind(key: TargetKey, schema: RecordSchema, monitor: Monitor | None, di
     if (kind.digest, set(kind.donated)) != (digests.get(key.feature) if is_donated else None, set(attribute.correlated_features)):
         return kind
     seen: list[Scalar] = [] if isinstance(kind.value, Range) else [kind.value]
-    groups: tuple[Group, ...] = groups_of(attribute, column, seen, seen_in="the copies")
+    groups: tuple[Group, ...] = groups_of(attribute, column, seen)
     return replace(kind, role=next((group.role for group in groups if group.label == kind.group), None))

@@ -132,7 +132,7 @@ def query_of(deployment: Deployment, monitor: Monitor, further: Sequence[Column]
     Raises:
         InvalidInput: the changed schema no longer has an attribute.
     """
-    names = require_attributes(deployment, monitor)
+    names = require_attributes(deployment, monitor.attributes)
     return WindowQuery(deployment.no, deployment.schema, tuple(dict.fromkeys([*names, *(column.name for column in further)])))
 
 

@@ -143,7 +143,7 @@ def categorise(attribute: MonitoredAttribute, column: Column, values: pa.Chunked
     if len(known) > MOST_CATEGORIES:
         message = f"{feature} has {len(known):,} different values where at most {MOST_CATEGORIES} categories are expected"
         raise InvalidInput.of("attribute", message)
-    groups = groups_of(attribute, column, known, seen_in="the period")
+    groups = groups_of(attribute, column, known)
     roles = dict(zip(map(label_of, known), positions(groups, column, known), strict=True))
     labels = sorted(roles)
     place = {label: no for no, label in enumerate(labels)}

@@ -11,7 +11,7 @@ from app.domain.definitions import definition_of
 from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitors import MonitoredAttribute
 from app.domain.values import Range
-from app.errors import CheckCancelled, InvalidInput, ScoringFailed
+from app.errors import CheckCancelled, ScoringFailed
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
@@ -195,13 +195,44 @@ def test_reference_left_out_means_every_other_value_of_the_window(stage: Scene) 
     assert result.get("favourable_rate", "payload", "sex", scope="reference").details.counts["n"] == 25
 
 
-def test_reference_left_out_of_a_column_of_many_values_is_refused_with_the_count(database: Database, server: ModelServer) -> None:
+def test_reference_left_out_of_many_values_is_everybody_else_and_copies_say_why_they_are_missing(
+    database: Database, server: ModelServer
+) -> None:
     attribute = MonitoredAttribute(feature="region", monitored=("north",))
-    stage = scene(database, APPLICANT, monitor_of(attribute), endpoint=Endpoint(url=server.url), meta=(REGION,))
-    stage.log(({**row, "region": f"zip{no}"} for no, row in enumerate(applicants(100, 50))), NOON)
+    endpoint = Endpoint(url=server.url)
+    stage = scene(database, (*APPLICANT, REGION), monitor_of(SEX, attribute, intersections=(("sex", "region"),)), endpoint=endpoint)
+    rows = [{**row, "region": "north" if no % 10 == 0 else f"zip{no}"} for no, row in enumerate(applicants(100, 50, 40))]
+    stage.log(rows, NOON)
+    stage.label([(row["id"], row["prediction"]) for row in rows], NOON)
 
-    with pytest.raises(InvalidInput, match="150 other values of region"):
-        stage.check(NOON)
+    result = stage.check(NOON)
+
+    def rate(is_own: bool) -> float:  # noqa: FBT001 - one of two sides
+        side = [row["prediction"] for row in rows if (row["region"] == "north") is is_own]
+        return sum(side) / len(side)
+
+    for data in ("payload", "feedback"):
+        assert result.value("disparate_impact", data, "region", "north") == pytest.approx(rate(True) / rate(False), abs=1e-12)
+    assert result.get("favourable_rate", "payload", "region", scope="reference").n == 135
+    assert result.get("favourable_rate", "payload", "sex × region", "male × north").n == 10
+    assert result.value("flip_rate", "balanced", "sex", scope="attribute") is not None
+    missing = [one for one in result.measurements if one.attribute == "region" and one.data in ("balanced", "payload_perturbed")]
+    assert {one.data for one in missing} == {"balanced", "payload_perturbed"}
+    for one in missing:
+        assert (one.value, one.verdict) == (None, "not_computable")
+        assert "attributes.region.reference: was left out, and more than 100 other values" in (one.reason or "")
+
+
+def test_a_meta_field_of_many_values_is_measured_like_its_payload(database: Database, server: ModelServer) -> None:
+    attribute = MonitoredAttribute(feature="region", monitored=("zip1",))
+    stage = scene(database, APPLICANT, monitor_of(attribute), endpoint=Endpoint(url=server.url), meta=(REGION,))
+    stage.log(({**row, "region": f"zip{no % 120}"} for no, row in enumerate(applicants(100, 50, 40))), NOON)
+
+    result = stage.check(NOON)
+
+    found = [result.value("disparate_impact", data, "region", "zip1") for data in ("payload", "balanced")]
+    assert found[0] is not None
+    assert found[0] == found[1]
 
 
 def test_several_attributes_are_copied_one_at_a_time_and_watched_together_without_copies(stage: Scene, server: ModelServer) -> None:

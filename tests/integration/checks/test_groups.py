@@ -12,7 +12,6 @@ from sqlalchemy.engine import make_url
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.monitors import MonitoredAttribute
 from app.domain.values import Scalar, canonical, normalised
-from app.errors import InvalidInput
 from app.store.database.engine import Database
 from tests.builders.applicants import monitor_of
 from tests.scenes import NOON, scene
@@ -56,12 +55,18 @@ def test_whole_numbers_that_no_float_can_hold_are_compared_exactly(database: Dat
     assert result.value("favourable_rate", "payload", "branch", str(other)) == 1
 
 
-def test_seen_values_that_would_name_two_groups_alike_end_the_check_with_the_reason(database: Database) -> None:
+def test_seen_values_that_would_name_two_groups_alike_leave_their_intersection_out_with_the_reason(database: Database) -> None:
     columns = tuple(Column(name=name, type=FieldType.STRING, kind=FieldKind.CATEGORICAL) for name in ("left", "right"))
     attributes = [MonitoredAttribute(feature=name, monitored=("m",)) for name in ("left", "right")]
     watched = scene(database, columns, monitor_of(*attributes, intersections=(("left", "right"),)), endpoint=None)
     rows = [("a × b", "c"), ("a", "b × c"), ("m", "m")]
     watched.log([{"left": left, "right": right, "prediction": 1} for left, right in rows] * 5, NOON)
 
-    with pytest.raises(InvalidInput, match=r"intersections\.left × right: has two groups called 'a × b × c'"):
-        watched.check(NOON)
+    result = watched.check(NOON)
+
+    assert result.value("disparate_impact", "payload", "left", "m") == 1
+    (found,) = [
+        one for one in result.measurements if one.attribute == "left × right" and one.metric == "disparate_impact" and one.data == "payload"
+    ]
+    assert found.value is None
+    assert "has two groups called 'a × b × c'" in (found.reason or "")

@@ -58,6 +58,30 @@ def test_the_first_range_that_holds_a_number_is_its_group() -> None:
     assert found.codes.tolist() == [0, 0, NEITHER, 1, NEITHER]
 
 
+@pytest.mark.parametrize("kind", [FieldType.STRING, FieldType.INTEGER, FieldType.NUMBER])
+def test_more_than_100_other_values_are_one_group(kind: FieldType) -> None:
+    attribute, texts = (
+        MonitoredAttribute(feature="code", monitored=(7, 8) if kind is not FieldType.STRING else ("7", "8")),
+        map(str, range(400)),
+    )
+
+    found = group_records(attribute, column(kind), pa.chunked_array([pa.array([*texts, None], pa.string())]))
+
+    assert [(group.label, group.role) for group in found.groups] == [
+        ("7", "monitored"),
+        ("8", "monitored"),
+        ("everybody else", "reference"),
+    ]
+    assert np.bincount(found.codes + 1).tolist() == [1, 1, 1, 398]
+    assert found.codes[-1] == NEITHER
+
+
+def test_100_other_values_are_a_group_each() -> None:
+    attribute = MonitoredAttribute(feature="code", monitored=("0",))
+
+    assert len(group_records(attribute, column(FieldType.STRING), pa.chunked_array([list(map(str, range(101)))])).groups) == 101
+
+
 def test_too_many_groups_together_are_refused_with_their_counts(snapshot: SnapshotAssertion) -> None:
     many = [grouping(name, *(f"{name}{no}" for no in range(40))) for name in ("sex", "race")]
 

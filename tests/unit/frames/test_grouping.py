@@ -203,6 +203,17 @@ def test_a_column_of_very_many_values_is_refused_with_advice(snapshot: SnapshotA
     assert text == snapshot
 
 
+def test_more_than_100_other_values_are_everybody_else() -> None:
+    frame = people(zip=[str(place % 15_000) for place in range(20_000)], sex=["m", "f"] * 10_000)
+
+    found = group_records(frame, "zip", monitored="7")
+    together = group_records(frame, ["zip", "sex"], monitored={"zip": "7", "sex": "f"})
+
+    assert [(group.label, group.role) for group in found.groups] == [("7", "monitored"), ("everybody else", "reference")]
+    assert found.sizes.tolist() == [2, 19_998, 0]
+    assert [group.label for group in together.groups if group.role == "reference"] == ["everybody else × m"]
+
+
 def test_too_many_combinations_are_refused(snapshot: SnapshotAssertion) -> None:
     frame = people(first=[place % 50 for place in range(1100)], second=[place // 50 for place in range(1100)])
 

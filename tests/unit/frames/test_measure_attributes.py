@@ -83,14 +83,33 @@ def test_one_attribute_has_one_report(applicants: pd.DataFrame) -> None:
     assert report.measured == measure_frame(applicants, attribute="sex", prediction="approved", favourable="yes", reference="man").measured
 
 
-def test_attributes_that_no_record_has_together_are_refused_as_alone() -> None:
+def test_what_cannot_be_measured_says_why_and_the_others_are_measured(applicants: pd.DataFrame) -> None:
+    frame = applicants.assign(zip=[str(number) for number in range(len(applicants))], one="same")
+    asked: dict[str, Any] = {"prediction": "approved", "favourable": "yes"}
+
+    reports = measure_attributes(frame, attributes=["zip", "sex", "one"], **asked)
+
+    alone = measure_frame(frame, attribute="sex", **asked)
+    assert list(reports) == ["sex"]
+    assert reports["sex"].measured == alone.measured
+    for name, warning in zip(("zip", "one"), reports["sex"].warnings, strict=True):
+        with pytest.raises(InvalidInput) as refused:
+            measure_frame(frame, attribute=name, **asked)
+        assert warning == f"'{name}': not measured, because {refused.value.problems[0].message}"
+
+
+def test_attributes_that_no_record_has_together_are_measured_each_alone() -> None:
     frame = pd.DataFrame({"sex": ["f", "m", None, None], "race": [None, None, "b", "w"], "approved": ["yes", "no", "yes", "no"]})
 
-    with pytest.raises(InvalidInput) as alone:
-        measure_frame(frame, attribute=["sex", "race"], prediction="approved", favourable="yes")
-    with pytest.raises(InvalidInput) as together:
-        measure_attributes(frame, attributes=["sex", "race"], prediction="approved", favourable="yes")
-    assert together.value.problems == alone.value.problems
+    reports = measure_attributes(frame, attributes=["sex", "race"], prediction="approved", favourable="yes")
+
+    assert list(reports) == ["sex", "race"]
+    assert reports["sex"].warnings[0].startswith("'sex' and 'race': not measured, because ")
+
+
+def test_if_nothing_can_be_measured_the_first_reason_is_raised(applicants: pd.DataFrame) -> None:
+    with pytest.raises(InvalidInput, match="every record of 'one' is in same"):
+        measure_attributes(applicants.assign(one="same", two="same"), attributes=["one", "two"], prediction="approved", favourable="yes")
 
 
 @pytest.mark.parametrize(
