@@ -3,6 +3,7 @@
 from fastapi import APIRouter
 
 from ..domain.changes import changes_between
+from ..domain.key_limits import KeyLimits
 from ..store.people.activities import record_activity
 from ..store.people.api_keys import ApiKeys
 from ..store.people.key_limits import limits_of, put_limits
@@ -25,7 +26,7 @@ def read_key_limits(key_id: KeyId, _admin: Admin, session: SessionIn) -> KeyLimi
 def put_key_limits(key_id: KeyId, body: KeyLimitsIn, admin: Admin, session: SessionIn) -> KeyLimitsOut:
     """Sets the limits of a key on logging records. They apply within 5 seconds; callers beyond them get 429 or 507 with `Retry-After`."""
     stored = ApiKeys(session).get(key_id)
-    before, after = limits_of(session, stored.id), body.to_domain()
+    before, after = limits_of(session, stored.id), body.read_as(KeyLimits)
     put_limits(session, stored.id, after)
     if before != after:
         names = ("requests_per_second", "records_per_second", "max_bytes")

@@ -44,7 +44,7 @@ def put_missing_records(
     The counts are running totals of the sender: of each hour the highest one counts, so the same message may be sent again.
     `evenhand-client` sends them by itself. Checks show them next to the figures of these hours.
     """
-    totals = body.totals()
+    totals = [hour.read_as(MissingTotals) for hour in body.hours]
     _require_hours(totals, now)
     put_missing(session, deployment.no, sender_id, body.sample_rate, totals)
 

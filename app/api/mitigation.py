@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Response
 
 from ..domain.deployments import Deployment
-from ..domain.mitigation import DetectorUse
+from ..domain.mitigation import DetectorUse, MitigationSettings
 from ..domain.mitigation_rules import mitigation_problems
 from ..domain.monitors import Monitor
 from ..errors import Conflict, FieldProblem, InvalidInput
@@ -58,7 +58,7 @@ def put_mitigation(body: MitigationIn, deployment: LockedDeployment, session: Se
     attributes that are left: see `mitigated_attributes` and `unused_attributes`.
     """
     monitor = _require_monitor(monitor_of(session, deployment.no), deployment)
-    settings = body.to_domain()
+    settings = body.read_as(MitigationSettings)
     found = mitigation_problems(settings, monitor)
     if settings.bias_detector is not DetectorUse.OFF and (reason := why_missing()) is not None:
         found.append(FieldProblem("bias_detector", f"must be off: {reason}"))

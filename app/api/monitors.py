@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 from ..checks.fitting import fitting_problems
 from ..checks.sides import watching_both_sides
 from ..domain.deployments import Deployment
-from ..domain.group_rules import FoundBy
+from ..domain.group_rules import FoundBy, GroupRule
 from ..domain.monitors import Monitor
 from ..errors import Conflict, InvalidInput, NotFound
 from ..security.principals import Principal
@@ -80,7 +80,10 @@ def watch_group(body: FoundGroupIn, deployment: LockedDeployment, session: Sessi
     if (body.scan_id is None) is (body.search is None):
         raise InvalidInput.of("scan_id", "must be sent, or search in its place, and not both")
     if body.search is not None:
-        rule, found_by = body.search.rule.to_domain(), FoundBy(scan_id=None, subsets=body.search.subsets, p_value=body.search.p_value)
+        rule, found_by = (
+            body.search.rule.read_as(GroupRule),
+            FoundBy(scan_id=None, subsets=body.search.subsets, p_value=body.search.p_value),
+        )
     else:
         rule, found_by = read_found_group(get_scan(session, deployment.no, body.scan_id or ""))
     monitor = watch_found_group(before, rule, found_by, name=body.name)

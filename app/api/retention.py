@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
+from ..domain.retention import RecordSelector, RetentionPolicy
 from ..errors import NotFound
 from ..retention.rules import check_reason, check_selector, complete_policy
 from ..store.deployments.deployments import Deployments
@@ -43,7 +44,7 @@ def put_retention(body: RetentionIn, deployment: LockedDeployment, session: Sess
     The same content again changes nothing. A body without members keeps everything.
     """
     before = policy_of(session, deployment.no)
-    after = put_policy(session, deployment.no, complete_policy(body.to_domain()))
+    after = put_policy(session, deployment.no, complete_policy(body.read_as(RetentionPolicy)))
     if after != before:
         names = ("version", "preset", "records_months", "feedback_months", "answers_months")
         changes = {name: [getattr(before, name), getattr(after, name)] for name in names if getattr(before, name) != getattr(after, name)}
@@ -85,7 +86,7 @@ def post_erasure(
     records are not stored again.
     """
     key = Deployments(session, services.secret_box).column_keys([deployment.no]).get(deployment.no)
-    selector = check_selector(session, deployment.no, body.to_domain(), key)
+    selector = check_selector(session, deployment.no, body.read_as(RecordSelector), key)
     erasure, is_new = request_erasure(session, deployment.no, deployment.id, erasure_id=body.id, selector=selector, by=principal.actor)
     if is_new:
         record_activity(session, principal.actor, "erasure.requested", deployment=deployment, subject=erasure.id, details=selector.scope())

@@ -111,12 +111,12 @@ class EvidenceCondition:
 
 Condition: TypeAlias = VerdictCondition | EvidenceCondition | StaleDataCondition | FailedChecksCondition | EndpointErrorsCondition
 
-KINDS: dict[type[Condition], RuleKind] = {
-    VerdictCondition: RuleKind.VERDICT,
-    EvidenceCondition: RuleKind.EVIDENCE,
-    StaleDataCondition: RuleKind.STALE_DATA,
-    FailedChecksCondition: RuleKind.FAILED_CHECKS,
-    EndpointErrorsCondition: RuleKind.ENDPOINT_ERRORS,
+CONDITIONS: dict[RuleKind, type[Condition]] = {
+    RuleKind.VERDICT: VerdictCondition,
+    RuleKind.EVIDENCE: EvidenceCondition,
+    RuleKind.STALE_DATA: StaleDataCondition,
+    RuleKind.FAILED_CHECKS: FailedChecksCondition,
+    RuleKind.ENDPOINT_ERRORS: EndpointErrorsCondition,
 }
 
 
@@ -132,7 +132,7 @@ class RuleContent:
 
     @property
     def kind(self) -> RuleKind:
-        return KINDS[type(self.condition)]
+        return next(kind for kind, form in CONDITIONS.items() if isinstance(self.condition, form))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

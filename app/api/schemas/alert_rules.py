@@ -8,15 +8,13 @@ from pydantic import Field
 
 from ...domain.alert_rules import MAX_HOURS, MAX_IN_A_ROW
 from ...domain.alerts import (
+    CONDITIONS,
     DEFAULT_REMIND_AFTER_HOURS,
     AlertingVerdict,
-    Condition,
-    EndpointErrorsCondition,
     EvidenceCondition,
-    FailedChecksCondition,
     Rule,
     RuleContent,
-    StaleDataCondition,
+    RuleKind,
     VerdictCondition,
 )
 from ...domain.checks import DataSet, Scope
@@ -68,16 +66,6 @@ class VerdictConditionIn(In):
     )
     checks_in_a_row: _Row = 1
 
-    def to_domain(self) -> Condition:
-        return VerdictCondition(
-            verdicts=tuple(self.verdicts),
-            data=tuple(self.data),
-            metrics=tuple(self.metrics),
-            attributes=None if self.attributes is None else tuple(self.attributes),
-            scope=self.scope,
-            checks_in_a_row=self.checks_in_a_row,
-        )
-
 
 class EvidenceConditionIn(In):
     """Enough evidence has accumulated that a metric is beyond a limit. Members that are left out get their default."""
@@ -91,22 +79,12 @@ class EvidenceConditionIn(In):
         default=None, description="Attributes, or intersections as their names joined by ' × '. Left out: all that the monitor has."
     )
 
-    def to_domain(self) -> Condition:
-        return EvidenceCondition(
-            data=tuple(self.data),
-            metrics=None if self.metrics is None else tuple(self.metrics),
-            attributes=None if self.attributes is None else tuple(self.attributes),
-        )
-
 
 class StaleDataConditionIn(In):
     """No payload record is logged."""
 
     kind: Literal["stale_data"]
     hours: int = Field(json_schema_extra=_HOURS, description="For how many hours.")
-
-    def to_domain(self) -> Condition:
-        return StaleDataCondition(hours=self.hours)
 
 
 class FailedChecksConditionIn(In):
@@ -115,18 +93,12 @@ class FailedChecksConditionIn(In):
     kind: Literal["failed_checks"]
     checks_in_a_row: _Row = 1
 
-    def to_domain(self) -> Condition:
-        return FailedChecksCondition(checks_in_a_row=self.checks_in_a_row)
-
 
 class EndpointErrorsConditionIn(In):
     """Checks fail because the model's endpoint gives no usable predictions."""
 
     kind: Literal["endpoint_errors"]
     checks_in_a_row: _Row = 1
-
-    def to_domain(self) -> Condition:
-        return EndpointErrorsCondition(checks_in_a_row=self.checks_in_a_row)
 
 
 AnyCondition = Annotated[
@@ -154,7 +126,7 @@ class AlertRuleIn(In):
     def to_domain(self) -> RuleContent:
         return RuleContent(
             name=self.name,
-            condition=self.condition.to_domain(),
+            condition=self.condition.read_as(CONDITIONS[RuleKind(self.condition.kind)]),
             remind_after_hours=self.remind_after_hours,
             channels=tuple(self.channels),
             enabled=self.enabled,

@@ -1,9 +1,12 @@
 """The base of all bodies: strict types, no unknown members, finite numbers."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
+import msgspec
 from pydantic import BaseModel, ConfigDict, Field
+
+Form = TypeVar("Form")
 
 NOT_BLANK = r"\S"
 """Shown in the documentation; the rules of the domain refuse it, with better words."""
@@ -16,6 +19,10 @@ class In(BaseModel):
     """The body of a request."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True, strict=True)
+
+    def read_as(self, form: type[Form]) -> Form:
+        """Value of the domain with members of the same names."""
+        return msgspec.convert(self, form, from_attributes=True)
 
 
 def _drop_defaults(schema: dict[str, Any]) -> None:

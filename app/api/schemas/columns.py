@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from ...domain.deployments import Column, ColumnGroup, FieldKind, FieldType, Storage, StorageKind
+from ...domain.deployments import Column, FieldKind, FieldType, Storage, StorageKind
 from .base import NOT_BLANK, In, Out
 from .values import GroupValueJson, group_value_json
 
@@ -30,10 +30,6 @@ class StorageIn(In):
     sent: Annotated[FieldType, Field(strict=False)] = Field(default=FieldType.STRING, description=_SENT)
     groups: list[ColumnGroupIn] = Field(default_factory=list, description=_GROUPS)
 
-    def to_domain(self) -> Storage:
-        groups = tuple(ColumnGroup(label=one.label, values=tuple(one.values)) for one in self.groups)
-        return Storage(kind=self.kind, sent=self.sent, groups=groups)
-
 
 class ColumnIn(In):
     """One column. `kind` left out: categorical for text and booleans, numeric for numbers."""
@@ -46,8 +42,7 @@ class ColumnIn(In):
     def to_domain(self) -> Column:
         numbers = self.type in {FieldType.INTEGER, FieldType.NUMBER}
         kind = self.kind or (FieldKind.NUMERIC if numbers else FieldKind.CATEGORICAL)
-        storage = None if self.storage is None else self.storage.to_domain()
-        return Column(name=self.name, type=self.type, kind=kind, storage=storage)
+        return Column(name=self.name, type=self.type, kind=kind, storage=self.storage.read_as(Storage) if self.storage else None)
 
 
 class ColumnGroupOut(Out):

@@ -9,6 +9,7 @@ from pydantic_core import to_jsonable_python
 
 from ...domain.definitions import Definition, definition_of
 from ...domain.deployments import Deployment, OutputFields, ProblemType
+from ...domain.tables_of_files import FeedbackTable, PayloadTable
 from ...web.texts import ID_PATTERN
 from .base import NOT_BLANK, In, NextPageCursor, Out, Patch
 from .columns import ColumnIn, ColumnOut, column_json
@@ -126,11 +127,11 @@ class DeploymentIn(In):
             problem_type=self.problem_type,
             features=tuple(column.to_domain() for column in self.features),
             meta=tuple(column.to_domain() for column in self.meta),
-            outputs=OutputFields(**self.outputs.model_dump()),
+            outputs=self.outputs.read_as(OutputFields),
             model_revision=self.model_revision,
             endpoint=self.endpoint.to_domain() if self.endpoint else None,
-            payload=self.payload.to_domain() if self.payload else None,
-            feedback=self.feedback.to_domain() if self.feedback else None,
+            payload=self.payload.read_as(PayloadTable) if self.payload else None,
+            feedback=self.feedback.read_as(FeedbackTable) if self.feedback else None,
         )
 
 

@@ -22,9 +22,6 @@ class TlsIn(In):
     certificate: str = Field(default="", json_schema_extra=_PEM, description=_CERTIFICATE)
     key: str = Field(default="", json_schema_extra=_PEM, description=_KEY)
 
-    def to_domain(self) -> EndpointTls:
-        return EndpointTls(**self.model_dump())
-
 
 class TlsPatch(Patch):
     """Parts to change; null removes one."""

@@ -13,7 +13,7 @@ from ...domain.deployment_rules import (
     MIN_REQUESTS_PER_SECOND,
     MIN_TIMEOUT_SECONDS,
 )
-from ...domain.deployments import BodyMapping, Credentials, CredentialsKind, Endpoint, EndpointSource
+from ...domain.deployments import BodyMapping, Credentials, CredentialsKind, Endpoint, EndpointSource, EndpointTls
 from ...domain.endpoint_health import BreakerState
 from ...payloads.registry import PayloadFormat
 from .base import In, Out, Patch
@@ -109,8 +109,8 @@ class EndpointIn(In):
 
     def to_domain(self) -> Endpoint:
         credentials = self.credentials.to_domain() if self.credentials else None
-        mapping = BodyMapping(**self.mapping.model_dump()) if self.mapping else None
-        tls = self.tls.to_domain() if self.tls else None
+        mapping = self.mapping.read_as(BodyMapping) if self.mapping else None
+        tls = self.tls.read_as(EndpointTls) if self.tls else None
         values = self.model_dump(exclude={"credentials", "mapping", "tls"})
         if self.source is EndpointSource.MLFLOW:
             values["payload_format"] = PayloadFormat.MLFLOW

@@ -4,7 +4,6 @@ from datetime import datetime
 
 from pydantic import Field
 
-from ...domain.key_limits import KeyLimits
 from .base import In, Out, example
 
 _LIMITS = {"requests_per_second": 50.0, "records_per_second": 5000.0, "max_bytes": 10_000_000_000}
@@ -18,9 +17,6 @@ class KeyLimitsIn(In):
     requests_per_second: float | None = Field(default=None, gt=0, le=1_000_000, description="Requests to log records, on average.")
     records_per_second: float | None = Field(default=None, gt=0, le=10_000_000, description="Records in them, on average.")
     max_bytes: int | None = Field(default=None, ge=0, le=2**60, description="Bytes of all requests whose records were stored, ever.")
-
-    def to_domain(self) -> KeyLimits:
-        return KeyLimits(**self.model_dump())
 
 
 class KeyLimitsOut(Out):

@@ -4,7 +4,6 @@ from datetime import datetime
 
 from pydantic import Field
 
-from ...domain.missing_records import MissingTotals
 from ...web.texts import Timestamp
 from .base import In, Out, example
 
@@ -29,9 +28,6 @@ class MissingRecordsIn(In):
 
     sample_rate: float = Field(default=1.0, ge=0, le=1, description="The share of records that the sender logs.")
     hours: list[MissingHourIn] = Field(min_length=1, max_length=MAX_HOURS)
-
-    def totals(self) -> list[MissingTotals]:
-        return [MissingTotals(hour=one.hour, not_received=one.not_received, left_out=one.left_out) for one in self.hours]
 
 
 class MissingHourOut(Out):

@@ -33,13 +33,6 @@ class MitigationIn(In):
         "Both need the extra `detector` where the service runs.",
     )
 
-    def to_domain(self) -> MitigationSettings:
-        return MitigationSettings(
-            mode=self.mode,
-            attributes=None if self.attributes is None else tuple(self.attributes),
-            bias_detector=self.bias_detector,
-        )
-
 
 class MitigationOut(Out):
     """The stored settings, and the attributes they apply to under the present monitor."""

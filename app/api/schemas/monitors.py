@@ -7,7 +7,7 @@ from pydantic import AliasPath, BeforeValidator, Field
 
 from ...checks.picking import measured_keys
 from ...domain.display_names import DisplayNames, GroupName
-from ...domain.group_rules import ALL_OTHERS, Condition, FoundBy, GroupRule, NumberInterval
+from ...domain.group_rules import ALL_OTHERS, FoundBy, GroupRule
 from ...domain.monitor_rules import (
     MAX_ATTRIBUTED_ROWS,
     MAX_ATTRIBUTES,
@@ -101,15 +101,6 @@ class ConditionIn(In):
     excluded: list[ScalarJson] | None = Field(default=None, description="An empty list takes any value.")
     or_missing: bool = Field(default=False, description="Records without a value meet it, too.")
 
-    def to_domain(self) -> Condition:
-        return Condition(
-            feature=self.feature,
-            values=tuple(self.values),
-            intervals=tuple(NumberInterval(above=interval.above, up_to=interval.up_to) for interval in self.intervals),
-            excluded=None if self.excluded is None else tuple(self.excluded),
-            or_missing=self.or_missing,
-        )
-
 
 class GroupRuleIn(In):
     """Who is in the monitored group: a record that meets every condition of one of the lists. All other records are the reference group."""
@@ -117,9 +108,6 @@ class GroupRuleIn(In):
     any_of: list[list[ConditionIn]] = Field(
         json_schema_extra={"minItems": 1, "maxItems": MOST_CONJUNCTIONS}, description=f"Each list has at most {MOST_CONDITIONS} conditions."
     )
-
-    def to_domain(self) -> GroupRule:
-        return GroupRule(tuple(tuple(condition.to_domain() for condition in conditions) for conditions in self.any_of))
 
 
 class FoundByIn(In):
@@ -167,7 +155,7 @@ class AttributeIn(In):
     def to_domain(self) -> MonitoredAttribute:
         """Not yet checked. A limit that is left out differs from null, which leaves that side unwatched."""
         mirrors = "upper_threshold" not in self.model_fields_set
-        rule = None if self.rule is None else self.rule.to_domain()
+        rule = None if self.rule is None else self.rule.read_as(GroupRule)
         monitored, reference = tuple(self.monitored), None if self.reference is None else tuple(self.reference)
         if rule is not None:
             monitored, reference = monitored or (rule.label,), reference or (ALL_OTHERS,)
@@ -176,10 +164,10 @@ class AttributeIn(In):
             monitored=monitored,
             reference=reference,
             rule=rule,
-            found_by=None if self.found_by is None else FoundBy(**self.found_by.model_dump()),
+            found_by=None if self.found_by is None else self.found_by.read_as(FoundBy),
             threshold=self.threshold,
             upper_threshold=mirrored_ratio(self.threshold) if mirrors else self.upper_threshold,
-            metric_limits=tuple((key, Limits(lower=own.lower, upper=own.upper)) for key, own in sorted(self.metric_limits.items())),
+            metric_limits=tuple((key, own.read_as(Limits)) for key, own in sorted(self.metric_limits.items())),
             correlated_features=tuple(self.correlated_features),
         )
 
@@ -304,8 +292,8 @@ class MonitorIn(In):
             strata=self.strata,
             draws=self.draws,
             seed=self.seed,
-            evidence=EvidenceSettings(**self.evidence.model_dump()),
-            attribution=AttributionSettings(**self.attribution.model_dump()),
+            evidence=self.evidence.read_as(EvidenceSettings),
+            attribution=self.attribution.read_as(AttributionSettings),
             names=self.names.to_domain(),
         )
 

@@ -12,7 +12,6 @@ from ...domain.retention import (
     ErasureKind,
     ErasureState,
     LegalHold,
-    RecordSelector,
     RetentionPolicy,
     RetentionPreset,
 )
@@ -54,9 +53,6 @@ class RetentionIn(In):
     answers_months: Months = Field(
         default=None, description="Calendar months for which the model's answers to copies of records are kept; at most `records_months`."
     )
-
-    def to_domain(self) -> RetentionPolicy:
-        return RetentionPolicy(**self.model_dump())
 
 
 class LegalHoldIn(In):
@@ -111,9 +107,6 @@ class ErasureIn(In):
     )
     field: str | None = Field(default=None, description="A meta field.", examples=["customer"])
     value: Scalar | None = Field(default=None, description="Its value for the person, of the same type as it was logged.")
-
-    def to_domain(self) -> RecordSelector:
-        return RecordSelector(record_ids=tuple(self.record_ids), field=self.field, value=self.value)
 
 
 class ErasureOut(Out):

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from ...domain.tables_of_files import FILE_FORMATS, FeedbackColumns, FeedbackTable, PayloadColumns, PayloadTable, TableFormat
+from ...domain.tables_of_files import FILE_FORMATS, TableFormat
 from .base import In, Out, example
 
 _LOCATION = (
@@ -65,9 +65,6 @@ class PayloadTableIn(In):
     partition_by: str | None = Field(default=None, description=_PARTITION)
     columns: PayloadColumnsIn = PayloadColumnsIn()
 
-    def to_domain(self) -> PayloadTable:
-        return PayloadTable(**self.model_dump() | {"columns": PayloadColumns(**self.columns.model_dump())})
-
 
 class FeedbackColumnsIn(In):
     """Names of the table's columns."""
@@ -85,9 +82,6 @@ class FeedbackTableIn(In):
     location: str = Field(max_length=2000, description=_LOCATION, json_schema_extra={"minLength": 1})
     partition_by: str | None = Field(default=None, description=_PARTITION)
     columns: FeedbackColumnsIn = FeedbackColumnsIn()
-
-    def to_domain(self) -> FeedbackTable:
-        return FeedbackTable(**self.model_dump() | {"columns": FeedbackColumns(**self.columns.model_dump())})
 
 
 class PayloadColumnsOut(Out):

@@ -9,7 +9,7 @@ from sqlalchemy import Select, delete, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from ...domain.alert_rules import MAX_RULES
-from ...domain.alerts import DEFAULT_RULE, DEFAULT_RULE_ID, KINDS, Rule, RuleContent, RuleKind
+from ...domain.alerts import CONDITIONS, DEFAULT_RULE, DEFAULT_RULE_ID, Rule, RuleContent, RuleKind
 from ...domain.paging import Paging
 from ...errors import Conflict, NotFound
 from ..database.paging import page_oldest
@@ -19,8 +19,6 @@ from .alert_channels import lock_channels
 
 _LOCK = 0x616C7274
 """First key of the advisory locks on the alerts of a deployment."""
-
-_CONDITIONS = {kind: condition for condition, kind in KINDS.items()}
 
 
 def lock_alerts(session: Session, deployment_no: int) -> None:
@@ -126,7 +124,7 @@ def _rule(found: Any) -> Rule:  # noqa: ANN401 - a result row of `_rules`
         row,
         content=RuleContent(
             name=config["name"],
-            condition=msgspec.convert(config["condition"], _CONDITIONS[RuleKind(row.kind)]),
+            condition=msgspec.convert(config["condition"], CONDITIONS[RuleKind(row.kind)]),
             remind_after_hours=config["remind_after_hours"],
             channels=tuple(sorted(set(channels))),
             enabled=row.enabled,
