@@ -32,16 +32,8 @@ OPEN = {
         for case in (
             "10-sagemaker-json/try.py",
             "15-sagemaker-scores/try.py",
-            "35-answers-in-another-order/try.py",
             "37-more-than-100-values/try.py",
-            "38-probability-a-hair-off/try.py",
             "39-azure-collector/try.py",
-            "40-databricks-nan/try.py",
-            "05-missing-predictions/misspred.csv, missing predictions are said: left out",
-            "13-blanks/trail.csv, the default reference leaves a near twin out: left out",
-            "13-blanks/trail.csv, a named reference: left out",
-            "19-one-text-cell/age_q.csv, a cell that is no number: left out",
-            "05-missing-predictions: by group",
             "37-more-than-100-values: the command",
             # Texts in a file are taken for numbers where the outcome lists hold texts: 1.0 is 1, 1E5 is 100000.
             *(f"doors: outcomes: {kind} as texts, {door}" for kind in ("decimals", "exponents") for door in ("import", "upload")),
