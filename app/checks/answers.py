@@ -26,8 +26,8 @@ from ..records.cells import JsonCells, canonical_texts, read_answers
 from ..records.scores import MIXED, NO_DISTRIBUTION, NO_PLACE, OFF_ONE, OUTSIDE, find_places, parse_numbers
 from .feedback import PROBABILITY
 from .labelled import Labelled
+from .measuring import MeasuredRows
 from .picking import picked_on
-from .rows import MeasuredRows
 from .subject import Subject
 from .tabulation import EVERYBODY
 

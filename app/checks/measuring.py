@@ -1,7 +1,7 @@
 """Turns count tables into measurements, compared with the monitor's limits."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ..domain.checks import DataSet, Measurement, Scope
@@ -18,9 +18,9 @@ from ..metrics.sides import mirror_of
 from ..metrics.tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
 from ..metrics.values import Measured, Undefined, Value
 from ..metrics.verdicts import Verdict, verdict
+from ..metrics.worst import AllLimits
 from .gaps import NotMeasured
 from .picking import picked_on
-from .rows import MeasuredRows
 from .tabulation import EVERYBODY, Table
 
 DISPARATE_IMPACTS = frozenset(
@@ -35,6 +35,17 @@ DISPARATE_IMPACTS = frozenset(
 """Metrics that an attribute's thresholds apply to."""
 
 NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRows:
+    """Metrics of one data set's records, by the groups of a comparison or of EVERYBODY."""
+
+    data: DataSet
+    comparison: Comparison
+    measured: list[Measured]
+
+
 NOTHING_LACKING: Mapping[str, str] = {}
 
 
@@ -59,7 +70,9 @@ def measure_table(
     everybody = comparison == EVERYBODY
     is_own = data is DataSet.DEBIASED_FEEDBACK
     found = []
-    computed = _compute(data, table, members, monitor, scopes, picked_on(monitor, data) if picked is None else picked)
+    metrics = [metric.key for metric in (picked_on(monitor, data) if picked is None else picked)]
+    limits = all_limits(monitor, comparison, metrics)
+    computed = _compute(data, table, metrics, limits, monitor.seed, scopes)
     for measured in computed if labels is None else judge_labels(computed, labels):
         is_worst = scopes is not None and measured.worst_of is not None and "worst" in scopes
         if scopes is not None and measured.scope not in scopes and not is_worst:
@@ -104,19 +117,16 @@ def strictest_limits(members: Sequence[MonitoredAttribute], metric: str) -> Limi
     return Limits(lower=max(lowers, default=None), upper=min(uppers, default=None))
 
 
+def all_limits(monitor: Monitor, comparison: Comparison, metrics: Iterable[str]) -> AllLimits:
+    """Limits by which the value furthest out of each metric is chosen."""
+    strictest = {key: strictest_limits(_members(monitor, comparison), key) for key in metrics}
+    return {key: (each.lower, each.upper) for key, each in strictest.items()}
+
+
 def _compute(
-    data: DataSet,
-    table: Table,
-    members: Sequence[MonitoredAttribute],
-    monitor: Monitor,
-    scopes: frozenset[str] | None,
-    metrics: Sequence[Metric],
+    data: DataSet, table: Table, picked: Sequence[str], limits: AllLimits, seed: int, scopes: frozenset[str] | None
 ) -> list[Measured]:
-    picked = [metric.key for metric in metrics]
-    strictest = {key: strictest_limits(members, key) for key in picked}
-    limits = {key: (each.lower, each.upper) for key, each in strictest.items()}
-    # The monitor's seed is signed, numpy's is not.
-    seed = monitor.seed % 2**64
+    seed %= 2**64  # the monitor's is signed, numpy's is not
     found: list[Measured]
     match table:
         case GroupCounts() if data is DataSet.TRAINING:

@@ -18,21 +18,13 @@ from ..records.reading import RecordTable
 from .asking import Report
 from .evidence import CheckEvidence
 from .labelled import Labelled
+from .measuring import MeasuredRows, all_limits
 from .picking import picked_on
 from .subject import Subject
 from .tabulation import EVERYBODY
 
 COMPARES_GROUPS = "pooled"
 """Scope of metrics of two groups. The attribute that divides them does not count towards similarity."""
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredRows:
-    """Metrics of one data set's records, by the groups of a comparison or of EVERYBODY."""
-
-    data: DataSet
-    comparison: Comparison
-    measured: list[Measured]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,11 +63,13 @@ def _measure_groups(subject: Subject, records: _Records, comparison: Comparison,
         own = comparison.features if COMPARES_GROUPS in metric.scopes else ()
         features = () if compares_none else tuple(name for name in subject.numeric_features() if name not in own)
         by_features.setdefault(features, []).append(metric)
-    found = [result for features, metrics in by_features.items() for result in _measure_by(features, records, comparison, metrics)]
+    found = [result for features, metrics in by_features.items() for result in _measure_by(subject, features, records, comparison, metrics)]
     return [result for result in found if (result.scope == "overall") == of_everybody]
 
 
-def _measure_by(features: Sequence[str], records: _Records, comparison: Comparison, wanted: Sequence[Metric]) -> list[Measured]:
+def _measure_by(
+    subject: Subject, features: Sequence[str], records: _Records, comparison: Comparison, wanted: Sequence[Metric]
+) -> list[Measured]:
     read = records.read
     numbers = _stack([np.asarray(read.values(name).to_numpy(), dtype=np.float64) for name in features], len(read))
     complete = np.isfinite(numbers).all(axis=1)  # NaN where a value is missing
@@ -100,7 +94,8 @@ def _measure_by(features: Sequence[str], records: _Records, comparison: Comparis
         actual=None if records.actual is None else records.actual[complete],
         protected=protected,
     )
-    results = measure_rows(records.data.value, rows, {metric.key: metric.formula for metric in wanted})
+    formulas = {metric.key: metric.formula for metric in wanted}
+    results = measure_rows(records.data.value, rows, formulas, limits=all_limits(subject.monitor, comparison, formulas))
     left_out = int((~complete).sum())
     if not left_out:
         return results

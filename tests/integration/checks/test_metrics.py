@@ -340,6 +340,40 @@ def test_an_attribute_that_is_gone_fails_the_check_with_the_field(stage: Scene) 
     stage.stop_running()
 
 
+def test_an_attribute_that_is_gone_says_so_and_the_others_are_measured(stage: Scene) -> None:
+    gone = replace(SEX, feature="postcode")
+    stage.watch(monitor_of(gone, SEX, intersections=(("sex", "postcode"),)))
+    stage.log(applicants(20, 20, 5), NOON)
+
+    result = stage.check(NOON)
+
+    assert result.value("disparate_impact", "payload", "sex", "female") == pytest.approx(0.25)
+    for data, name in (("payload", "postcode"), ("balanced", "postcode"), ("payload", "sex × postcode")):
+        found = [one for one in result.measurements if (one.data, one.attribute, one.metric) == (data, name, "disparate_impact")]
+        assert [(one.value, one.verdict) for one in found] == [(None, "not_computable")]
+        assert "postcode is named by the monitor but no longer a column" in (found[0].reason or "")
+
+
+def test_the_worst_flip_test_is_chosen_by_the_monitors_limits(stage: Scene) -> None:
+    limits = Limits(lower=-0.01, upper=1.0)
+    chosen = []
+    for metric_limits in ((), (("counterfactual_flip_test", limits),)):
+        several = replace(SEX, monitored=("female", "other"), metric_limits=metric_limits)
+        stage.watch(monitor_of(several, metrics=("counterfactual_flip_test",)))
+        # Women get less than men of the same income, others a little more.
+        rows = [
+            {"sex": sex, "income": no, "age": 30, "prediction": int(no % 10 < share), "id": f"{sex}{no}"}
+            for sex, share in (("female", 2), ("male", 6), ("other", 8))
+            for no in range(100)
+        ]
+        if not chosen:
+            stage.log(rows, NOON)
+        result = stage.check(NOON)
+        chosen.append([one.group for one in result.measurements if one.data == "payload" and one.worst_of])
+        stage.stop_running()
+    assert chosen == [["female"], ["other"]]
+
+
 def test_limits_of_the_catalogue_hold_where_the_monitor_says_nothing(stage: Scene) -> None:
     strict = replace(SEX, metric_limits=(("error_rate_difference", Limits(upper=0.01)),))
     stage.watch(monitor_of(strict, metrics=("error_rate_difference", "true_positive_rate_difference", "favourable_rate")))
