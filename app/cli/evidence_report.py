@@ -151,7 +151,7 @@ def _format(number: float) -> str:
 
 def say_left_out(times: Sequence[LeftOutTimes]) -> Iterator[str]:
     if times:
-        yield f"Left out, time that cannot be: {', '.join(map(str, times))}."
+        yield f"Times that cannot be: {', '.join(map(str, times))}."
 
 
 def count_blocks(hours: int, *, is_daily: bool) -> str:

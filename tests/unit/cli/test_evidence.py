@@ -74,8 +74,8 @@ def test_times_that_cannot_be_are_a_line_of_the_report_and_a_member_of_the_json(
 
     printed = run(tmp_path / "log.csv")
 
-    assert "log.csv: 11,998 records in 40 hours" in printed
-    assert "Left out, time that cannot be: 2 default date (first '1970-01-01' in record 4)." in printed
+    assert "11,998 of 12,000 records counted; left out:" in printed
+    assert "Times that cannot be: 2 default date (first '1970-01-01' in record 4)." in printed
     assert json.loads(run(tmp_path / "log.csv", "--json"))["left_out_times"] == [
         {"reason": "default date", "first": "1970-01-01", "record": 4, "count": 2}
     ]
@@ -86,7 +86,7 @@ def test_a_column_of_dates_names_no_hour(tmp_path: Path) -> None:
 
     printed = run(tmp_path / "log.csv", "--time-format", "%d.%m.%Y")
 
-    assert "in 11 days, 2026-10-05 to 2026-10-15." in printed
+    assert "log.csv: 11 days, 2026-10-05 to 2026-10-15." in printed
     assert "since 2026-10-11" in printed or "since 2026-10-12" in printed  # it fell on the 11th at 6:00
     assert not re.search("[0-9]:[0-9]", printed)
 

@@ -135,7 +135,8 @@ def test_a_time_that_cannot_be_changes_no_figure_and_is_counted() -> None:
     found, right = follow_frame(with_wrong, person="person", **COLUMNS), follow_frame(frame, person="person", **COLUMNS)
 
     assert found.to_json()["comparisons"] == right.to_json()["comparisons"]
-    assert (found.records, found.repeated, found.first, found.hours) == (right.records, 0, right.first, right.hours)
+    assert (found.records.counted, found.first, found.hours) == (len(frame), right.first, right.hours)
+    assert found.records.of == len(frame) + 6
     assert [(times.reason, times.count, times.record) for times in found.left_out] == [
         ("no time", 2, 1),
         ("not a time", 1, 2),
