@@ -89,7 +89,15 @@ async def import_records(
         raise UnsupportedMediaType(f"Send one of the content types {', '.join(MEDIA_TYPES)}; found {sent.media_type or 'none'!r:.100}.")
     columns = ColumnNames(id=id_column, time=time_column, prediction=prediction_column, probability=probability_column, label=label_column)
     target, times = plan.target, replace(TimeRule.at(now), zone=None)
-    subject = ImportSubject(kind=kind, schema=target.schema, outputs=target.outputs, columns=columns, times=times, at=in_utc("at", at))
+    subject = ImportSubject(
+        kind=kind,
+        schema=target.schema,
+        outputs=target.outputs,
+        columns=columns,
+        times=times,
+        at=in_utc("at", at),
+        endpoint=target.endpoint,
+    )
     async with spooled(request, places=services.uploads, actor=principal.actor, max_bytes=MAX_IMPORT_BYTES) as file:
         sink = _Sink(services, plan, kind, principal.actor, asyncio.get_running_loop())
         report = await run_in_threadpool(_import, file, sent.encoding, layout, subject, sink)

@@ -9,7 +9,7 @@ from ..errors import Conflict, NotFound, QuotaReached, RateReached, TooLarge, Un
 from ..ingest.limits import LEAST_SAMPLE_RATE, MAX_BODY_BYTES, MAX_ID_CHARACTERS, MAX_RECORD_BYTES, MAX_RECORDS
 from ..ingest.native import STATED_PREDICTION, STATED_PROBABILITY
 from ..payloads.pairs import LoggedTable
-from ..payloads.registry import LOGGED, PayloadFormat
+from ..payloads.registry import PAIRED, PayloadFormat
 from ..payloads.schemas import CELL, CELLS, SCALAR, TABLE, Schema, closed_object, open_object
 from ..web.problems import MEDIA_TYPE
 from ..web.texts import ID_PATTERN
@@ -52,7 +52,7 @@ _LOGGED_OUTPUTS = OutputFields(probability="probability")
 
 _OWN_PAIR: Schema = {
     "description": "The model's own request and answer in another payload format: that of `payload_format`, else that of the deployment's"
-    " endpoint. Bodies that are not JSON are sent as text, those of `open_inference_binary` in base64."
+    " endpoint, else any that fits. Bodies that are not JSON are sent as text, those of `open_inference_binary` in base64."
 }
 
 
@@ -64,17 +64,13 @@ def ingestion_paths() -> dict[str, Any]:
 
 
 def _describe_payload() -> dict[str, Any]:
-    pairs = [
-        open_object(["request", "response"], **codec.pair_schemas(), scoring_id=_ID, scoring_timestamp=_TIME, sample_rate=_SAMPLE_RATE)
-        for codec in LOGGED.values()
-    ]
     named = {"type": ["string", "null"], "enum": [*PayloadFormat, None]}
-    pairs.append(
-        open_object(["request", "response"], payload_format=named, scoring_id=_ID, scoring_timestamp=_TIME, sample_rate=_SAMPLE_RATE)
-        | _OWN_PAIR
-    )
+    bodies: list[dict[str, Schema]] = [PAIRED.pair_schemas(), {"payload_format": named}]
+    pairs = [
+        open_object(["request", "response"], **one, scoring_id=_ID, scoring_timestamp=_TIME, sample_rate=_SAMPLE_RATE) for one in bodies
+    ]
+    pairs[-1] |= _OWN_PAIR
     schemas = [schema for pair in pairs for schema in (pair, {"type": "array", "minItems": 1, "items": pair})]
-    makers = " or ".join(f"{codec.maker}'s" for codec in LOGGED.values())
     native = closed_object(
         ["features", "prediction"],
         id=_ID,
@@ -90,18 +86,15 @@ def _describe_payload() -> dict[str, Any]:
     record = {"id": "a-1", "features": _FEATURES, "prediction": 0, "probability": [0.9, 0.1], "label": "No Risk"}
     examples = {
         "native": {"summary": "Native records", "value": {"records": [record]}},
-        **{
-            codec.pairs_name: {
-                "summary": f"{codec.maker}'s request and response; ids become `{{scoring_id}}-{{n}}`",
-                "value": [codec.write_pair(_LOGGED, outputs=_LOGGED_OUTPUTS)],
-            }
-            for codec in LOGGED.values()
+        "pairs": {
+            "summary": "OpenScale's request and response; ids become `{scoring_id}-{n}`",
+            "value": [PAIRED.write_pair(_LOGGED, outputs=_LOGGED_OUTPUTS)],
         },
     }
     return _describe_operation(
         "logPayloadRecords",
         "Log what the model was asked and answered",
-        f"Records as `{{records: […]}}`, or logged pairs in {makers} form, or in any other payload format.\n\n" + _LIMITS,
+        "Records as `{records: […]}`, or logged pairs in OpenScale's form, or in any other payload format.\n\n" + _LIMITS,
         _switches("scored_at"),
         {"application/json": {"schema": {"anyOf": [_native_schema(native), *schemas]}, "examples": examples}},
     )

@@ -16,7 +16,7 @@ from ..domain.values import GroupValue, Range, Scalar
 from ..errors import EvenhandError
 from ..payloads.codec import JSON, Asking
 from ..payloads.pairs import LoggedTable
-from ..payloads.registry import LOGGED, codec_of
+from ..payloads.registry import PAIR_FORMAT, PAIRED, codec_of
 from ..store.records.newest import NewestRecord
 
 RECORDS = "records"
@@ -71,12 +71,9 @@ def snippets_of(deployment: Deployment, monitor: Monitor | None, newest: NewestR
         ),
         *([] if asking is None else [asking]),
         Snippet(logs="payload", form=RECORDS, language="sh", code=_write_curl(payload, example.records("example-curl-1"))),
-        *(Snippet(logs="payload", form=name, language="sh", code=_write_curl(payload, example.pair(name, "call"))) for name in LOGGED),
+        Snippet(logs="payload", form=PAIR_FORMAT, language="sh", code=_write_curl(payload, example.pair("example-call"))),
         Snippet(logs="payload", form=RECORDS, language="python", code=_write_python(payload, example.records("example-python-1"))),
-        *(
-            Snippet(logs="payload", form=name, language="python", code=_write_python(payload, example.pair(name, "python-call")))
-            for name in LOGGED
-        ),
+        Snippet(logs="payload", form=PAIR_FORMAT, language="python", code=_write_python(payload, example.pair("example-python-call"))),
         Snippet(logs="feedback", form=RECORDS, language="sh", code=_write_curl(feedback, example.labels("example-curl-1"))),
         Snippet(logs="feedback", form=RECORDS, language="python", code=_write_python(feedback, example.labels("example-python-1"))),
     ]
@@ -104,8 +101,7 @@ class _Example:
     def row(self, record_id: str) -> _Row:
         return _Row(id=record_id, features=self._features, meta=self._meta, answer=self._answer())
 
-    def pair(self, name: str, call: str) -> dict[str, Any]:
-        is_first = name == next(iter(LOGGED))
+    def pair(self, call: str) -> dict[str, Any]:
         answer = self._answer()
         table = LoggedTable(
             fields=tuple(self._features),
@@ -115,9 +111,9 @@ class _Example:
             predictions=[answer["prediction"]],
             probabilities=[answer["probability"]] if "probability" in answer else None,
             labels=[answer["label"]] if "label" in answer else None,
-            scoring_id=f"example-{call}" if is_first else f"example-{name}-{call}",
+            scoring_id=call,
         )
-        return LOGGED[name].write_pair(table, outputs=self._outputs)
+        return PAIRED.write_pair(table, outputs=self._outputs)
 
     def labels(self, record_id: str) -> dict[str, Any]:
         return {"records": [{"id": record_id, "label": self._outcome}]}

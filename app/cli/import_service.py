@@ -12,7 +12,18 @@ from urllib.parse import quote
 import httpx
 
 from ..domain.arrivals import LogKind, RecordSource
-from ..domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema, Storage, StorageKind
+from ..domain.deployments import (
+    BodyMapping,
+    Column,
+    Endpoint,
+    FieldKind,
+    FieldType,
+    OutputFields,
+    ProblemType,
+    RecordSchema,
+    Storage,
+    StorageKind,
+)
 from ..domain.records import Receipt, RecordConflict, Rejection
 from ..errors import FieldProblem, InvalidInput, NotFound, SetupError, Unavailable
 from ..imports.report import RejectedRow
@@ -39,6 +50,7 @@ class ImportTarget:
     schema: RecordSchema
     outputs: OutputFields
     problem_type: ProblemType
+    endpoint: Endpoint | None
 
 
 class ImportService:
@@ -68,6 +80,7 @@ class ImportService:
             schema=RecordSchema(version=1, features=features, meta=meta),
             outputs=OutputFields(**found["outputs"]),
             problem_type=ProblemType(found["problem_type"]),
+            endpoint=None if found["endpoint"] is None else _read_endpoint(found["endpoint"]),
         )
 
     def is_registered(self) -> bool:
@@ -156,6 +169,12 @@ def _read_column(found: Mapping[str, Any]) -> Column:
     kind = (FieldKind.NUMERIC if is_number else FieldKind.CATEGORICAL) if storage else FieldKind(found["kind"])
     column_storage = Storage(kind=StorageKind(storage["kind"]), sent=sent) if storage else None
     return Column(name=found["name"], type=sent, kind=kind, storage=column_storage)
+
+
+def _read_endpoint(found: Mapping[str, Any]) -> Endpoint:
+    """Returns the endpoint's format alone."""
+    mapping = found["mapping"]
+    return Endpoint(payload_format=found["payload_format"], mapping=None if mapping is None else BodyMapping(**mapping))
 
 
 def _members(response: httpx.Response) -> dict[str, Any]:

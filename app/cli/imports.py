@@ -155,6 +155,9 @@ def sagemaker(
     threshold: Annotated[list[str] | None, typer.Option(help="Facet of a numeric column whose value is a threshold.")] = None,
     category: Annotated[list[str] | None, typer.Option(help="Facet of a numeric column whose value is a category.")] = None,
     unfavourable: Annotated[list[str] | None, typer.Option(help="Label that is not favourable, as JSON or text.")] = None,
+    probability_threshold: Annotated[
+        float | None, typer.Option(help="The job's ProbabilityThresholdAttribute; else the configuration's probability_threshold, or 0.5.")
+    ] = None,
     violations: Annotated[Path | None, typer.Option(help="Check what was imported, and write constraint_violations.json here.")] = None,
     at: At = None,
     rejections: Rejections = None,
@@ -166,6 +169,7 @@ def sagemaker(
         thresholds=frozenset(threshold or ()),
         categories=frozenset(category or ()),
         unfavourable=tuple(parse_scalar(text) for text in unfavourable or ()),
+        score_threshold=probability_threshold,
     )
     with open_client(url, key) as client:
         service = ImportService(client, deployment)
@@ -177,7 +181,7 @@ def sagemaker(
         for note in monitor.notes:
             typer.echo(f"  {note}")
         places = ImportPlaces(state, rejections)
-        report = _import_folders(service, captures, LogKind.PAYLOAD, at, places)
+        report = _import_folders(service, captures, LogKind.PAYLOAD, at, places, monitor.score_threshold)
         reports = [report]
         if ground_truth:
             # With one file of rejected rows for two imports, a stopped one would cut the other's off.
@@ -223,12 +227,14 @@ def parse_scalar(text: str) -> Any:  # noqa: ANN401 - any scalar
     return found if isinstance(found, str | int | float | bool) else text
 
 
-def _import_folders(service: ImportService, paths: Sequence[Path], kind: LogKind, at: str | None, places: ImportPlaces) -> ImportReport:
+def _import_folders(
+    service: ImportService, paths: Sequence[Path], kind: LogKind, at: str | None, places: ImportPlaces, score_threshold: float | None = None
+) -> ImportReport:
     files = [file for path in paths for file in (sorted(path.rglob("*.jsonl")) if path.is_dir() else [path])]
     if not files:
         raise InvalidInput.of("captures" if kind is LogKind.PAYLOAD else "ground-truth", "has no file that ends in .jsonl")
     of_kind = service.of(kind)
-    subject = _subject(of_kind, kind, ColumnNames(), at)
+    subject = replace(_subject(of_kind, kind, ColumnNames(), at), score_threshold=score_threshold)
     return import_into(of_kind, [InputFile.at(file) for file in files], ImportLayout.SAGEMAKER, subject, places)
 
 
@@ -291,6 +297,7 @@ def _subject(
         columns=columns,
         times=replace(TimeRule.at(utc_now()), form=time_format, zone=parse_offset(offset)),
         at=parse_moment(at),
+        endpoint=target.endpoint,
     )
 
 

@@ -20,7 +20,7 @@ import pandas as pd
 from pandas.io.common import get_handle  # type: ignore[import-not-found]  # the stubs leave it out
 
 from ..domain.encodings import UTF_8, decode_parts
-from ..domain.spreadsheets import harmless
+from ..domain.spreadsheets import find_separator, harmless
 from ..domain.texts import quote_names
 from ..domain.values import number_of
 from ..errors import InvalidInput
@@ -85,11 +85,9 @@ def read(file: Path, columns: Mapping[str, Sequence[str | None]], declared: Decl
     text = "".join(decode_parts([content], declared.encoding, "file"))
     with _report_unreadable(file):
         wanted = {name for names in columns.values() for name in names if name is not None}
-        # A name with a comma in it is looked for first.
-        readers = [csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True) for separator in (",", ";", "\t")]
-        headers = [next((names for names in reader if names), []) for reader in readers]
-        chosen = next((no for no, header in enumerate(headers) if wanted <= set(header)), 0) if len(headers[0]) == 1 else 0
-        reader, header = readers[chosen], headers[chosen]
+        separator = find_separator(lambda: io.StringIO(text, newline=""), wanted)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        header = next((names for names in reader if names), [])
         if not header:
             raise InvalidInput.of("file", f"{file.name} cannot be read as CSV: it is empty")
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from ..domain.deployments import CredentialsKind, FieldType, ProblemType
-from ..payloads.registry import LOGGED, PayloadFormat
+from ..payloads.registry import PAIR_FORMAT, PayloadFormat
 from ..security.principals import Permission
 from ..web.access import Manager, SessionIn
 from .rendering import page
@@ -29,7 +29,7 @@ FIELD_TYPES = {
 
 FORMATS = {payload_format: payload_format.codec.label for payload_format in PayloadFormat}
 
-LOGGED_FORMS = {row.value: row.codec.label for row in PayloadFormat} | {name: codec.snippet_title for name, codec in LOGGED.items()}
+LOGGED_FORMS = FORMATS | {PAIR_FORMAT: "the model's request and answer"}
 
 CREDENTIALS = {
     CredentialsKind.BASIC: "user and password (basic)",

@@ -1,8 +1,25 @@
-"""Texts in files for spreadsheets, which run a cell that begins like a formula."""
+"""Files of spreadsheets, which separate values in several ways, and run a cell that begins like a formula."""
 
+import csv
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from datetime import datetime
 
 _BEGIN_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def find_separator(open_lines: Callable[[], Iterable[str]], columns: Collection[str]) -> str:
+    """Returns the separator of a CSV file's values: a semicolon or a tab, if only that one gives the header these columns, else a comma."""
+    headers = {separator: _read_header(open_lines(), separator) for separator in (",", ";", "\t")}
+    # A name with a comma in it comes first.
+    is_split = len(headers[","]) > 1
+    return "," if is_split else next((separator for separator, names in headers.items() if set(columns) <= set(names)), ",")
+
+
+def _read_header(lines: Iterable[str], separator: str) -> list[str]:
+    with suppress(csv.Error):
+        return next((names for names in csv.reader(lines, delimiter=separator, strict=True) if names), [])
+    return []
 
 
 def harmless(text: str) -> str:

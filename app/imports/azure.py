@@ -1,16 +1,16 @@
-"""Azure's model data collector: CloudEvents as JSON lines, joined by id."""
+"""Azure's model data collector: CloudEvents as JSON lines, joined by id. Frames of custom logging, or bodies of payload logging."""
 
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .files import InputFile
+from .files import InputFile, shown
 from .halves import Half
 from .logged_calls import join_halves, rows_as_call
 from .subject import ImportRow, ImportSubject, RowRefused
 from .times import read_time
 
-_INPUTS, _OUTPUTS = ("model_inputs", "inputs"), ("model_outputs", "outputs")
+_INPUTS, _OUTPUTS = ("model_inputs", "inputs", "request"), ("model_outputs", "outputs", "response")
 
 
 def read_azure(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
@@ -21,16 +21,17 @@ def read_azure(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[I
 
 
 def _read_half(event: dict[str, Any], file: InputFile, line: int, subject: ImportSubject) -> Half:
-    kind = str(event.get("collectdatatype") or event.get("type") or "").rpartition(".")[2]
+    # Its `collectdatatype` is the class of the frame.
+    kind = str(event.get("type") or "").rpartition(".")[2]
     if kind not in (*_INPUTS, *_OUTPUTS):
-        raise RowRefused("collectdatatype", "must be model_inputs or model_outputs")
+        raise RowRefused("type", f"must end in {', '.join((*_INPUTS, *_OUTPUTS))}, found {shown(event.get('type'))}")
+    rows = event.get("data")
+    if not isinstance(rows, list | dict):
+        # Large and binary bodies are stored elsewhere.
+        raise RowRefused("data", "is missing, or is a pointer to data that was stored elsewhere")
     call = event.get("correlationid") or event.get("xrequestid")
     if not isinstance(call, str):
         raise RowRefused("correlationid", "is missing")
-    rows = event.get("data")
-    if not isinstance(rows, list):
-        # More than 256 kB are stored elsewhere.
-        raise RowRefused("data", "is missing, or is a pointer to data that was stored elsewhere")
     return Half(
         call=call,
         is_request=kind in _INPUTS,

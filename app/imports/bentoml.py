@@ -4,11 +4,13 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
+from functools import partial
 from typing import Any, Final
 
 from ..domain.arrivals import LogKind
 from ..errors import InvalidInput
 from .files import InputFile
+from .logged_calls import read_rows
 from .subject import ImportRow, ImportSubject, RowRefused
 from .times import read_time
 
@@ -67,20 +69,18 @@ def read_bentoml(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
     Times without an offset, as BentoML writes, are UTC without another zone.
     """
     subject = replace(subject, times=replace(subject.times, zone=subject.times.zone or UTC))
+    last, repeated = "", 0
+
+    def read(file: InputFile, row: dict[str, Any], line: int) -> list[dict[str, Any]]:
+        nonlocal last, repeated
+        request = row.get("request_id")
+        repeated = repeated + 1 if request == last and line > 1 else 1
+        last = str(request)
+        call = None if request in _ABSENT else last if repeated == 1 else f"{last}-{repeated}"
+        return [_record_of(row, call, file, subject)]
+
     for file in files:
-        last, repeated = "", 0
-        for number, row in file.json_lines():
-            if isinstance(row, RowRefused):
-                yield row.row_at(file.name, number)
-                continue
-            request = row.get("request_id")
-            repeated = repeated + 1 if request == last else 1
-            last = str(request)
-            call = None if request in _ABSENT else last if repeated == 1 else f"{last}-{repeated}"
-            try:
-                yield ImportRow(file=file.name, line=number, record=_record_of(row, call, file, subject))
-            except RowRefused as refused:
-                yield refused.row_at(file.name, number)
+        yield from read_rows(file, file.json_lines(), partial(read, file))
 
 
 def _record_of(row: dict[str, Any], call: str | None, file: InputFile, subject: ImportSubject) -> dict[str, Any]:

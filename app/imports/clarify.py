@@ -66,6 +66,8 @@ def _metrics_of(constraints: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[s
 OPEN_END: Final = 1e9
 """End of an open range: a monitor's ranges have two ends."""
 
+_HALF: Final = 0.5
+
 _METHODS: Final = ("pre_training_bias", "post_training_bias")
 
 
@@ -79,12 +81,16 @@ class ClarifyChoices:
     thresholds: frozenset[str] = frozenset()
     categories: frozenset[str] = frozenset()
     unfavourable: tuple[Scalar, ...] = ()
+    score_threshold: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TranslatedMonitor:
+    """A monitor's definition. Answers are scores of the class 1 from `score_threshold` on, where the outcomes are 1 and 0."""
+
     body: dict[str, Any]
     notes: list[str] = field(default_factory=list)
+    score_threshold: float | None = None
 
 
 class ClarifyConfig:
@@ -125,7 +131,10 @@ class ClarifyConfig:
             notes.append(
                 "No baseline was given: the disparate impact is judged by the four-fifths rule, other metrics by their usual limits."
             )
-        return TranslatedMonitor(body, notes)
+        threshold = None
+        if problem_type is ProblemType.BINARY and {*favourable, *unfavourable} == {0, 1}:
+            threshold = self._score_threshold(choices, notes)
+        return TranslatedMonitor(body, notes, threshold)
 
     def _name(self, name_or_index: object, where: str) -> str:
         if isinstance(name_or_index, str):
@@ -150,6 +159,18 @@ class ClarifyConfig:
         if not others:
             raise InvalidInput.of("unfavourable", "must be given: the configuration names the favourable labels only")
         return values, others
+
+    def _score_threshold(self, choices: ClarifyChoices, notes: list[str]) -> float:
+        configured = self._config.get("probability_threshold")
+        stated = configured if choices.score_threshold is None else choices.score_threshold
+        threshold = _HALF if stated is None else stated
+        if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 < threshold <= 1:
+            raise InvalidInput.of("probability_threshold", f"must be a number above 0 and at most 1, found {threshold!r:.50}")
+        notes.append(
+            f"An answer between 0 and 1 is read as a score: the prediction is 1 from {threshold:g} on, else 0"
+            f" ({'the default' if stated is None else 'probability_threshold'})."
+        )
+        return threshold
 
     def _metrics(self, notes: list[str]) -> list[str] | None:
         """None: all metrics."""

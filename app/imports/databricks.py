@@ -1,10 +1,13 @@
 """Databricks' inference tables: a request and its answer a row."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from .files import InputFile, shown
-from .logged_calls import LoggedCall, LoggedCallReader, read_bytes
+from .logged_calls import LoggedCall, LoggedCallReader, read_bytes, read_rows
 from .subject import ImportRow, ImportSubject, RowRefused
 from .times import read_time
 
@@ -15,30 +18,25 @@ def read_databricks(files: Sequence[InputFile], subject: ImportSubject) -> Itera
     """Yields the records of answered calls, under the client's ids where there are."""
     reader = LoggedCallReader(subject)
     for file in files:
-        for number, row in file.rows():
-            try:
-                if isinstance(row, RowRefused):
-                    raise row
-                fraction = 1.0 if row.get("sampling_fraction") is None else row["sampling_fraction"]
-                if isinstance(fraction, bool) or not isinstance(fraction, int | float) or not 0 < fraction <= 1:
-                    raise RowRefused("sampling_fraction", f"must lie within (0, 1], found {shown(fraction)}")  # noqa: TRY301 - one place writes refusals
-                records = _read_row(row, reader, file, subject)
-            except RowRefused as refused:
-                yield refused.row_at(file.name, number)
-            else:
-                for record in records:
-                    sampled = record if fraction == 1 else {**record, "sample_rate": fraction}
-                    yield ImportRow(file=file.name, line=number, record=sampled, fraction=fraction)
+        for row in read_rows(file, file.rows(), partial(_read_row, reader, file, subject)):
+            yield row if row.record is None else replace(row, fraction=row.record.get("sample_rate", 1.0))
 
 
-def _read_row(row: dict[str, Any], reader: LoggedCallReader, file: InputFile, subject: ImportSubject) -> list[dict[str, Any]]:
+def _read_row(reader: LoggedCallReader, file: InputFile, subject: ImportSubject, row: dict[str, Any], _: int) -> list[dict[str, Any]]:
+    fraction = 1.0 if row.get("sampling_fraction") is None else row["sampling_fraction"]
+    if isinstance(fraction, bool) or not isinstance(fraction, int | float) or not 0 < fraction <= 1:
+        raise RowRefused("sampling_fraction", f"must lie within (0, 1], found {shown(fraction)}")
     status = row.get("status_code")
     if status not in (None, _OK):
         raise RowRefused("status_code", f"must be 200, or the model gave no prediction, found {shown(status)}")
     call = row.get("client_request_id") or row.get("databricks_request_id")
     if not isinstance(call, str):
         raise RowRefused("databricks_request_id", "is missing")
+    for name in ("request", "response"):
+        if row.get(name) is None:
+            raise RowRefused(name, f"was not logged ({shown(row.get('logging_error_codes'))})")
     name = "timestamp_ms" if row.get("request_time") is None else "request_time"
     time = read_time(row.get(name), name, file, subject)
-    bodies = {name: read_bytes(row.get(name), name, encoding="TEXT") for name in ("request", "response")}
-    return reader.records(LoggedCall(id=call, time=time, **bodies))
+    bodies = {name: read_bytes(row[name], name, encoding="TEXT") for name in ("request", "response")}
+    records = reader.records(LoggedCall(id=call, time=time, **bodies))
+    return records if fraction == 1 else [{**record, "sample_rate": fraction} for record in records]

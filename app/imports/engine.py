@@ -78,7 +78,7 @@ def run_import(
             continue
         report.read += 1
         try:
-            line = _Line(row, encode_record(row, digests[row.file], subject.kind))
+            line = _Line(row, encode_record(row, digests[row.file], subject))
         except RowRefused as refused:
             rejected = RejectedRow(row.file, row.line, refused.field, refused.reason)
             _reject(rejected, report, checkpoint)
@@ -101,16 +101,16 @@ def run_import(
     return report
 
 
-def encode_record(row: ImportRow, digest: str, kind: LogKind) -> bytes:
+def encode_record(row: ImportRow, digest: str, subject: ImportSubject) -> bytes:
     """Returns the native record as JSON; one without an id gets that of its place in the file of that digest.
 
     Raises RowRefused without a record, or for a value that JSON does not have.
     """
     if row.record is None:
         raise RowRefused(row.field, row.reason)
-    record = dict(row.record)
+    record = _classify(row.record, subject)
     # A made-up id of a label would wait permanently for its record.
-    if record.get("id") is None and (kind is LogKind.PAYLOAD or record.get("features")):
+    if record.get("id") is None and (subject.kind is LogKind.PAYLOAD or record.get("features")):
         # By content and place: the same file again, under any name, gives the same ids.
         record["id"] = f"{digest[:_DIGEST_CHARACTERS]}-{row.line}"
     # Python's writer takes NaN and half surrogate pairs, which the service refuses by record and field.
@@ -121,6 +121,16 @@ def encode_record(row: ImportRow, digest: str, kind: LogKind) -> bytes:
         raise RowRefused(
             ".".join(where), f"must be text, a number, true or false, found {shown(value)} ({type(value).__name__.lower()})"
         ) from None
+
+
+def _classify(record: Mapping[str, Any], subject: ImportSubject) -> dict[str, Any]:
+    """Returns the record with the class of a score and the score as its probability."""
+    only_scores, threshold = subject.outputs.has_only_probabilities, subject.score_threshold
+    score = record.get("probability" if only_scores else "prediction")
+    if threshold is None or not isinstance(score, float) or not 0 < score < 1:
+        return dict(record)
+    classes = (subject.outputs.classes if only_scores else None) or (0, 1)
+    return {**record, "prediction": classes[score >= threshold], "probability": score}
 
 
 def _find_unwritable(value: object, where: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
@@ -191,6 +201,8 @@ def subject_members(subject: ImportSubject) -> dict[str, Any]:
         "columns": [columns.id, columns.time, columns.prediction, columns.probability, columns.label],
         "at": None if subject.at is None else subject.at.isoformat(),
         "times": [str(subject.times.zone), subject.times.form],
+        "score_threshold": subject.score_threshold,
+        "format": None if subject.endpoint is None else [subject.endpoint.payload_format, repr(subject.endpoint.mapping)],
         "schema": [[column.name, column.type.value] for column in (*subject.schema.features, *subject.schema.meta)],
         "outputs": [subject.outputs.prediction, subject.outputs.probability, subject.outputs.label, subject.outputs.classes],
     }

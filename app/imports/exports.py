@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -16,6 +17,7 @@ from ..domain.deployments import OutputFields, ProblemType, RecordSchema, Storag
 from ..durable_files import write_through
 from ..errors import InvalidInput, SetupError
 from .files import InputFile, shown
+from .logged_calls import read_rows
 from .subject import ImportRow, ImportSubject, RowRefused
 from .times import read_time
 
@@ -87,13 +89,10 @@ def read_export(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[
         if head is None:
             raise InvalidInput.of(file.name, "is not a file of `evenhand export`: its metadata have no deployment")
         _require_fit(head, subject, file)
-        for number, row in file.parquet_rows():
-            try:
-                yield ImportRow(file=file.name, line=number, record=_record_of(row, head, file, subject))
-            except KeyError as error:
-                raise InvalidInput.of(file.name, f"has no column {error}, which `evenhand export` writes") from error
-            except RowRefused as refused:
-                yield refused.row_at(file.name, number)
+        try:
+            yield from read_rows(file, file.parquet_rows(), partial(_records_of, head, file, subject))
+        except KeyError as error:
+            raise InvalidInput.of(file.name, f"has no column {error}, which `evenhand export` writes") from error
 
 
 def _require_fit(head: ExportHead, subject: ImportSubject, file: InputFile) -> None:
@@ -112,9 +111,7 @@ def _require_fit(head: ExportHead, subject: ImportSubject, file: InputFile) -> N
                 raise InvalidInput.of(file.name, reason)
 
 
-def _record_of(row: Mapping[str, Any] | RowRefused, head: ExportHead, file: InputFile, subject: ImportSubject) -> dict[str, Any]:
-    if isinstance(row, RowRefused):
-        raise row
+def _records_of(head: ExportHead, file: InputFile, subject: ImportSubject, row: Mapping[str, Any], _: int) -> list[dict[str, Any]]:
     time = _TIMES[head.kind]
     record = {"id": row["id"], time: read_time(row[time], time, file, subject), **{name: _read_json(row, name) for name in _VALUES}}
     for part, columns in (("features", head.schema.features), ("meta", head.schema.meta)):
@@ -123,7 +120,7 @@ def _record_of(row: Mapping[str, Any] | RowRefused, head: ExportHead, file: Inpu
             record[part] = {column.name: row[f"{part}.{column.name}"] for column in columns}
     if head.kind is LogKind.PAYLOAD:
         record["sample_rate"] = row["sample_rate"]
-    return record
+    return [record]
 
 
 def _read_json(row: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - any JSON

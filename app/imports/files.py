@@ -92,7 +92,8 @@ class InputFile:
             finally:
                 text.detach()
 
-    def json_lines(self) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
+    def json_lines(self, *, takes_arrays: bool = False) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
+        """Yields the objects of the lines, or of arrays in them, too."""
         for number, line in self.lines():
             if not line.strip():
                 continue
@@ -106,7 +107,8 @@ class InputFile:
             except TooLarge as error:
                 yield number, RowRefused("line", str(error))
                 continue
-            yield number, found if isinstance(found, dict) else RowRefused("line", "must be a JSON object")
+            for one in found if takes_arrays and isinstance(found, list) else [found]:
+                yield number, one if isinstance(one, dict) else RowRefused("line", "must be a JSON object")
 
     def parquet_rows(self) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
         self.bytes_read = 0
@@ -152,8 +154,8 @@ class InputFile:
                 most += column.nbytes if pa.types.is_nested(column.type) else _NUMBER_BYTES
         return most
 
-    def rows(self) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
-        return self.parquet_rows() if self.is_parquet else self.json_lines()
+    def rows(self, *, takes_arrays: bool = False) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
+        return self.parquet_rows() if self.is_parquet else self.json_lines(takes_arrays=takes_arrays)
 
 
 def reopen(file: BinaryIO) -> nullcontext[BinaryIO]:

@@ -8,11 +8,13 @@ from typing import Any
 
 from ..domain.arrivals import LogKind
 from ..domain.deployments import Column
+from ..domain.spreadsheets import find_separator
 from ..domain.texts import quote_names
 from ..domain.values import plain_cell
 from ..errors import InvalidInput
 from ..ingest.cells import parse_label, parse_text
 from .files import InputFile
+from .logged_calls import read_rows
 from .subject import ImportRow, ImportSubject, RowRefused
 from .times import read_time
 
@@ -83,9 +85,10 @@ class FlatTable:
 
 
 def read_csv(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
+    columns = [subject.columns.label or "label"] if subject.kind is LogKind.FEEDBACK else subject.feature_names
     for file in files:
         reader = _Numbered(file)
-        lines = csv.reader(reader, strict=True)
+        lines = csv.reader(reader, delimiter=find_separator(partial(_Numbered, file), columns), strict=True)
         try:
             header = next(lines, [])
             if len(set(header)) < len(header):
@@ -120,22 +123,19 @@ def read_parquet(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
 def read_json_lines(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
     """Yields native records, or objects of columns."""
     for file in files:
-        for number, found in file.json_lines():
-            yield _row_of(file, number, partial(_record_of, found, subject, file))
+        yield from read_rows(file, file.json_lines(), partial(_records_of, subject, file))
 
 
-def _record_of(found: dict[str, Any] | RowRefused, subject: ImportSubject, file: InputFile) -> dict[str, Any]:
-    if isinstance(found, RowRefused):
-        raise found
+def _records_of(subject: ImportSubject, file: InputFile, found: dict[str, Any], _: int) -> list[dict[str, Any]]:
     if isinstance(found.get("features"), dict) or (subject.kind is LogKind.FEEDBACK and found.keys() <= _MEMBERS[subject.kind]):
         name = "labelled_at" if subject.kind is LogKind.FEEDBACK else "scored_at"
         # The service refuses unknown members by name.
-        return {**found, name: read_time(found.get(name), name, file, subject)}
+        return [{**found, name: read_time(found.get(name), name, file, subject)}]
     try:
         table = FlatTable(list(found), subject, file)
     except InvalidInput as error:
         raise RowRefused("line", error.problems[0].message) from error
-    return table.record(found, lambda value, _: value, lambda value: value)
+    return [table.record(found, lambda value, _: value, lambda value: value)]
 
 
 def _row_of(file: InputFile, number: int, record: Callable[[], dict[str, Any]]) -> ImportRow:

@@ -1,6 +1,7 @@
-"""Files of KServe's logger, in both layouts: a request or an answer a row."""
+"""Files of KServe's logger, of every release: a request or an answer a row."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from .files import InputFile
@@ -15,7 +16,7 @@ def read_kserve(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[
 
     The time is that of the file's path, or the given one.
     """
-    return join_halves(files, subject, InputFile.rows, _read_half, _call_of)
+    return join_halves(files, subject, partial(InputFile.rows, takes_arrays=True), _read_half, _call_of)
 
 
 def _call_of(asked: Half, answered: Half) -> LoggedCall:
@@ -23,11 +24,11 @@ def _call_of(asked: Half, answered: Half) -> LoggedCall:
 
 
 def _read_half(row: dict[str, Any], file: InputFile, line: int, subject: ImportSubject) -> Half:
-    # The older layout: camel case and base64; the newer one: snake case and bytes.
-    name = "req_type" if "req_type" in row else "reqType"
-    kind = str(row.get(name) or "").rpartition(".")[2]
+    # In JSON `ReqType` and base64, in Parquet `reqType` and base64, or `req_type` and bytes.
+    row = {name.replace("_", "").lower(): value for name, value in row.items()}
+    kind = str(row.get("reqtype") or "").rpartition(".")[2]
     if kind not in ("request", "response"):
-        raise RowRefused(name, "must end in .request or .response")
+        raise RowRefused("reqType", "must end in .request or .response")
     call = row.get("id")
     if not isinstance(call, str) or not call:
         raise RowRefused("id", "is missing")

@@ -49,8 +49,9 @@ _OF_MEMBER: Final[Mapping[str, ImportLayout]] = MappingProxyType(
     {
         "captureData": ImportLayout.SAGEMAKER,
         "groundTruthData": ImportLayout.SAGEMAKER,
-        "collectdatatype": ImportLayout.AZURE,
+        "specversion": ImportLayout.AZURE,
         "databricks_request_id": ImportLayout.DATABRICKS,
+        "ReqType": ImportLayout.KSERVE,
         "reqType": ImportLayout.KSERVE,
         "req_type": ImportLayout.KSERVE,
         "trace_id": ImportLayout.BENTOML,
@@ -101,5 +102,6 @@ def _first_row(file: InputFile) -> Mapping[str, Any] | None:
                 found = json.loads(line)
             except (ValueError, RecursionError):
                 return {}
-            return found if isinstance(found, dict) else {}
+            first = found[0] if isinstance(found, list) and found else found
+            return first if isinstance(first, dict) else {}
     return None

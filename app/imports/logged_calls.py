@@ -13,7 +13,7 @@ from ..errors import InvalidInput, ScoringFailed, TooLarge
 from ..ingest.exchanges import ids_of_call, require_bounded
 from ..payloads.calls import CallColumns, read_call
 from ..payloads.codec import Codec
-from ..payloads.registry import FINDABLE, codec_for
+from ..payloads.registry import FINDABLE, codec_for, codec_of
 from .files import InputFile
 from .halves import Half, open_halves
 from .subject import ImportRow, ImportSubject, RowRefused
@@ -38,7 +38,8 @@ class LoggedCallReader:
 
     def __init__(self, subject: ImportSubject) -> None:
         self._subject = subject
-        self._codecs: list[Codec] = [codec_for(name) for name in FINDABLE]
+        own = [] if subject.endpoint is None else [codec_of(subject.endpoint)]
+        self._codecs: list[Codec] = [*own, *map(codec_for, FINDABLE)]
         self._columns = CallColumns(subject.schema.features, subject.schema.meta, subject.outputs, may_lack_outputs=True)
 
     def records(self, call: LoggedCall) -> list[dict[str, Any]]:
@@ -111,11 +112,13 @@ def read_labels(body: bytes, where: str) -> list[Any]:
 
 def rows_as_call(asked: Half, answered: Half, outputs: OutputFields) -> LoggedCall:
     """Returns halves of rows of columns as a call; an output of one column is the prediction."""
-    named = [
-        {outputs.prediction: next(iter(answer.values()))} if isinstance(answer, dict) and len(answer) == 1 else answer
-        for answer in json.loads(answered.body)
-    ]
-    return LoggedCall(id=asked.call, time=asked.time or answered.time, request=asked.body, response=json.dumps(named).encode())
+    answers = json.loads(answered.body)
+    if isinstance(answers, list):
+        answers = [
+            {outputs.prediction: next(iter(answer.values()))} if isinstance(answer, dict) and len(answer) == 1 else answer
+            for answer in answers
+        ]
+    return LoggedCall(id=asked.call, time=asked.time or answered.time, request=asked.body, response=json.dumps(answers).encode())
 
 
 def read_rows(

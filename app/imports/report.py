@@ -23,7 +23,7 @@ class RejectedRow:
     reason: str
 
 
-@dataclass(slots=True)
+@dataclass
 class ImportReport:
     """Numbers of rows: read = accepted + duplicate + rejected.
 
@@ -53,26 +53,9 @@ class ImportReport:
         self.latest = max(self.latest or text, text)
 
     def members(self) -> dict[str, Any]:
-        return {
-            "read": self.read,
-            "accepted": self.accepted,
-            "duplicate": self.duplicate,
-            "rejected": self.rejected,
-            "earliest": self.earliest,
-            "latest": self.latest,
-            "reasons": dict(self.reasons.most_common()),
-            "rejections": [asdict(row) for row in self.rejections],
-        }
+        return vars(self) | {"reasons": dict(self.reasons.most_common()), "rejections": list(map(asdict, self.rejections))}
 
     @classmethod
     def of(cls, members: dict[str, Any]) -> "ImportReport":
-        return cls(
-            read=int(members["read"]),
-            accepted=int(members["accepted"]),
-            duplicate=int(members["duplicate"]),
-            rejected=int(members["rejected"]),
-            earliest=members["earliest"],
-            latest=members["latest"],
-            reasons=Counter(members["reasons"]),
-            rejections=[RejectedRow(**row) for row in members["rejections"]],
-        )
+        rejections = [RejectedRow(**row) for row in members["rejections"]]
+        return cls(**members | {"reasons": Counter(members["reasons"]), "rejections": rejections})

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..domain.arrivals import LogKind
-from ..domain.deployments import OutputFields, RecordSchema
+from ..domain.deployments import Endpoint, OutputFields, RecordSchema
 from ..domain.record_times import TimeRule, TimeTally
 
 
@@ -28,6 +28,7 @@ class ImportSubject:
     """A deployment as an import sees it, and the importer's choices.
 
     `at` is the time of records without one. Times without an offset are refused, unless `times` has a zone. `tally` counts those read.
+    Bodies are tried in the format of the `endpoint` first. With a `score_threshold`, a prediction between 0 and 1 is a score.
     """
 
     kind: LogKind
@@ -37,6 +38,8 @@ class ImportSubject:
     times: TimeRule
     tally: TimeTally = field(default_factory=TimeTally)
     at: datetime | None = None
+    endpoint: Endpoint | None = None
+    score_threshold: float | None = None
 
     @property
     def feature_names(self) -> list[str]:

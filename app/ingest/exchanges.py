@@ -1,6 +1,5 @@
 """One call of a model read as payload records."""
 
-from collections.abc import Iterator
 from datetime import datetime
 
 from msgspec import Struct
@@ -9,7 +8,7 @@ from ..domain.records import Rejection
 from ..errors import TooLarge
 from ..payloads.calls import CallColumns, read_call
 from ..payloads.codec import Codec
-from ..payloads.registry import FINDABLE, codec_for
+from ..payloads.registry import candidates
 from .bodies import decompressed, require_decodable
 from .cells import CellRefused, record_id
 from .checked import CheckedPayload
@@ -64,11 +63,11 @@ def read_exchange(exchange: Exchange, plan: IngestPlan, codec: Codec | None) -> 
     """
     schema = plan.target.schema
     columns = CallColumns(schema.features, schema.meta, plan.target.outputs)
-    candidates = _candidates(codec, exchange.request.content_type)
     request, answer = exchange.request.read(), exchange.answer.read()
     require_bounded(request)
     require_bounded(answer)
-    logged = read_call(request, answer, candidates, columns).table
+    codecs = candidates(codec, is_csv=_CSV in exchange.request.content_type.lower())
+    logged = read_call(request, answer, codecs, columns).table
     rows, refusals = len(logged), Refusals()
     ids = ids_of_call(exchange.call_id, rows)
     for place, one in enumerate(ids):
@@ -82,14 +81,3 @@ def read_exchange(exchange: Exchange, plan: IngestPlan, codec: Codec | None) -> 
     checked.indexes += good
     checked.times += [exchange.scored_at] * len(good)
     return checked
-
-
-def _candidates(codec: Codec | None, content_type: str) -> Iterator[Codec]:
-    """Other formats than CSV, or CSV if it is declared: almost any text can be read as CSV."""
-    if codec is not None:
-        yield codec
-    is_csv = _CSV in content_type.lower()
-    for name in FINDABLE:
-        each = codec_for(name)
-        if each is not codec and (_CSV in each.content_type) == is_csv:
-            yield each

@@ -11,10 +11,10 @@ from typing import Any
 from ..domain.records import Rejection
 from ..domain.texts import printable
 from ..errors import FieldProblem, InvalidInput, ScoringFailed, TooLarge
-from ..payloads.calls import CallColumns, join_call
+from ..payloads.calls import CallColumns, join_call, read_call
 from ..payloads.codec import JSON, Codec
-from ..payloads.pairs import LoggedCodec, LoggedTable, read_stated
-from ..payloads.registry import codec_named, codec_of, codec_of_form, form_of, logged_codec_of
+from ..payloads.pairs import LoggedTable, read_stated
+from ..payloads.registry import PAIRED, candidates, codec_named, codec_of, codec_of_form, form_of
 from ..payloads.tables import kind_of
 from .cells import CellRefused, probability, record_id, sample_rate, scalar
 from .checked import CheckedPayload, RecordRefused
@@ -141,8 +141,8 @@ def _read_pair(pair: Mapping[str, Any], plan: IngestPlan) -> LoggedTable:
     """Rows of a decoded pair; bodies that are not JSON are texts or base64."""
     outputs, columns = plan.target.outputs, [column.name for column in plan.target.schema.features]
     codec = _find_codec(pair, plan)
-    if isinstance(codec, LoggedCodec):
-        return codec.read_pair(pair, outputs=outputs)
+    if codec is PAIRED:
+        return PAIRED.read_pair(pair, outputs=outputs)
     stated = {member: read_stated(pair, member) for member in ("scoring_id", "scoring_timestamp")}
     request, response = _body_of(pair, "request", codec.content_type), _body_of(pair, "response", codec.accept)
     try:
@@ -162,11 +162,22 @@ def _read_pair(pair: Mapping[str, Any], plan: IngestPlan) -> LoggedTable:
 
 def _find_codec(pair: Mapping[str, Any], plan: IngestPlan) -> Codec:
     named, endpoint = read_stated(pair, "payload_format"), plan.target.endpoint
-    if named is None:
-        known = codec_of_form(form_of(pair.get("request")))
-        # The first reports the fault of a pair of no format.
-        return known or (logged_codec_of(pair) if endpoint is None else codec_of(endpoint))
-    return codec_named(named, endpoint)
+    if named is not None:
+        return codec_named(named, endpoint)
+    own = None if endpoint is None else codec_of(endpoint)
+    known = codec_of_form(form_of(pair.get("request"))) or (own if own is not None and not own.forms else None)
+    if known is not None or not isinstance(pair.get("request"), dict):
+        # The last reports the fault of a pair of no format.
+        return known or own or PAIRED
+    schema = plan.target.schema
+    columns = CallColumns(schema.features, schema.meta, plan.target.outputs)
+    request, response = _body_of(pair, "request", JSON), _body_of(pair, "response", JSON)
+    try:
+        return read_call(request, response, candidates(own, is_csv=False), columns).codec
+    except InvalidInput as error:
+        raise InvalidInput.of(f"request.{error.problems[0].field}", error.problems[0].message) from error
+    except ScoringFailed as error:
+        raise InvalidInput.of("response", f"cannot be read: {error}") from error
 
 
 def _body_of(pair: Mapping[str, Any], member: str, media: str) -> bytes:

@@ -10,7 +10,7 @@ from ..domain.texts import printable
 from ..errors import FieldProblem, InvalidInput
 from .answers import Answer
 from .forms import AskedRows, Form, Objects
-from .tables import Table, require_object
+from .tables import Table, kind_of, read_matrix, require_object
 from .wire import Rows, decode_request, encode_rows
 
 JSON = "application/json"
@@ -88,6 +88,30 @@ def table_of(asked: AskedRows) -> Table:
     if not isinstance(asked, Objects):
         return asked.table
     return read_objects(asked.rows, asked.path)
+
+
+def read_records(rows: object, path: str, columns: Sequence[str]) -> Table:
+    """Returns records as a table: objects, arrays in the order of `columns`, or SageMaker's dense forms of these."""
+    if not isinstance(rows, list):
+        raise InvalidInput.of(path, f"must be an array of records, found {kind_of(rows)}")
+    records = list(map(_unwrap_dense, rows))
+    if any(isinstance(each, dict) for each in records):
+        return read_objects(records, path)
+    return read_matrix(records, path, columns)
+
+
+def _unwrap_dense(row: object) -> object:
+    """Returns the record in `{"features": record}` or `{"data": {"features": {"values": record}}}`; another row as it is."""
+    match row:
+        case {"data": dict(inner), **others} if not others:
+            return _unwrap_dense(inner)
+        # With `keys`, values are sparse.
+        case {"features": {"values": list(inner), **more}, **others} if not (more or others):
+            return inner
+        case {"features": list(inner) | dict(inner), **others} if not others:
+            return inner
+        case _:
+            return row
 
 
 def read_objects(rows: Sequence[object], path: str) -> Table:

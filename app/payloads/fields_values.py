@@ -12,7 +12,7 @@ from .answers import Answer, read_outputs, require_rows
 from .codec import NOTHING_KNOWN, Asking, Codec
 from .forms import Form, Tables
 from .outputs import OutputsUnclear, find_outputs
-from .pairs import LoggedCodec, LoggedTable, read_stated, write_stated
+from .pairs import LoggedTable, read_stated, write_stated
 from .repeated import RowsDiffer, find_order
 from .schemas import NAMES, TABLE, Schema, closed_object, open_object, rows_of
 from .tables import Table, kind_of, place, read_repeating_table, read_table, require_length, require_members, require_object
@@ -91,15 +91,12 @@ class _Answered(msgspec.Struct):
     predictions: list[_AnsweredTable] | None = None
 
 
-class FieldsValuesCodec(LoggedCodec):
+class FieldsValuesCodec(Codec):
     """Writes `{fields, values}`; reads it bare or under `predictions`, without echoed inputs and `labels` (class names)."""
 
     label = "fields and values"
     shown_request = '{"fields": […], "values": [[…]]}'
     forms = (BARE, INPUT_DATA)
-    maker = "OpenScale"
-    pairs_name = "pairs"
-    snippet_title = "the model's request and answer"
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
         answer = decode_answer(body, _Answered, expected='{"fields": [...], "values": [[...]]}')
@@ -117,6 +114,7 @@ class FieldsValuesCodec(LoggedCodec):
         return _read_tables(part, path).table
 
     def read_pair(self, pair: Mapping[str, Any], *, outputs: OutputFields) -> LoggedTable:
+        """Reads a decoded pair; unknown members are ignored."""
         asked = _read_tables(*_unwrap(pair.get("request"), "request", _INPUT_DATA))
         # Answers may name a column twice that is no output.
         response = read_repeating_table(*_unwrap(pair.get("response"), "response", _PREDICTIONS))

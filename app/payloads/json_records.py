@@ -5,13 +5,13 @@ from typing import Any
 
 from ..errors import InvalidInput
 from .codec import NOTHING_KNOWN, Asking, read_objects
-from .listed import ListedCodec, objects_of
-from .tables import Table, kind_of
+from .listed import PREDICTIONS, ListedCodec, objects_of
+from .tables import Table, is_by_column, kind_of, read_by_column
 from .wire import Rows, decode_answer, decode_request, encode_rows
 
 
 class RecordsCodec(ListedCodec):
-    """Writes `[{column: value}]`; reads `[{…}]`, an array of values, or the same under `predictions`."""
+    """Writes `[{column: value}]`; reads `[{…}]`, an array of values, or the same under `predictions`; also an object of columns."""
 
     label = "JSON records"
     shown_request = "[{…}]"
@@ -21,6 +21,8 @@ class RecordsCodec(ListedCodec):
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - the records name them
         records = decode_request(body)
+        if is_by_column(records):
+            return read_by_column(records, "body")
         if not isinstance(records, list):
             raise InvalidInput.of("body", f"must be an array of records, found {kind_of(records)}")
         return read_objects(records, "body")
@@ -30,4 +32,5 @@ class RecordsCodec(ListedCodec):
 
     def read_elements(self, body: bytes) -> list[Any] | dict[str, list[Any]]:
         answer: list[Any] | dict[str, Any] = decode_answer(body, list[Any] | dict[str, Any], expected="[{...}]")  # type: ignore[arg-type]
-        return answer if isinstance(answer, list) else super().read_elements(body)
+        is_whole = isinstance(answer, list) or (is_by_column(answer) and PREDICTIONS not in answer)
+        return answer if is_whole else super().read_elements(body)

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from ..errors import InvalidInput
-from .codec import NOTHING_KNOWN, Asking, read_objects
+from .codec import NOTHING_KNOWN, Asking, read_records
 from .listed import ListedCodec, objects_of
-from .tables import Table, kind_of, read_matrix, require_object
+from .tables import Table, require_object
 from .wire import Rows, decode_request, encode_rows
 
 _INSTANCES = "instances"
@@ -21,12 +20,7 @@ class KserveCodec(ListedCodec):
         return encode_rows({_INSTANCES: rows}, rows)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
-        instances = require_object(decode_request(body), "body").get(_INSTANCES)
-        if not isinstance(instances, list):
-            raise InvalidInput.of(_INSTANCES, f"must be an array of records, found {kind_of(instances)}")
-        if any(isinstance(each, dict) for each in instances):
-            return read_objects(instances, _INSTANCES)
-        return read_matrix(instances, _INSTANCES, columns)
+        return read_records(require_object(decode_request(body), "body").get(_INSTANCES), _INSTANCES, columns)
 
 
 class InstancesCodec(KserveCodec):

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ..errors import InvalidInput
-from .codec import NOTHING_KNOWN, Asking, table_of
+from .codec import NOTHING_KNOWN, Asking, read_records, table_of
 from .csv_text import read_csv_request, write_csv
 from .forms import Form, Objects, Tables
 from .listed import PREDICTIONS, ListedCodec, objects_of
 from .schemas import CELLS, NAMES, Schema, closed_object, rows_of
-from .tables import Table, read_by_column, read_matrix, read_table, require_members, require_object
+from .tables import Table, read_by_column, read_table, require_members, require_object
 from .wire import Rows, decode_request, encode_rows
 
 _SPLIT, _RECORDS, _INPUTS = "dataframe_split", "dataframe_records", "inputs"
@@ -84,8 +84,8 @@ class MlflowCodec(ListedCodec):
         form = RECORDS if _RECORDS in sent else SPLIT
         if form.member not in sent:
             raise InvalidInput.of(form.member, "is required")
-        require_members(sent, "", frozenset({form.member}), next_to=form.member)
-        return table_of(form.read_request(sent))
+        # Next to it are `params`, or an id of the client.
+        return table_of(form.read_request({form.member: sent[form.member]}))
 
 
 class MlflowRecordsCodec(MlflowCodec):
@@ -111,7 +111,7 @@ class MlflowInputsCodec(ListedCodec):
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
         sent = require_object(decode_request(body), "body").get(_INPUTS)
-        return read_matrix(sent, _INPUTS, columns) if isinstance(sent, list) else read_by_column(sent, _INPUTS)
+        return read_records(sent, _INPUTS, columns) if isinstance(sent, list) else read_by_column(sent, _INPUTS)
 
 
 class MlflowCsvCodec(ListedCodec):

@@ -1,14 +1,10 @@
 """Requests logged with their answers: `{request, response, scoring_id?, scoring_timestamp?}`."""
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from ..domain.deployments import OutputFields
 from ..errors import InvalidInput
-from .codec import Codec
-from .schemas import Schema
 from .tables import kind_of
 
 
@@ -28,26 +24,6 @@ class LoggedTable:
 
     def __len__(self) -> int:
         return len(self.rows)
-
-
-class LoggedCodec(Codec):
-    """A payload format whose pairs ingestion reads."""
-
-    maker: ClassVar[str]
-
-    pairs_name: ClassVar[str]
-
-    snippet_title: ClassVar[str]
-
-    @abstractmethod
-    def read_pair(self, pair: Mapping[str, Any], *, outputs: OutputFields) -> LoggedTable:
-        """Reads a decoded pair; unknown members are ignored."""
-
-    @abstractmethod
-    def write_pair(self, table: LoggedTable, *, outputs: OutputFields) -> dict[str, Any]: ...
-
-    @abstractmethod
-    def pair_schemas(self) -> dict[str, Schema]: ...
 
 
 def read_stated(pair: Mapping[str, Any], member: str) -> str | None:

@@ -1,9 +1,9 @@
 """The payload formats: a row each."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Self
 
 from ..domain.deployments import Endpoint
 from ..errors import InvalidInput
@@ -15,14 +15,16 @@ from .kserve import InstancesCodec, KserveCodec
 from .mapped import MappedCodec
 from .mlflow import MlflowCodec, MlflowCsvCodec, MlflowInputsCodec, MlflowRecordsCodec
 from .open_inference import OpenInferenceBinaryCodec, OpenInferenceCodec, OpenInferenceMatrixCodec
-from .pairs import LoggedCodec
 from .sagemaker import SagemakerCsvCodec, SagemakerLinesCodec
+
+PAIRED = FieldsValuesCodec()
+"""The codec of pairs that say no other."""
 
 
 class PayloadFormat(StrEnum):
     """The wire format of the model's endpoint."""
 
-    FIELDS_VALUES = "fields_values", FieldsValuesCodec()
+    FIELDS_VALUES = "fields_values", PAIRED
     INPUT_DATA = "input_data", InputDataCodec()
     MLFLOW = "mlflow", MlflowCodec()
     MLFLOW_RECORDS = "mlflow_records", MlflowRecordsCodec()
@@ -47,9 +49,9 @@ class PayloadFormat(StrEnum):
         return row
 
 
-FORMS: tuple[Form, ...] = tuple(form for row in PayloadFormat for form in row.codec.forms)
+PAIR_FORMAT = PayloadFormat.FIELDS_VALUES.value
 
-LOGGED: Mapping[str, LoggedCodec] = MappingProxyType({row.value: row.codec for row in PayloadFormat if isinstance(row.codec, LoggedCodec)})
+FORMS: tuple[Form, ...] = tuple(form for row in PayloadFormat for form in row.codec.forms)
 
 FINDABLE: tuple[str, ...] = tuple(row.value for row in PayloadFormat if row is not PayloadFormat.MAPPED)
 """Formats that need no description, so trying finds them."""
@@ -79,17 +81,18 @@ def codec_named(name: str, endpoint: Endpoint | None) -> Codec:
     return codec_for(name)
 
 
+def candidates(own: Codec | None, *, is_csv: bool) -> Iterator[Codec]:
+    """Yields the endpoint's codec, then those of the other formats: CSV if that is declared, because almost any text can be read as CSV."""
+    if own is not None:
+        yield own
+    for each in map(codec_for, FINDABLE):
+        if each is not own and ("csv" in each.content_type) == is_csv:
+            yield each
+
+
 def form_of(sent: object) -> Form | None:
     return next((form for form in _BY_MEMBER if isinstance(sent, dict) and form.member in sent), None)
 
 
 def codec_of_form(form: Form | None) -> Codec | None:
     return next((row.codec for row in PayloadFormat if form in row.codec.forms), None)
-
-
-def logged_codec_of(pair: Mapping[str, Any]) -> LoggedCodec:
-    """Returns the codec of a pair, by its request; of no format, the first, which reports the fault."""
-    # Answers of several formats look alike.
-    form = form_of(pair.get("request"))
-    first, *others = LOGGED.values()
-    return next((codec for codec in others if form in codec.forms), first)

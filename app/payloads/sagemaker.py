@@ -6,12 +6,12 @@ from itertools import chain
 from typing import Any
 
 from ..domain.deployments import OutputFields
-from ..errors import ScoringFailed
+from ..errors import InvalidInput, ScoringFailed
 from .answers import Answer, require_rows
-from .codec import NOTHING_KNOWN, Asking, Codec, read_objects
+from .codec import NOTHING_KNOWN, Asking, Codec, read_records
 from .csv_text import CsvUnclear, read_csv, read_csv_request, write_csv
 from .listed import ListedCodec, answer_of_elements, objects_of, read_columns
-from .tables import Table, read_matrix
+from .tables import Table, is_by_column, read_matrix
 from .wire import Rows, decode_lines, decode_request, decode_text, encode_row_lines
 
 _FEATURES = "features"
@@ -84,10 +84,9 @@ class SagemakerLinesCodec(ListedCodec):
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
         lines = [decode_request(line) for line in body.splitlines() if line.strip()]
-        rows = [line[_FEATURES] if isinstance(line, dict) and line.keys() == {_FEATURES} else line for line in lines]
-        if any(isinstance(row, dict) for row in rows):
-            return read_objects(rows, "body")
-        return read_matrix(rows, "body", columns)
+        if len(lines) == 1 and is_by_column(lines[0]) and lines[0].keys() != {_FEATURES}:
+            raise InvalidInput.of("body", "is one object of columns, not a record a line")
+        return read_records(lines, "body", columns)
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
         return encode_row_lines(objects_of(columns, rows), rows)

@@ -52,6 +52,10 @@ def read_matrix(rows: object, path: str, columns: Sequence[str]) -> Table:
     return read_repeating_table({"columns": list(columns), path: rows}, "", fields="columns", values=path)
 
 
+def is_by_column(part: object) -> bool:
+    return isinstance(part, dict) and bool(part) and all(isinstance(cells, list) for cells in part.values())
+
+
 def read_by_column(part: object, path: str) -> Table:
     found = require_object(part, path)
     count: int | None = None

@@ -92,7 +92,7 @@ def azure_events(call: str, rows: Sequence[dict[str, Any]], answers: Sequence[di
             "correlationid": call,
             "xrequestid": f"x-{call}",
             "modelversion": "1",
-            "collectdatatype": "pandas.core.frame.DataFrame" if kind == "other" else kind,
+            "collectdatatype": "pandas.core.frame.DataFrame",
             "agent": "azureml-ai-monitoring/1.0.0",
             "contentrange": "bytes 0-116/117",
         }

@@ -145,6 +145,46 @@ def test_a_bias_monitor_of_sagemaker_is_taken_over_with_its_data(run: Run, servi
 
 
 @pytest.mark.parametrize(
+    ("configured", "options", "said", "approved"),
+    [
+        ({}, (), "1 from 0.5 on, else 0 (the default)", ["b", "c"]),
+        ({"probability_threshold": 0.35}, (), "1 from 0.35 on, else 0 (probability_threshold)", ["a", "b", "c"]),
+        ({"probability_threshold": 0.35}, ("--probability-threshold", "0.9"), "1 from 0.9 on, else 0 (probability_threshold)", ["c"]),
+    ],
+)
+def test_an_endpoint_of_sagemaker_that_answers_scores_gives_classes(
+    run: Run,
+    service: RunningService,
+    tmp_path: Path,
+    configured: dict[str, float],
+    options: tuple[str, ...],
+    said: str,
+    approved: list[str],
+) -> None:
+    mapping = {"records": "$.instances[*]", "columns": {"Age": "$.features[0]", "Sex": "$.features[1]"}}
+    mapping |= {"answers": "$.predictions[*]", "outputs": {"prediction": "$.score"}}
+    endpoint = {"url": "http://127.0.0.1:9/never-called", "payload_format": "mapped", "mapping": mapping}
+    features = [{"name": "Age", "type": "integer"}, {"name": "Sex", "type": "string"}]
+    body = {"id": "scored", "name": "Scored", "problem_type": "binary", "features": features, "endpoint": endpoint}
+    service.client.post("/v1/deployments", json=body).raise_for_status()
+    changed = {"headers": ["Age", "Sex", "Risk"], "label_values_or_threshold": [1]}
+    config = write(tmp_path / "analysis_config.json", json.dumps(CONFIG | changed | configured))
+    scores = {"a": 0.35, "b": 0.5, "c": 0.9375, "d": 0.25}
+    lines = [capture_line("40,female", str(score), event=event) for event, score in scores.items() if event != "b"]
+    asked, answered = {"instances": [{"features": [40, "female"]}]}, {"predictions": [{"score": scores["b"]}]}
+    lines.append(capture_line(json.dumps(asked), json.dumps(answered), event="b", encoding="JSON"))
+    write(tmp_path / "captures" / "a.jsonl", json_lines(lines))
+
+    ended = run("sagemaker", "--config", config, "--captures", tmp_path / "captures", *options, deployment="scored")
+
+    assert (ended.exit_code, said in ended.output) == (0, True), ended.output
+    stored = service.client.get("/v1/deployments/scored/payload-records").json()["payload_records"]
+    assert {one["id"]: one["probability"] for one in stored} == scores
+    assert sorted(one["id"] for one in stored if one["prediction"] == 1) == approved
+    assert sorted(one["id"] for one in stored if one["prediction"] == 0) == sorted(scores.keys() - set(approved))
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--at", "yesterday"), "must be a time as ISO 8601 with its offset"),

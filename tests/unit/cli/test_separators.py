@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from app.cli.metrics_files import read
 from app.cli.report import command
 
 ROWS = ["sex,hired", *["Male,yes"] * 6, *["Male,no"] * 4, *["Female,yes"] * 3, *["Female,no"] * 7, ",yes"]
@@ -32,3 +33,12 @@ def test_a_longer_line_of_such_a_file_is_named(tmp_path: Path) -> None:
     ended = CliRunner().invoke(command, arguments)
     assert ended.exit_code == 2
     assert "line 3" in ended.output
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_names_in_quotes_are_read_with_each_separator(tmp_path: Path, separator: str) -> None:
+    file = tmp_path / "people.csv"
+    quoted = (separator.join(f'"{cell}"' for cell in row.split(",")) for row in ROWS)
+    file.write_text("\n".join(quoted) + "\n")
+
+    assert read(file, {"attribute": ["sex"], "prediction": ["hired"]}).frame["sex"].value_counts().to_dict() == {"Male": 10, "Female": 10}

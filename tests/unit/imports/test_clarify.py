@@ -191,3 +191,29 @@ def test_unfair_groups_are_violations_under_the_vendors_names() -> None:
             for name in ("DI", "DCA")
         ],
     }
+
+
+@pytest.mark.parametrize(
+    ("configured", "choice", "threshold"),
+    [({}, None, 0.5), ({"probability_threshold": 0.35}, None, 0.35), ({"probability_threshold": 0.35}, 1, 1)],
+)
+def test_scores_have_the_given_threshold_the_configured_one_or_one_half(
+    configured: dict[str, float], choice: float | None, threshold: float
+) -> None:
+    found = translate(CONFIG | configured, ClarifyChoices(score_threshold=choice))
+
+    assert found.score_threshold == threshold
+    assert f"the prediction is 1 from {threshold:g} on" in found.notes[-1]
+
+
+@pytest.mark.parametrize("labels", [["yes"], [2], [1, 0.5]])
+def test_scores_have_no_classes_other_than_1_and_0(labels: list[Any]) -> None:
+    found = translate(CONFIG | {"label_values_or_threshold": labels}, ClarifyChoices(unfavourable=(0,)))
+
+    assert (found.score_threshold, [note for note in found.notes if "score" in note]) == (None, [])
+
+
+@pytest.mark.parametrize("threshold", [0, 1.5, -0.1, True, "0.5", float("nan")])
+def test_a_threshold_beyond_a_probability_is_refused(threshold: object) -> None:
+    with pytest.raises(InvalidInput, match="probability_threshold: must be a number above 0 and at most 1"):
+        translate(CONFIG | {"probability_threshold": threshold})

@@ -270,7 +270,7 @@ CAPTURE = capture_line('33,"female",true', "Risk", event="e1")
         ('{"databricks_request_id":"a","sampling_fraction":0,"request":"{}","response":"{}"}', 1, "sampling_fraction"),
         ('{"reqType":"a.request","bytes":"%%%","id":"x"}', 1, "bytes"),
         ('{"reqType":"a.other","bytes":"","id":"x"}', 1, "reqType"),
-        ('{"collectdatatype":"model_inputs","data":[]}', 1, "correlationid"),
+        ('{"specversion":"1.0","type":"azureml.inference.model_inputs","data":[]}', 1, "correlationid"),
     ],
 )
 def test_a_hostile_line_is_refused_by_line_and_field(tmp_path: Path, text: str, line: int, field: str) -> None:

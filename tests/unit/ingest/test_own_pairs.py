@@ -108,3 +108,49 @@ def test_a_nul_that_base64_hides_is_refused() -> None:
 
     assert [(one.index, one.field) for one in checked.rejections] == [(0, "sex")]
     assert len(checked.ids) == 1
+
+
+NAMED = [dict(zip(TYPES, row, strict=True)) for row in ROWS]
+ANSWERS = [{"prediction": 0, "probability": 0.25}, {"prediction": 1, "probability": 0.75}]
+
+
+@pytest.mark.parametrize(
+    "request_body",
+    [
+        {"dataframe_split": {"columns": list(TYPES), "data": ROWS, "index": [0, 1]}, "params": {"verbose": True}},
+        {"dataframe_records": NAMED, "params": {}, "client_request_id": "mine"},
+        {"inputs": {name: [row[name] for row in NAMED] for name in TYPES}, "params": {"verbose": True}},
+        {"inputs": NAMED},
+        {"inputs": ROWS},
+        {"instances": NAMED, "params": {"verbose": True}},
+        {"instances": ROWS},
+        {"instances": [{"features": row} for row in ROWS]},
+        {name: [row[name] for row in NAMED] for name in TYPES},
+    ],
+)
+@pytest.mark.parametrize("payload_format", [None, "fields_values", "mlflow"])
+def test_a_pair_in_any_form_of_mlflow_or_its_clouds_needs_no_name(payload_format: str | None, request_body: dict[str, Any]) -> None:
+    pair = {"request": request_body, "response": {"predictions": ANSWERS}, "scoring_id": "call"}
+
+    checked = check_pairs([pair], plan_of(payload_format), MOMENTS, is_plain=True)
+
+    assert (checked.rejections, [list(one) for one in checked.features]) == ([], ROWS)
+    assert (checked.predictions, checked.probabilities, checked.ids) == ([0, 1], [0.25, 0.75], ["call-1", "call-2"])
+
+
+@pytest.mark.parametrize(
+    ("request_body", "answers", "problem"),
+    [
+        ({"inputs": {"sex": ["male"]}}, ANSWERS[:1], ("[0].request.features.income", "is not a column of the request")),
+        ({"instances": [[1]]}, ANSWERS[:1], ("[0].request.instances[0]", "has 1 values for 4 fields")),
+        ({"instances": ROWS}, ANSWERS[:1], ("[0].response", "cannot be read: The model's endpoint answered 1 rows for a page of 2.")),
+        ({"sesame": 1}, ANSWERS, ("[0].request.fields", "must be an array of column names, found nothing")),
+    ],
+)
+def test_a_pair_of_no_form_is_refused_by_the_closest(
+    request_body: dict[str, Any], answers: list[dict[str, Any]], problem: tuple[str, str]
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        check_pairs([{"request": request_body, "response": {"predictions": answers}}], plan_of(None), MOMENTS, is_plain=True)
+
+    assert [(one.field, one.message) for one in refused.value.problems] == [problem]
