@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from app.clock import utc_now
 from app.domain.arrivals import LogKind
 from app.domain.deployments import BodyMapping, Column, Endpoint, FieldKind, FieldType, OutputFields, RecordSchema
+from app.domain.record_times import TimeRule
 from app.imports.engine import encode_record
 from app.imports.files import InputFile
 from app.imports.layouts import ImportLayout, find_layout
@@ -23,6 +25,7 @@ PEOPLE = [("female", 30000, "no"), ("female", 41000.5, "yes"), ("male", 52000, "
 SCORES = [0.12, 0.71, 0.93, 0.4, 0.5]
 
 SUBJECT = ImportSubject(
+    times=TimeRule.at(utc_now()),
     kind=LogKind.PAYLOAD,
     schema=RecordSchema(
         version=1,
