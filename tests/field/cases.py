@@ -30,11 +30,6 @@ OPEN = {
     **{
         case: Open(MISREAD)
         for case in (
-            "10-sagemaker-json/try.py",
-            "15-sagemaker-scores/try.py",
-            "37-more-than-100-values/try.py",
-            "39-azure-collector/try.py",
-            "37-more-than-100-values: the command",
             # Texts in a file are taken for numbers where the outcome lists hold texts: 1.0 is 1, 1E5 is 100000.
             *(f"doors: outcomes: {kind} as texts, {door}" for kind in ("decimals", "exponents") for door in ("import", "upload")),
             # Numbers beyond 2^53 become their neighbours.
