@@ -5,6 +5,7 @@ column, and of outcomes `app/domain/outcomes.py`.
 """
 
 import math
+import re
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -19,6 +20,15 @@ Scalar: TypeAlias = str | int | float | bool
 
 _EXPONENT_FROM = 1e16
 """From here on Python and JSON encoders write floats with an exponent; below it every digit, and `.0`."""
+
+
+EXACT = 2**53
+"""From here on double precision no longer holds every whole number."""
+
+NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+
+MAX_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +92,17 @@ def label_of(value: GroupValue) -> str:
 def spelled(value: GroupValue) -> str:
     """Returns the value as a message names it: text in quotes."""
     return repr(value) if isinstance(value, str) else label_of(value)
+
+
+def show(value: Any) -> str:  # noqa: ANN401 - a value of a file, a Decimal too
+    """Returns `spelled()` without the end of a long text."""
+    text = spelled(value)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+
+
+def tidy(value: float) -> int | float:
+    """Returns a number as it is stored: without a fraction if it has none."""
+    return int(value) if value.is_integer() and abs(value) < EXACT else value
 
 
 def shown_value(value: Any) -> Any:  # noqa: ANN401 - a value as it was stored: JSON

@@ -11,17 +11,13 @@ from ..domain.record_times import Impossible
 from ..domain.records import round_probability
 from ..domain.strict_json import vanishes
 from ..domain.texts import CONTROL, MAX_TEXT, printable
-from ..domain.values import parse_boolean
+from ..domain.values import EXACT, JSON_NUMBER, NUMBER, parse_boolean, tidy
 from .limits import LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS, StatedTimes
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
-EXACT = 2**53
-"""From here on double precision no longer holds every whole number."""
 _SHOWN_CHARACTERS = 60
 _WHOLE = re.compile(r"[+-]?[0-9]{1,300}")
-_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 class CellRefused(ValueError):
@@ -138,11 +134,6 @@ def moment(value: Json, moments: StatedTimes) -> datetime:
     return reading.at
 
 
-def tidy(value: float) -> int | float:
-    """Number as it is stored: without a fraction if it has none."""
-    return int(value) if value.is_integer() and abs(value) < EXACT else value
-
-
 def parse_text(text: str, column_type: FieldType) -> Json:
     """Value of a text file's cell: an empty one is missing, an unreadable one stays text."""
     if text == "":
@@ -157,7 +148,7 @@ def parse_text(text: str, column_type: FieldType) -> Json:
 
 def parse_label(text: str) -> Json:
     """Label of a text file's cell: a number if spelled as in JSON; an empty one is missing."""
-    return (_parse_number(text) if _JSON_NUMBER.fullmatch(text) else text) if text else None
+    return (_parse_number(text) if JSON_NUMBER.fullmatch(text) else text) if text else None
 
 
 def shown(value: Json) -> str:
@@ -183,7 +174,7 @@ def _probability(value: Json) -> int | float:
 def _parse_number(text: str) -> int | float | str:
     if _WHOLE.fullmatch(text):
         return int(text)
-    if not _NUMBER.fullmatch(text):
+    if not NUMBER.fullmatch(text):
         return text
     # One that vanishes stays text, too, and is refused where a number is expected.
     return text if vanishes(text) else float(text)

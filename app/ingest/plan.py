@@ -11,9 +11,10 @@ from msgspec import UNSET, Meta, UnsetType, structs
 
 from ..domain.deployments import Column, FieldType, ProblemType, has_protected
 from ..domain.texts import MAX_TEXT, printable
+from ..domain.values import tidy
 from ..payloads.classes import Classes
 from ..store.writing import Target
-from .cells import INT64_MAX, INT64_MIN, Check, Json, number, scalar, tidy
+from .cells import INT64_MAX, INT64_MIN, Check, Json, number, scalar
 from .checked import Cells, CheckedPayload, RecordRefused, checked_cell
 from .limits import LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS, StatedTimes
 from .stored_forms import check_for

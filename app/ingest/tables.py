@@ -9,7 +9,8 @@ from typing import Any
 
 from ..domain.deployments import Column, FieldType
 from ..domain.texts import MAX_TEXT
-from .cells import EXACT, INT64_MAX, INT64_MIN, CellRefused, Check, probability, scalar, tidy
+from ..domain.values import EXACT, tidy
+from .cells import INT64_MAX, INT64_MIN, CellRefused, Check, probability, scalar
 
 _NONE = type(None)
 

@@ -12,20 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..domain.deployments import Column, FieldKind, FieldType
-from ..domain.values import Scalar, canonical, parse_boolean
+from ..domain.values import EXACT, JSON_NUMBER, NUMBER, Scalar, canonical, parse_boolean, show, tidy
 from ..errors import FieldProblem, InvalidInput
 from ..records.cells import MISSING, Coded, Codes
 from .limits import LONGEST_VALUE
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
 
-EXACT = 2**53
-"""From here on double precision no longer holds every whole number."""
-
-_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
-_JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_SHOWN = 60
 
 
 class ValueRefused(ValueError):
@@ -143,12 +137,12 @@ def _check_text(value: str) -> str:
 def _read_boolean(value: Any) -> bool:  # noqa: ANN401 - text of a text file, or a boolean
     found = parse_boolean(value) if isinstance(value, str) else value
     if found is None:
-        raise ValueRefused(f"must be true or false, found {_show(value)}")
+        raise ValueRefused(f"must be true or false, found {show(value)}")
     return bool(found)
 
 
 def _read_class(value: str | float | Decimal) -> Scalar:
-    return _as_whole_number(_read_number(value)) if isinstance(value, str) and _JSON_NUMBER.fullmatch(value) else _read_typed_class(value)
+    return tidy(_read_number(value)) if isinstance(value, str) and JSON_NUMBER.fullmatch(value) else _read_typed_class(value)
 
 
 def _read_typed_class(value: str | float | Decimal) -> Scalar:
@@ -156,7 +150,7 @@ def _read_typed_class(value: str | float | Decimal) -> Scalar:
         if len(value) > LONGEST_VALUE:
             raise ValueRefused(f"a class label must have at most {LONGEST_VALUE} characters, found {len(value):,}")
         return _check_text(value)
-    return value if isinstance(value, bool) else _as_whole_number(_read_number(value))
+    return value if isinstance(value, bool) else tidy(_read_number(value))
 
 
 def _read_whole(value: str | float | Decimal) -> int:
@@ -164,28 +158,19 @@ def _read_whole(value: str | float | Decimal) -> int:
     # Not by way of float, which loses digits from 2**53 on.
     number = int(text) if _WHOLE.fullmatch(text) else _read_number(value)
     if isinstance(number, float) and not (number.is_integer() and abs(number) < EXACT):
-        raise ValueRefused(f"must be a whole number, found {_show(value)}")
+        raise ValueRefused(f"must be a whole number, found {show(value)}")
     if not -(2**63) <= number < 2**63:
         raise ValueRefused("must be a whole number of at most 64 bits")
     return int(number)
 
 
 def _read_number(value: str | float | Decimal) -> float:
-    if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
-        raise ValueRefused(f"must be a number, found {_show(value)}")
+    if isinstance(value, str) and not NUMBER.fullmatch(value.strip()):
+        raise ValueRefused(f"must be a number, found {show(value)}")
     number = float(value)
     if not math.isfinite(number):
-        raise ValueRefused(f"must be a finite number, found {_show(value)}")
+        raise ValueRefused(f"must be a finite number, found {show(value)}")
     return number
-
-
-def _as_whole_number(number: float) -> int | float:
-    return int(number) if number.is_integer() and abs(number) < EXACT else number
-
-
-def _show(value: object) -> str:
-    text = repr(value) if isinstance(value, str) else str(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def is_text(kind: pa.DataType) -> bool:
