@@ -4,7 +4,7 @@ import hashlib
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -90,7 +90,9 @@ class InputFile:
                         raise InvalidInput.of(f"{self.name} line {number}", f"is longer than {MAX_LINE_BYTES // 2**20} MiB")
                     yield number, line
             finally:
-                text.detach()
+                # Where the reader stopped early, the file may be closed already.
+                with suppress(ValueError):
+                    text.detach()
 
     def json_lines(self, *, takes_arrays: bool = False) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
         """Yields the objects of the lines, or of arrays in them, too."""

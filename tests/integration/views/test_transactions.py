@@ -217,7 +217,7 @@ def test_values_of_every_type_are_told_apart_as_checks_do(database: Database) ->
 def test_what_the_monitor_does_not_know_is_refused_with_what_it_knows(stage: Scene) -> None:
     with pytest.raises(InvalidInput, match="which are: sex, age, sex × age"):
         found(stage, attribute="colour", group="red")
-    with pytest.raises(InvalidInput, match="whose groups are: female, male"):
+    with pytest.raises(InvalidInput, match="whose groups are: 'female', 'male'"):
         found(stage, attribute="sex", group="women")
     with pytest.raises(InvalidInput, match="a group of each of sex × age"):
         found(stage, attribute="sex × age", group="female")
