@@ -36,7 +36,7 @@ def test_labels_are_the_same_with_each_separator(tmp_path: Path, separator: str)
 def test_a_file_without_the_columns_is_refused_as_it_is_written(tmp_path: Path) -> None:
     file = input_file(tmp_path, "log.csv", "age;sex;prediction\n33;female;Risk\n")
 
-    with pytest.raises(InvalidInput, match="It has age;sex;prediction"):
+    with pytest.raises(InvalidInput, match="It has 'age;sex;prediction'"):
         list(find_layout([file], None, LogKind.PAYLOAD).read([file], subject()))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from app.checks.counting_files import CountedSpan
 from app.domain.deployments import Column, FieldKind, FieldType, RecordSchema
-from app.domain.groups import NearTwin, describe_twins, groups_of
+from app.domain.groups import MOST_REFERENCE_VALUES, NearTwin, describe_twins, groups_of
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.frames.grouping import group_records as group_frame
@@ -61,6 +61,16 @@ def test_a_double_blank_inside_is_a_blank_too() -> None:
     assert read.groupings[0].codes.tolist() == [0, -1, 1, 2]
 
 
+def test_a_near_twin_is_not_among_everybody_else_either() -> None:
+    values = ["female", "female ", *map(str, range(MOST_REFERENCE_VALUES + 1))]
+
+    read, frame = _read(values, ["female"]), group_frame(pd.DataFrame({"sex": values}), "sex", "female")
+
+    assert read.groupings[0].codes.tolist() == [0, -1, *[1] * (MOST_REFERENCE_VALUES + 1)]
+    assert frame.sizes.tolist() == [1, MOST_REFERENCE_VALUES + 1, 1]
+    assert describe_twins(read.count_twins()) == list(frame.warnings)
+
+
 def test_near_twins_of_each_other_stay_in_the_default_reference_and_those_of_a_listed_one_do_not() -> None:
     values = ["female"] * 3 + ["male", "male ", "male "]
 
@@ -82,7 +92,7 @@ def test_where_every_value_is_a_group_the_one_with_the_most_records_is_and_its_n
 def test_numbers_have_no_near_twins() -> None:
     code = Column(name="code", type=FieldType.INTEGER, kind=FieldKind.CATEGORICAL)
 
-    assert len(groups_of(MonitoredAttribute(feature="code", monitored=(1,)), code, [1, 11, 2], seen_in="here")) == 3
+    assert len(groups_of(MonitoredAttribute(feature="code", monitored=(1,)), code, [1, 11, 2])) == 3
 
 
 def test_the_records_of_near_twins_are_summed_over_pieces_of_files() -> None:
