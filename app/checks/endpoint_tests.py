@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from ..clock import monotonic_seconds
 from ..domain.deployments import Column, Endpoint, OutputFields, ProblemType
 from ..domain.outcomes import Outcome, OutcomeRule, outcome_label
-from ..domain.records import Prediction
+from ..domain.records import ROUNDING, Prediction
 from ..domain.values import Scalar, number_of, spelled
 from ..errors import ScoringFailed
 from ..outbound.credentials import redacted_of
@@ -23,9 +23,6 @@ TEST_SECONDS = 10.0
 """Max seconds of the whole test; a person waits for it."""
 
 MOST_TEST_RECORDS = 10
-
-_SAME_PROBABILITY = 1e-6
-"""Max difference of equal probabilities, for models of single precision."""
 
 _SHOWN_CHARACTERS = 200
 """Max characters shown of a text, as of a class value."""
@@ -153,7 +150,7 @@ def _is_same(now: Prediction, logged: Prediction) -> bool:
     if now.probability is None or logged.probability is None:
         return True
     one, other = _as_list(now.probability), _as_list(logged.probability)
-    return len(one) == len(other) and all(math.isclose(a, b, abs_tol=_SAME_PROBABILITY) for a, b in zip(one, other, strict=True))
+    return len(one) == len(other) and all(math.isclose(a, b, abs_tol=ROUNDING) for a, b in zip(one, other, strict=True))
 
 
 def _as_list(probability: float | Sequence[float]) -> Sequence[float]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import msgspec
 
@@ -15,7 +15,7 @@ from ..domain.texts import MAX_TEXT
 from ..domain.values import Scalar
 from ..errors import ScoringFailed
 from .classes import Classes, ClassesUnclear
-from .outputs import OutputPositions, OutputsUnclear, find_outputs
+from .outputs import OutputsUnclear, find_outputs
 
 _SCALARS = frozenset((str, int, float, bool))
 _NUMBERS = frozenset((int, float))
@@ -33,26 +33,20 @@ class Answer:
     predictions: list[Prediction]
 
 
-def locate(fields: Sequence[str], outputs: OutputFields) -> OutputPositions:
-    """Returns the positions of the outputs, all of which must be there. Raises ScoringFailed."""
-    try:
-        found = find_outputs(fields, outputs)
-    except OutputsUnclear as error:
-        raise ScoringFailed(f"The model's endpoint gave an answer that {error}.") from error
-    for role, name, position in (("probability", outputs.probability, found.probability), ("label", outputs.label, found.label)):
-        if name is not None and position is None:
-            raise ScoringFailed(f"The model's endpoint gave an answer without the {role} column '{name}' that the deployment names.")
-    return found
-
-
 def require_rows(found: int, expected: int) -> None:
     if found != expected:
         raise ScoringFailed(f"The model's endpoint answered {found:,} rows for a page of {expected:,}.")
 
 
 def read_outputs(fields: Sequence[str], column: Callable[[int], Sequence[object]], outputs: OutputFields) -> list[Prediction]:
-    """Returns one prediction per row; `column` gives the values at a position. Raises ScoringFailed."""
-    at = locate(fields, outputs)
+    """Returns one prediction per row; `column` gives the values at a position. All outputs must be there. Raises ScoringFailed."""
+    try:
+        at = find_outputs(fields, outputs)
+    except OutputsUnclear as error:
+        raise ScoringFailed(f"The model's endpoint gave an answer that {error}.") from error
+    for role, name, position in (("probability", outputs.probability, at.probability), ("label", outputs.label, at.label)):
+        if name is not None and position is None:
+            raise ScoringFailed(f"The model's endpoint gave an answer without the {role} column '{name}' that the deployment names.")
     return to_predictions(
         column(at.prediction),
         None if at.probability is None else column(at.probability),
@@ -112,8 +106,6 @@ def _require_probabilities(values: Sequence[object], classes: Classes | None) ->
         # A third of the time that looking at the type of each takes.
         return msgspec.convert(values, _FLOATS)
     kinds = set(map(type, values))
-    if kinds <= _NUMBERS:
-        return list(map(_to_float, cast("list[float]", values)))
     if kinds == {dict} and classes is not None:
         try:
             values = [classes.in_order(value) for value in values if isinstance(value, dict)]
@@ -125,17 +117,10 @@ def _require_probabilities(values: Sequence[object], classes: Classes | None) ->
         if dict in kinds and classes is None:
             wanted += " (for an object of classes, list them in outputs.classes)"
         _refuse_type("probability", values, wanted, frozenset((*_NUMBERS, list)))
-    flat = list(chain.from_iterable(arrays))
-    if not set(map(type, flat)) <= _NUMBERS:
-        _refuse_type("probability array's value", flat, "a number", _NUMBERS)
-    return [tuple(map(_to_float, array)) for array in arrays]
-
-
-def _to_float(number: float) -> float:
     try:
-        return float(number)
-    except OverflowError:
-        return math.inf
+        return list(map(tuple, msgspec.convert(arrays, list[_FLOATS])))
+    except msgspec.ValidationError:
+        _refuse_type("probability array's value", list(chain.from_iterable(arrays)), "a number", _NUMBERS)
 
 
 def fit_probability(one: Prediction) -> Prediction:
@@ -154,7 +139,7 @@ def fit_probability(one: Prediction) -> Prediction:
     return replace(one, probability=tuple(fitted) if isinstance(given, tuple) else fitted[0], is_rounded=True)
 
 
-def _refuse_type(role: str, values: Sequence[object], wanted: str, allowed: frozenset[type] = _SCALARS) -> None:
+def _refuse_type(role: str, values: Sequence[object], wanted: str, allowed: frozenset[type] = _SCALARS) -> NoReturn:
     for index, value in enumerate(values):
         if type(value) not in allowed or value == []:
             found = _JSON_NAMES.get(type(value), "a number")

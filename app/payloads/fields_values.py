@@ -13,7 +13,7 @@ from .codec import NOTHING_KNOWN, Asking, Codec
 from .forms import Form, Tables
 from .outputs import OutputsUnclear, find_outputs
 from .pairs import LoggedTable, read_stated, write_stated
-from .repeated import RowsDiffer, find_order
+from .repeated import find_order
 from .schemas import NAMES, TABLE, Schema, closed_object, open_object, rows_of
 from .tables import Table, kind_of, place, read_repeating_table, read_table, require_length, require_members, require_object
 from .wire import Rows, decode_answer, decode_request, encode_rows
@@ -124,7 +124,7 @@ class FieldsValuesCodec(Codec):
             fields, rows = [*fields, *asked.meta.fields], [[*row, *meta] for row, meta in zip(rows, asked.meta.values, strict=True)]
         try:
             order = find_order(fields, rows, response.fields, response.values, outputs)
-        except RowsDiffer as error:
+        except ScoringFailed as error:
             raise InvalidInput.of(response.values_path, str(error)) from error
         if order is not None:
             response = replace(response, values=[response.values[place] for place in order])

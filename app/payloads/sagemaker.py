@@ -41,7 +41,8 @@ class SagemakerCsvCodec(Codec):
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
         if body.lstrip()[:1] in {b"{", b"["}:
-            return ListedJson().read_answer(body, outputs=outputs, expected_rows=expected_rows)
+            # Some containers answer JSON to CSV.
+            return ListedCodec().read_answer(body, outputs=outputs, expected_rows=expected_rows)
         return answer_of_elements(_read_columns(body, outputs, expected_rows), outputs, expected_rows)
 
 
@@ -63,12 +64,6 @@ def _read_columns(body: bytes, outputs: OutputFields, expected_rows: int) -> dic
         return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
     named = [_name_cells(row, names, outputs, place) for place, row in enumerate(rows, start=1)]
     return read_columns(named, expected_rows, outputs)
-
-
-class ListedJson(ListedCodec):
-    """JSON that some containers answer to CSV."""
-
-    label = shown_request = ""
 
 
 class SagemakerLinesCodec(ListedCodec):

@@ -91,11 +91,7 @@ class ScoringClient:
         if not rows:
             return []
         job = _Job(rows, self._endpoint.page_size, on_page, should_stop, attempts)
-
-        async def score_page(transport: httpx.AsyncBaseTransport, page: int, rows: Rows) -> list[Scored]:
-            return await self._page(transport, job, page, rows)
-
-        return asyncio.run(self._score(job, score_page))
+        return asyncio.run(self._score(job, partial(self._page, job)))
 
     def score_each(
         self, rows: Rows, *, on_page: OnPage | None = None, should_stop: ShouldStop | None = None, on_scored: OnScored | None = None
@@ -112,7 +108,7 @@ class ScoringClient:
         turn = asyncio.Lock()
 
         async def score_page(transport: httpx.AsyncBaseTransport, page: int, rows: Rows) -> list[Scored]:
-            return await self._search.score(rows, lambda part: self._page(transport, job, page, part), turn)
+            return await self._search.score(rows, lambda part: self._page(job, transport, page, part), turn)
 
         found = asyncio.run(self._score(job, score_page))
         if isinstance(found[0], Refusal) and not self._search.is_answered:
@@ -144,7 +140,7 @@ class ScoringClient:
                 await asyncio.gather(*tasks, return_exceptions=True)
         return job.in_order()
 
-    async def _page(self, transport: httpx.AsyncBaseTransport, job: "_Job", page: int, rows: Rows) -> list[Scored]:
+    async def _page(self, job: "_Job", transport: httpx.AsyncBaseTransport, page: int, rows: Rows) -> list[Scored]:
         job.check_stop()
         model_rows.inc(len(rows))
         message = self._codec.write_message(self._columns, rows, asking=self._asking)

@@ -104,7 +104,7 @@ def test_whole_numbers_beyond_double_precision_are_distinguished() -> None:
     [
         ([["f", 10, True], ["m", 91, False], ["f", 0.1, None]], "row 2 is the first that differs, in 'income'"),
         ([["m", 10, True], ["f", 90, False], ["f", 0.1, None]], "row 1 is the first that differs, in 'sex'"),
-        ([["f", 10, True], ["f", 10, True], ["f", 0.1, None]], "row 2 is the first that differs, in 'income'"),
+        ([["f", 10, True], ["f", 10, True], ["f", 0.1, None]], "row 2 is the first that differs, in 'sex'"),
         ([["f ", 10, True], ["m", 90, False], ["f", 0.1, None]], "row 1 is the first that differs, in 'sex'"),
         ([["f", None, True], ["m", 90, False], ["f", 0.1, None]], "row 1 is the first that differs, in 'income'"),
     ],
@@ -175,5 +175,5 @@ def test_a_pair_of_tables_is_put_in_order_by_meta_fields_too() -> None:
 
     assert codec.read_pair({"request": request, "response": response}, outputs=OUTPUTS).predictions == [0, 1]
     response["values"] = [["m", 1, 1], ["m", 1, 0]]
-    with pytest.raises(InvalidInput, match=r"response\.values: repeats inputs that are not those of the request: row 1"):
+    with pytest.raises(InvalidInput, match=r"response\.values: The model's endpoint gave an answer that repeats inputs .* row 1 is"):
         codec.read_pair({"request": request, "response": response}, outputs=OUTPUTS)
