@@ -10,23 +10,20 @@ from typing import Any
 
 import pytest
 
-from app.clock import utc_now
 from app.domain.arrivals import LogKind
 from app.domain.deployments import BodyMapping, Column, Endpoint, FieldKind, FieldType, OutputFields, RecordSchema
-from app.domain.record_times import TimeRule
 from app.imports.engine import encode_record
 from app.imports.files import InputFile
 from app.imports.layouts import ImportLayout, find_layout
 from app.imports.subject import ImportRow, ImportSubject
+from tests.builders.vendor_files import subject
 
 FILES = Path(__file__).parents[2] / "vendor_files"
 
 PEOPLE = [("female", 30000, "no"), ("female", 41000.5, "yes"), ("male", 52000, "yes"), ("male", 28000, "no"), ("female", 61000, "yes")]
 SCORES = [0.12, 0.71, 0.93, 0.4, 0.5]
 
-SUBJECT = ImportSubject(
-    times=TimeRule.at(utc_now()),
-    kind=LogKind.PAYLOAD,
+SUBJECT = subject(
     schema=RecordSchema(
         version=1,
         features=(
@@ -40,10 +37,10 @@ SUBJECT = ImportSubject(
 LABEL_AND_SCORE = OutputFields(prediction="predicted_label", probability="score")
 
 
-def read(*names: str, subject: ImportSubject = SUBJECT) -> tuple[ImportLayout, list[ImportRow]]:
+def read(*names: str, about: ImportSubject = SUBJECT) -> tuple[ImportLayout, list[ImportRow]]:
     files = [InputFile.at(FILES / name) for name in names]
-    layout = find_layout(files, None, subject.kind)
-    return layout, list(layout.read(files, subject))
+    layout = find_layout(files, None, about.kind)
+    return layout, list(layout.read(files, about))
 
 
 def records(rows: list[ImportRow]) -> list[Any]:
@@ -95,12 +92,12 @@ def test_json_of_sagemaker_is_read_with_label_and_score(name: str, *, mapped: bo
         answers="$.predictions[*]",
         outputs={"approved": "$.predicted_label", "chance": "$.score"},
     )
-    subject = replace(SUBJECT, outputs=LABEL_AND_SCORE)
+    about = replace(SUBJECT, outputs=LABEL_AND_SCORE)
     if mapped:
         endpoint = Endpoint(payload_format="mapped", mapping=mapping)
-        subject = replace(SUBJECT, outputs=OutputFields(prediction="approved", probability="chance"), endpoint=endpoint)
+        about = replace(SUBJECT, outputs=OutputFields(prediction="approved", probability="chance"), endpoint=endpoint)
 
-    _, rows = read(f"sagemaker/{name}.jsonl", subject=subject)
+    _, rows = read(f"sagemaker/{name}.jsonl", about=about)
 
     if mapped and name != "json_features":
         # The mapping does not fit, and no other format has its outputs.
@@ -119,10 +116,10 @@ def test_json_of_sagemaker_is_read_with_label_and_score(name: str, *, mapped: bo
 def test_scores_become_classes_at_the_threshold(threshold: float, classes: list[int], outputs: OutputFields, *, mapped: bool) -> None:
     # A mapping that does not fit CSV leaves it to the other formats.
     endpoint = Endpoint(payload_format="mapped", mapping=BodyMapping(records="$.instances[*]")) if mapped else None
-    subject = replace(SUBJECT, outputs=outputs, score_threshold=threshold, endpoint=endpoint)
+    about = replace(SUBJECT, outputs=outputs, score_threshold=threshold, endpoint=endpoint)
 
-    _, rows = read("sagemaker/csv_scores.jsonl", subject=subject)
-    stored = [json.loads(encode_record(row, "digest", subject)) for row in rows]
+    _, rows = read("sagemaker/csv_scores.jsonl", about=about)
+    stored = [json.loads(encode_record(row, "digest", about)) for row in rows]
 
     assert [(one["prediction"], one["probability"]) for one in stored] == list(zip(classes, SCORES, strict=True))
 
@@ -137,7 +134,7 @@ def test_an_answer_that_is_no_score_is_left_as_it_is(prediction: object) -> None
 
 
 def test_ground_truth_has_the_ids_of_the_captures() -> None:
-    _, labels = read("sagemaker/ground_truth.jsonl", subject=replace(SUBJECT, kind=LogKind.FEEDBACK))
+    _, labels = read("sagemaker/ground_truth.jsonl", about=replace(SUBJECT, kind=LogKind.FEEDBACK))
     _, captures = read("sagemaker/csv_scores.jsonl")
 
     assert [one["label"] for one in records(labels)] == [0, 1, 1, 0, 1]
@@ -166,9 +163,9 @@ def test_both_tables_of_databricks_are_read_in_every_form_of_mlflow(name: str, i
 @pytest.mark.parametrize(("name", "records_path"), [("request", "$.input_data.data[*]"), ("request_lists", "$.data[*]")])
 def test_bodies_that_azure_logged_are_read_by_the_mapping_of_the_endpoint(name: str, records_path: str) -> None:
     mapping = BodyMapping(records=records_path, columns={"sex": "$[0]", "income": "$[1]"}, answers="$[*]", outputs={"approved": "$"})
-    subject = replace(SUBJECT, endpoint=Endpoint(payload_format="mapped", mapping=mapping))
+    about = replace(SUBJECT, endpoint=Endpoint(payload_format="mapped", mapping=mapping))
 
-    layout, rows = read(f"azure/{name}.jsonl", "azure/response.jsonl", subject=subject)
+    layout, rows = read(f"azure/{name}.jsonl", "azure/response.jsonl", about=about)
     _, without = read(f"azure/{name}.jsonl", "azure/response.jsonl")
 
     assert (layout, refusals(rows), people(rows)) == ("azure", [], PEOPLE)
