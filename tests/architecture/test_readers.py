@@ -15,6 +15,7 @@ LIBRARY = {
 
 READERS = {
     "app/cli/metrics_files.py": "files of commands",
+    "app/domain/spreadsheets.py": "headers alone, to find the separator of both",
     "app/imports/flat.py": "files of records",
     "app/ingest/requests.py": "feedback as CSV",
     "app/payloads/csv_text.py": "requests and answers of models; of our own, because there a quoted 1 is a text and a bare one a number",

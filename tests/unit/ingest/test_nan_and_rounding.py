@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from app.domain.arrivals import LogKind
 from app.domain.records import Rejection
 from app.gateway.entries import CallSide
 from app.gateway.events import STRUCTURED, ReportedHalf, read_events
 from app.imports.engine import encode_record
 from app.imports.logged_calls import LoggedCall, LoggedCallReader
-from app.imports.subject import ImportRow, ImportSubject
+from app.imports.subject import ImportRow
 from app.ingest.checked import CheckedPayload
 from app.ingest.exchanges import CapturedBody, Exchange, read_exchange
 from app.ingest.requests import LogRequest, read_feedback, read_payload
+from tests.builders.vendor_files import subject
 from tests.unit.ingest.plans import FEATURES, META, MOMENTS, NOW, features, plan, record
 
 NAN, INFINITE = float("nan"), float("inf")
@@ -67,10 +67,11 @@ def events(cells: list[Any], answer: dict[str, Any]) -> CheckedPayload:
 
 def file_of_calls(cells: list[Any], answer: dict[str, Any]) -> CheckedPayload:
     schema, outputs = PLAN.target.schema, PLAN.target.outputs
-    reader = LoggedCallReader(ImportSubject(kind=LogKind.PAYLOAD, schema=schema, outputs=outputs))
+    about = subject(schema=schema, outputs=outputs)
+    reader = LoggedCallReader(about)
     request, response = call_of(cells, answer)
     (found,) = reader.records(LoggedCall(id="c", time=datetime.isoformat(NOW), request=request, response=response))
-    line = encode_record(ImportRow(file="f", line=1, record=found), "digest", LogKind.PAYLOAD)
+    line = encode_record(ImportRow(file="f", line=1, record=found), "digest", about)
     return read_payload(LogRequest(body=b'{"records":[' + line + b"]}"), PLAN, MOMENTS)
 
 
