@@ -17,7 +17,7 @@ from ..store.people.activities import record_activity
 from ..web.access import ServicesIn, SessionIn, WholeManager
 from ..web.paging import NumberPaging, ShortNumberPaging, cut
 from ..web.texts import ID_PATTERN
-from .answers import CONFLICT, NOT_FOUND, Answers
+from .answers import CONFLICT, NOT_FOUND, Answers, name_location
 from .schemas.alert_channels import (
     AlertChannelIn,
     AlertChannelOut,
@@ -50,12 +50,7 @@ ChannelIn = Annotated[Channel, Depends(channel_of)]
 
 _NEW: Answers = {201: {"model": StoredAlertChannelOut, "description": "Created"}}
 _SENT: Answers = {202: {"model": OpenAlertsSentOut, "description": "Queued; the list of notifications says how far they are"}}
-_QUEUED: Answers = {
-    202: {
-        "description": "Queued; read its address until it is sent or given up",
-        "headers": {"Location": {"description": "The notification's address.", "schema": {"type": "string"}}},
-    }
-}
+_QUEUED = name_location(202, "Queued; read its address until it is sent or given up", "The notification's address.")
 
 
 @router.put("/{channel_id}", responses=_NEW | CONFLICT)

@@ -28,6 +28,11 @@ def answers(*errors: type[EvenhandError]) -> Answers:
     return entries
 
 
+def name_location(status: int, description: str, location: str) -> Answers:
+    """Answer with the address of what is made."""
+    return {status: {"description": description, "headers": {"Location": {"description": location, "schema": {"type": "string"}}}}}
+
+
 CONFLICT = answers(Conflict)
 NOT_FOUND = answers(NotFound)
 """Routes beneath a deployment, which all have it, need not name it."""

@@ -31,6 +31,7 @@ from .checks import CheckId
 from .exports import exported
 from .figures_csv import csv_file
 from .measurements import Text, require_metric
+from .reports import FILE_POLICY
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["charts"])
 
@@ -41,8 +42,6 @@ Form: TypeAlias = Literal["svg", "png", "csv"]
 Part: TypeAlias = Literal["groups", "sub_ranges", "with_copies"]
 ThemeIn = Annotated[Theme, Query(description="For what background. The chart's own is transparent.")]
 Rollup = Annotated[Period | None, Query(description="Sum up checked hours by day, week or month (UTC).")]
-
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
 
 FORMS: Answers = {
     200: {
@@ -183,7 +182,7 @@ def chart_check(
 
 
 def _draw(chart: Chart, form: Literal["svg", "png"]) -> Response:
-    safe = {"Content-Security-Policy": _POLICY}
+    safe = {"Content-Security-Policy": FILE_POLICY}
     if form == "svg":
         return Picture(chart.svg, media_type="image/svg+xml", headers=safe)
     return Picture(as_png(chart.svg), media_type="image/png", headers=safe)

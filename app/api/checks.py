@@ -16,7 +16,7 @@ from ..views.headlines import headlines
 from ..views.requested import read_points
 from ..web.access import LockedDeployment, ManagedDeployment, Manager, ReadableDeployment, SessionIn
 from ..web.paging import NumberPaging, cut
-from .answers import CONFLICT, Answers
+from .answers import CONFLICT, name_location
 from .measurements import FilteredFigures
 from .schemas.checks import CheckDetailsOut, CheckIn, CheckOut, CheckPage, TableOut, TablesOut
 from .schemas.measurements import CheckMeasurementPage, MeasurementOut
@@ -32,12 +32,7 @@ CheckId = Annotated[
     ),
 ]
 
-_QUEUED: Answers = {
-    202: {
-        "description": "Queued; read its address until it ends",
-        "headers": {"Location": {"description": "The check's address.", "schema": {"type": "string"}}},
-    }
-}
+_QUEUED = name_location(202, "Queued; read its address until it ends", "The check's address.")
 
 
 @router.post("", status_code=202, operation_id="requestCheck", responses=_QUEUED | CONFLICT)

@@ -20,7 +20,7 @@ from ..web.access import LockedDeployment, Manager, ReadableDeployment, SessionI
 from ..web.paging import NumberPaging, ShortNumberPaging, cut
 from ..web.texts import ID_PATTERN
 from ..web.times import in_utc
-from .answers import CONFLICT, Answers
+from .answers import CONFLICT, name_location
 from .exports import exported
 from .regulator_reports import REPORT_FILES, require_sheets
 from .reports import ReportFile, name_regulator_file, send_file
@@ -37,12 +37,7 @@ KeptId = Annotated[
         examples=["6a1f0c9e-2b7d-4c58-9d3e-1f2a3b4c5d6e"],
     ),
 ]
-_QUEUED: Answers = {
-    202: {
-        "description": "Queued; read its address until it ends",
-        "headers": {"Location": {"description": "The report's address.", "schema": {"type": "string"}}},
-    }
-}
+_QUEUED = name_location(202, "Queued; read its address until it ends", "The report's address.")
 
 
 @router.get("/report-schedules")

@@ -1,6 +1,7 @@
 """Routes of records that Evenhand did not get: senders say how many, readers see them by hour."""
 
 from collections import Counter
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -28,11 +29,24 @@ SenderId = Annotated[
 ]
 
 
-def read_hour_cursor(cursor: PlaceCursor = None) -> datetime | None:
-    place = read_place_cursor(cursor, datetime)
-    if place is not None and place.tzinfo is None:
+@dataclass(frozen=True, slots=True)
+class HoursWanted:
+    """Hours, newest first; `limit` with the one that says whether there are more."""
+
+    since: datetime | None
+    until: datetime | None
+    limit: int
+
+
+def read_hours(since: Moment = None, until: Moment = None, limit: Limit = 100, cursor: PlaceCursor = None) -> HoursWanted:
+    before = read_place_cursor(cursor, datetime)
+    if before is not None and before.tzinfo is None:
         raise InvalidInput.of("cursor", "is not a cursor from this list")
-    return in_utc("cursor", place)
+    ends = [end for end in (in_utc("until", until), in_utc("cursor", before)) if end is not None]
+    return HoursWanted(in_utc("since", since), min(ends, default=None), limit + 1)
+
+
+WantedHours = Annotated[HoursWanted, Depends(read_hours)]
 
 
 @router.put("/{sender_id}", status_code=204)
@@ -50,20 +64,10 @@ def put_missing_records(
 
 
 @router.get("")
-def list_missing_records(
-    deployment: ReadableDeployment,
-    session: SessionIn,
-    before: Annotated[datetime | None, Depends(read_hour_cursor)],
-    *,
-    since: Moment = None,
-    until: Moment = None,
-    limit: Limit = 100,
-) -> MissingHoursPage:
+def list_missing_records(deployment: ReadableDeployment, session: SessionIn, wanted: WantedHours) -> MissingHoursPage:
     """Returns the hours in which records are missing, newest first, `since` <= hour < `until`."""
-    earliest, latest = in_utc("since", since), in_utc("until", until)
-    ends = [end for end in (latest, before) if end is not None]
-    found = missing_hours(session, deployment.no, since=earliest, until=min(ends, default=None), limit=limit + 1)
-    page, next_cursor = cut_at_place(found, limit, lambda one: one.hour.astimezone(UTC))
+    found = missing_hours(session, deployment.no, since=wanted.since, until=wanted.until, limit=wanted.limit)
+    page, next_cursor = cut_at_place(found, wanted.limit - 1, lambda one: one.hour.astimezone(UTC))
     return MissingHoursPage(hours=[MissingHourOut.from_object(one) for one in page], next_cursor=next_cursor)
 
 

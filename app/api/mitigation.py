@@ -27,7 +27,7 @@ from ..web.access import (
     managed,
     turn,
 )
-from .answers import CONFLICT, Answers
+from .answers import CONFLICT, name_location
 from .changes import settings_changes
 from .schemas.mitigation import MitigationIn, MitigationOut
 from .schemas.mitigation_profiles import ProfileOut
@@ -36,12 +36,7 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["mitigation"]
 
 ProfileVersion = Annotated[int, Path(ge=1, lt=2**31 - 1, description="The profile's version.")]
 
-_FITTED: Answers = {
-    201: {
-        "description": "Fitted and stored",
-        "headers": {"Location": {"description": "The profile's address.", "schema": {"type": "string"}}},
-    }
-}
+_FITTED = name_location(201, "Fitted and stored", "The profile's address.")
 
 
 @router.get("/mitigation")

@@ -35,7 +35,7 @@ from .schemas.verdicts import derive_members
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 
 USUAL = timedelta(days=30)
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
+FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
 _COLUMNS = (
     *("at", "check_id", "metric", "data", "scope", "attribute", "group", "value", "lower", "upper", "interval_method", "n"),
     *("verdict", "lower_limit", "upper_limit", "carried_forward", "reason", "sentence"),
@@ -188,4 +188,4 @@ def send_file(content: bytes, form: str, name: str) -> ReportFile:
         return ReportFile(content, media_type="text/csv; charset=utf-8", headers=headers)
     if form != "html":
         return ReportFile(content, media_type=f"application/{form}", headers=headers)
-    return ReportFile(content, media_type="text/html; charset=utf-8", headers=headers | {"Content-Security-Policy": _POLICY})
+    return ReportFile(content, media_type="text/html; charset=utf-8", headers=headers | {"Content-Security-Policy": FILE_POLICY})

@@ -14,7 +14,7 @@ from ..store.retention.holds import hold_of, place_hold, release_hold
 from ..store.retention.policies import policy_of, put_policy
 from ..web.access import NEEDS_LOGGED, Admin, LockedDeployment, Manager, ReadableDeployment, ServicesIn, SessionIn
 from ..web.paging import NumberPaging, cut
-from .answers import CONFLICT, Answers
+from .answers import CONFLICT, name_location
 from .schemas.retention import ErasureIn, ErasureOut, ErasurePage, LegalHoldIn, LegalHoldOut, RetentionIn, RetentionOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["retention"])
@@ -23,12 +23,7 @@ ErasureId = Annotated[
     str, Path(description="The erasure's id.", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$", examples=["request-2026-118"])
 ]
 
-_QUEUED: Answers = {
-    202: {
-        "description": "Queued; read its address until it has finished",
-        "headers": {"Location": {"description": "The erasure's address.", "schema": {"type": "string"}}},
-    }
-}
+_QUEUED = name_location(202, "Queued; read its address until it has finished", "The erasure's address.")
 
 
 @router.get("/retention")

@@ -12,7 +12,7 @@ from ..store.subgroups.scans import get_scan, scans_of
 from ..tracking.subgroups.requests import request_scan, require_features
 from ..web.access import NEEDS_LOGGED, LockedDeployment, Manager, ReadableDeployment, SessionIn
 from ..web.paging import NumberPaging, cut
-from .answers import CONFLICT, Answers, answers
+from .answers import CONFLICT, answers, name_location
 from .schemas.subgroups import SubgroupScanIn, SubgroupScanOut, SubgroupScanPage
 
 router = APIRouter(
@@ -31,12 +31,7 @@ ScanId = Annotated[
     ),
 ]
 
-_QUEUED: Answers = {
-    202: {
-        "description": "Queued; read its address until it ends",
-        "headers": {"Location": {"description": "The scan's address.", "schema": {"type": "string"}}},
-    }
-}
+_QUEUED = name_location(202, "Queued; read its address until it ends", "The scan's address.")
 
 
 @router.post("/subgroup-scans", status_code=202, responses=_QUEUED | CONFLICT)
