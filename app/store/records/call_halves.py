@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, delete, select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from ..database.rows import read_row
 from ..deployments.deployments import find_numbers
 from ..tables import CallHalfRow as Row
 
@@ -74,14 +75,14 @@ def add_halves(session: Session, halves: Sequence[StoredHalf]) -> None:
     numbers = {one.deployment_no for one in halves}
     present = find_numbers(session, numbers)
     ordered = sorted(halves, key=lambda one: (one.deployment_no, one.call_id, one.side))
-    rows = [{name: getattr(one, name) for name in StoredHalf.__slots__} for one in ordered if one.deployment_no in present]
+    rows = [{name: getattr(one, name) for name in StoredHalf.__dataclass_fields__} for one in ordered if one.deployment_no in present]
     if rows:
         session.execute(insert(Row).on_conflict_do_nothing(), rows)
 
 
 def find_halves(session: Session, keys: Sequence[CallKey]) -> list[StoredHalf]:
     rows = session.scalars(select(Row).where(_of_calls(keys)))
-    return [StoredHalf(**{name: getattr(row, name) for name in StoredHalf.__slots__}) for row in rows]
+    return [read_row(StoredHalf, row) for row in rows]
 
 
 def remove_halves(session: Session, keys: Sequence[CallKey]) -> None:

@@ -34,7 +34,7 @@ def stored_targets(reader: ArrowReader, deployment_no: int) -> dict[TargetKey, i
         " FROM copy_targets WHERE deployment_no = $1",
         [deployment_no],
     )
-    return {TargetKey(**{name: row[name] for name in TargetKey.__slots__}): row["no"] for row in table.to_pylist()}
+    return {TargetKey(**{name: row[name] for name in TargetKey.__dataclass_fields__}): row["no"] for row in table.to_pylist()}
 
 
 def stored_outcomes(
@@ -63,7 +63,7 @@ def reserve_target_numbers(session: Session, count: int) -> list[int]:
 
 def store_targets(session: Session, deployment_no: int, targets: dict[TargetKey, int]) -> None:
     rows = [
-        {"no": no, "deployment_no": deployment_no, **{name: getattr(key, name) for name in TargetKey.__slots__}}
+        {"no": no, "deployment_no": deployment_no, **{name: getattr(key, name) for name in TargetKey.__dataclass_fields__}}
         for key, no in targets.items()
     ]
     if rows:

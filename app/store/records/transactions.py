@@ -12,6 +12,7 @@ from ...domain.deployments import RecordSchema
 from ...domain.mitigation import FlaggedRecord
 from ...domain.values import shown_value
 from ..database.page_size import MAX_PAGE_BYTES
+from ..database.rows import read_row
 from ..deployments.columns import columns_of
 from .counterfactuals import TargetKey
 from .record_conditions import RecordFilter, RecordPlace, Statement, add_filters, bound_statement
@@ -167,9 +168,9 @@ def schemas_of(session: Session, deployment_no: int) -> dict[int, RecordSchema]:
 
 
 def targets_of(session: Session, deployment_no: int) -> dict[int, TargetKey]:
-    names = ", ".join(TargetKey.__slots__)
+    names = ", ".join(TargetKey.__dataclass_fields__)
     rows = session.execute(text(f"SELECT no, {names} FROM copy_targets WHERE deployment_no = :no"), {"no": deployment_no})  # noqa: S608
-    return {row.no: TargetKey(**{name: getattr(row, name) for name in TargetKey.__slots__}) for row in rows}
+    return {row.no: read_row(TargetKey, row) for row in rows}
 
 
 def copies_of(session: Session, record_nos: Sequence[int], target_nos: Iterable[int]) -> list[StoredCopy]:
