@@ -7,6 +7,9 @@ from pathlib import Path
 REPOSITORY = Path(__file__).parents[2]
 FOLDERS = ("app", "client/evenhand_client", "openscale/evenhand_openscale")
 
+WORDS = ("csv", "read_table", "read_excel", "read_fwf", "genfromtxt", "loadtxt")
+"""A module without any of them is none, and is not parsed."""
+
 LIBRARY = {
     *("csv.reader", "csv.DictReader", "csv.Sniffer", "arrow_csv.open_csv", "arrow_csv.read_csv"),
     *(f"{pandas}.read_{kind}" for pandas in ("pd", "pandas") for kind in ("csv", "table", "excel", "fwf")),
@@ -15,7 +18,7 @@ LIBRARY = {
 
 READERS = {
     "app/cli/metrics_files.py": "files of commands",
-    "app/domain/spreadsheets.py": "headers alone, to find the separator of both",
+    "app/domain/spreadsheets.py": "first lines, by which the separator is found",
     "app/imports/flat.py": "files of records",
     "app/ingest/requests.py": "feedback as CSV",
     "app/payloads/csv_text.py": "requests and answers of models; of our own, because there a quoted 1 is a text and a bare one a number",
@@ -28,7 +31,9 @@ READERS = {
 def find_readers(repository: Path) -> set[str]:
     """The modules that call a reader of tables, or have one of their own."""
     files = [file for folder in FOLDERS for file in sorted((repository / folder).rglob("*.py"))]
-    return {file.relative_to(repository).as_posix() for file in files if any(_calls(ast.parse(file.read_text(encoding="utf-8"))))}
+    sources = {file.relative_to(repository).as_posix(): file.read_text(encoding="utf-8") for file in files}
+    likely = {name: source for name, source in sources.items() if any(word in source for word in WORDS)}
+    return {name for name, source in likely.items() if any(_calls(ast.parse(source)))}
 
 
 def _calls(tree: ast.Module) -> Iterator[bool]:
