@@ -6,7 +6,6 @@ of the check is stored before, and no transaction is open while the model is cal
 
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
-from itertools import chain
 
 from ..batch.flags import FlagFile
 from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Progress
@@ -24,7 +23,6 @@ from ..store.database.sealer import Sealer
 from ..store.evidence.changes import note_changed_hours
 from ..store.records.counterfactuals import CounterfactualLines, store_targets
 from ..store.records.window import match_pending_feedback
-from .answers import measure_labels
 from .asking import Calls, Egress, ModelOfCheck, Report, Waiting
 from .carrying import carry_forward, find_earlier_check, still_holds
 from .copy_sources import CopySource, FiledCopies, LoggedCopies
@@ -170,7 +168,7 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
     of_labels = {table.comparison: whole for table in tables if isinstance(whole := table.whole, FeedbackCells)}
     if EVERYBODY in of_labels and (cohort := of_labels[EVERYBODY].cohort) is not None:
         details[LABELS_OF_SOME] = LabelCounts.of(cohort.sum(axis=0)).headline
-    for rows in chain(measure_records(subject, evidence, labels, report, has_all=counted is None), measure_labels(subject, labels)):
+    for rows in measure_records(subject, evidence, labels, report, has_all=counted is None):
         judged_by = of_labels.get(rows.comparison) if rows.data is DataSet.FEEDBACK else None
         judged = rows if judged_by is None else replace(rows, measured=judge_labels(rows.measured, judged_by))
         figures = convert_rows(judged, monitor=subject.monitor, at=subject.at)

@@ -20,8 +20,6 @@ from ..metrics import (
     measure_training,
     metrics_on,
 )
-from ..metrics.answers import measure_answers
-from ..metrics.catalogue.metric import FromAnswers
 from ..metrics.groups import NEITHER, Groups, as_groups
 from ..metrics.labels import judge_labels
 from ..metrics.rows import RowData, measure_rows
@@ -30,7 +28,7 @@ from .further import scores_of, strata_of, weights_of
 from .grouping import FrameGrouping, cross_records, group_records
 from .left_out import count_left_out
 from .names import unknown_metrics
-from .outcomes import KnownOutcomes, OutcomeLists, answers_of, read_outcomes, same_label
+from .outcomes import KnownOutcomes, OutcomeLists, read_outcomes, same_label
 from .report import GroupSize, Report, Table
 
 DEFAULT = "default"
@@ -46,9 +44,6 @@ MOST_CELLS = 2_000
 
 FEWEST_DRAWS = 10
 """Min draws of an interval."""
-
-WITHOUT_WEIGHTS = frozenset({"classes", "numbers", "rows"})
-"""Needs of metrics that count every record the same, not measured with a `weight`."""
 
 _Data = Literal["payload", "feedback", "training"]
 _ARGUMENT = {"scores": "score", "strata": "strata", "rows": "features", "labels": "label", "predictions": "prediction"}
@@ -91,7 +86,7 @@ def measure_frame(
     """
     given = _Given(frame, label=label, prediction=prediction, score=score, weight=weight, strata=strata, features=features)
     lists = OutcomeLists.of(favourable, unfavourable)
-    asked = _Asked(_pick_metrics(given, metrics, has_ranges=lists.has_ranges), lists, seed, draws)
+    asked = _Asked(_pick_metrics(given, metrics), lists, seed, draws)
     grouping = group_records(frame, attribute, monitored, reference)
     known = read_outcomes(frame, label, prediction, asked.lists)
     return _build_report(given, asked, known, grouping, _count(given, known, grouping.groups, grouping.codes))
@@ -126,7 +121,7 @@ def measure_attributes(
     """
     given = _Given(frame, label=label, prediction=prediction, score=score, weight=weight, strata=strata, features=features)
     lists = OutcomeLists.of(favourable, unfavourable)
-    asked = _Asked(_pick_metrics(given, metrics, has_ranges=lists.has_ranges), lists, seed, draws)
+    asked = _Asked(_pick_metrics(given, metrics), lists, seed, draws)
     crossing = cross_records(frame, attributes, monitored, reference)
     known = read_outcomes(frame, label, prediction, asked.lists)
     cells = None
@@ -209,11 +204,10 @@ class _Asked:
                 raise InvalidInput.of(name, f"must be a whole number, {least} or more, found {number!r:.100}")
 
 
-def _pick_metrics(given: _Given, metrics: Collection[str] | str | None, *, has_ranges: bool) -> list[str]:
+def _pick_metrics(given: _Given, metrics: Collection[str] | str | None) -> list[str]:
     rows = given.measurable()
     here = {row.key for row in rows}
-    unfit = set(WITHOUT_WEIGHTS) if given.weight is not None else {"classes"} if has_ranges else {"numbers"}
-    fitting = [row for row in rows if not given.lacking(row) and not unfit & set(row.needs)]
+    fitting = [row for row in rows if not given.lacking(row) and (given.weight is None or not _is_of_rows(row.key))]
     if metrics == DEFAULT:
         usual = [row.key for row in fitting if row.is_default or row.key in USUAL_OF_SCORES or given.on_purpose & set(row.needs)]
         return usual or [row.key for row in fitting]
@@ -229,7 +223,7 @@ def _pick_metrics(given: _Given, metrics: Collection[str] | str | None, *, has_r
         lacking = given.lacking(CATALOGUE[key])
         if lacking:
             raise InvalidInput.of("metrics", f"{key} needs {' and '.join(lacking)}")
-        if given.weight is not None and WITHOUT_WEIGHTS & set(CATALOGUE[key].needs):
+        if given.weight is not None and _is_of_rows(key):
             raise InvalidInput.of("metrics", f"{key} counts every record alike; leave out weight, or the metric")
         if key not in here:
             raise InvalidInput.of(
@@ -277,7 +271,6 @@ def _measure(table: Table, given: _Given, asked: _Asked) -> list[Measured]:
 
 def _build_report(given: _Given, asked: _Asked, known: KnownOutcomes, grouping: FrameGrouping, tables: tuple[Table, ...]) -> Report:
     measured = [result for table in tables for result in _measure(table, given, asked)]
-    further: list[Measured] = []
     of_rows = {key: CATALOGUE[key].formula for key in asked.metrics if _is_of_rows(key)}
     if of_rows:
         names = given.feature_names
@@ -292,14 +285,10 @@ def _build_report(given: _Given, asked: _Asked, known: KnownOutcomes, grouping: 
             predicted=None if known.predicted is None else known.predicted.codes.astype(np.int64),
             actual=None if known.actual is None else known.actual.codes.astype(np.int64),
         )
-        further += measure_rows(given.data, rows, of_rows)
-    of_answers = {key: CATALOGUE[key].formula for key in asked.metrics if isinstance(CATALOGUE[key].measure, FromAnswers)}
-    if of_answers and known.actual is not None and known.predicted is not None:
-        further += measure_answers(answers_of(known.actual, known.predicted), of_answers)
-    labelled = tables[-1]
-    for result in further:
-        needs_labels = "labels" in CATALOGUE[result.metric].needs
-        measured += judge_labels([result], labelled) if needs_labels and isinstance(labelled, FeedbackCells) else [result]
+        labelled = tables[-1]
+        for result in measure_rows(given.data, rows, of_rows):
+            needs_labels = "labels" in CATALOGUE[result.metric].needs
+            measured += judge_labels([result], labelled) if needs_labels and isinstance(labelled, FeedbackCells) else [result]
 
     order = {key: place for place, key in enumerate(CATALOGUE)}
     return Report(

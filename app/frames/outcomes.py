@@ -12,7 +12,6 @@ from ..domain.texts import quote_names
 from ..domain.value_tests import ValueTest, is_numeric, outcome_test
 from ..domain.values import Range, Scalar, canonical, label_of
 from ..errors import InvalidInput
-from ..metrics.answers import MOST_CLASSES, ClassAnswers, NumberAnswers, Unanswered, too_many_classes
 from ..metrics.groups import FloatArray
 from ..records.outcomes import in_ranges
 from . import columns
@@ -70,7 +69,7 @@ class OutcomeLists:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrameOutcomes:
-    """Each record's outcome, whether it has a value, and the class of each of the column's distinct values, or its `numbers` with ranges.
+    """Each record's outcome, whether it has a value, and the class of each of the column's distinct values, unless the outcomes are ranges.
 
     Booleans are the classes 1 and 0: for a label of 1 a prediction of True is right.
     """
@@ -79,7 +78,6 @@ class FrameOutcomes:
     is_missing: npt.NDArray[np.bool_]
     encoded: Encoded | None
     classes: tuple[str, ...] = ()
-    numbers: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,7 +119,7 @@ def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> FrameOutcome
         codes[np.isnan(numbers)] = UNCLASSIFIED
         for outcome, listed in ((UNFAVOURABLE, rule.unfavourable or ()), (FAVOURABLE, rule.favourable)):
             codes[in_ranges(numbers, outcome_test(listed))] = outcome
-        return FrameOutcomes(codes, column.isna().to_numpy(), None, numbers=numbers)
+        return FrameOutcomes(codes, column.isna().to_numpy(), None)
 
     encoded = encode(column, option, keeps_types=True)
     favourable, unfavourable = rule.favourable, rule.unfavourable or ()
@@ -140,24 +138,6 @@ def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> FrameOutcome
         raise InvalidInput.of("favourable", f"{values} is not a value of {encoded.name!r}, which holds {encoded.described()}{hint}")
     classes = tuple(str(int(value)) if isinstance(value, bool) else canonical(value) for value in map(tests.read, encoded.values))
     return FrameOutcomes(looked_up(of_text, encoded.codes, missing=UNCLASSIFIED), encoded.codes == MISSING, encoded, classes)
-
-
-def answers_of(actual: FrameOutcomes, predicted: FrameOutcomes) -> ClassAnswers | NumberAnswers | Unanswered:
-    """Labels and predictions of the records that have both."""
-    if actual.numbers is not None and predicted.numbers is not None:
-        both = np.isfinite(actual.numbers) & np.isfinite(predicted.numbers)
-        return NumberAnswers(actual.numbers[both], predicted.numbers[both])
-    if actual.encoded is None or predicted.encoded is None:
-        return Unanswered("labels and predictions are not both classes", actual.codes.size)
-    place = {text: position for position, text in enumerate(dict.fromkeys((*actual.classes, *predicted.classes)))}
-    labels, predictions = (
-        looked_up([place[text] for text in texts], encoded.codes, missing=MISSING).astype(np.int64)
-        for texts, encoded in ((actual.classes, actual.encoded), (predicted.classes, predicted.encoded))
-    )
-    both = (labels != MISSING) & (predictions != MISSING)
-    if len(place) > MOST_CLASSES:
-        return Unanswered(too_many_classes(len(place)), int(both.sum()))
-    return ClassAnswers.from_records(labels[both], predictions[both], len(place))
 
 
 def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> npt.NDArray[np.bool_]:

@@ -1,7 +1,8 @@
 """Drops what no feature of this version uses, stores each figure once, and gives each comparison of the evidence a beginning of its own.
 
 A figure's row is marked if it is the group furthest out; rows whose counts another row has go. So do flips by direction, which are counts
-in the row of the flip rate, and mitigated figures that are measured when somebody asks. The OpenScale SDK's tables become one.
+in the row of the flip rate, mitigated figures that are measured when somebody asks, and figures of labels that compare no groups. The
+OpenScale SDK's tables become one.
 """
 
 from alembic import op
@@ -34,6 +35,12 @@ OF_PREDICTIONS = """
         'counterfactual_flip_test', 'prediction_consistency')
 """
 """Figures of predictions alone, once measured on the labelled records; they stay as measured on all."""
+
+GONE = """
+    'flip_rate_gained', 'flip_rate_lost', 'macro_precision', 'weighted_precision', 'macro_recall', 'weighted_recall', 'macro_f1',
+    'weighted_f1', 'macro_false_positive_rate', 'weighted_false_positive_rate', 'class_log_loss', 'mean_absolute_error',
+    'mean_squared_error', 'root_mean_squared_error', 'r2', 'explained_variance'
+"""
 
 FIGURES = (
     f"DELETE FROM measurements other WHERE {OF_PREDICTIONS} AND {{of_piece}}",  # noqa: S608 - of constants only
@@ -81,7 +88,7 @@ FIGURES = (
         """  # noqa: S608 - of constants only
         for way in ("gained", "lost")
     ),
-    "DELETE FROM measurements other WHERE metric IN ('flip_rate_gained', 'flip_rate_lost') AND {of_piece}",
+    f"DELETE FROM measurements other WHERE metric IN ({GONE}) AND {{of_piece}}",  # noqa: S608 - of constants only
     """
     DELETE FROM measurements other
     WHERE data IN ('debiased', 'debiased_feedback') AND {of_piece} AND metric NOT IN (
@@ -90,35 +97,39 @@ FIGURES = (
     """,
 )
 
-PICKED = """
+PICKED = f"""
     SELECT jsonb_agg(key ORDER BY place) FROM (
         SELECT key, min(place) AS place FROM (
             SELECT regexp_replace(key, '^flip_rate_(gained|lost)$', 'flip_rate') AS key, place
-            FROM jsonb_array_elements_text({list}) WITH ORDINALITY AS listed (key, place)) renamed
+            FROM jsonb_array_elements_text({{list}}) WITH ORDINALITY AS listed (key, place)) renamed
+        WHERE key NOT IN ({GONE})
         GROUP BY key) once
-"""
+"""  # noqa: S608 - of constants only
 SERIES_AND_SETTINGS = (
     f"DELETE FROM figure_days WHERE {OF_PREDICTIONS}",  # noqa: S608 - of constants only
-    """
-    DELETE FROM figure_days days WHERE metric IN ('flip_rate_gained', 'flip_rate_lost')
+    f"""
+    DELETE FROM figure_days days WHERE metric IN ({GONE})
         OR (data IN ('debiased', 'debiased_feedback') OR scope = 'reference') AND NOT EXISTS (
             SELECT FROM measurements own
             WHERE own.deployment_no = days.deployment_no AND own.metric = days.metric AND own.data = days.data AND own.scope = days.scope
               AND own.attribute IS NOT DISTINCT FROM days.attribute AND own.at > days.day AND own.at <= days.day + interval '1 day')
-    """,
-    f"""
-    UPDATE monitors SET config = jsonb_set(config, '{{metrics}}', ({PICKED.format(list="config->'metrics'")}))
-    WHERE config->'metrics' ?| ARRAY['flip_rate_gained', 'flip_rate_lost']
     """,  # noqa: S608 - of constants only
-    """
-    UPDATE monitors SET config = jsonb_set(config, '{attributes}', (
-        SELECT jsonb_agg(jsonb_set(one, '{metric_limits}', (one->'metric_limits') - 'flip_rate_gained' - 'flip_rate_lost') ORDER BY place)
-        FROM jsonb_array_elements(config->'attributes') WITH ORDINALITY AS listed (one, place)))
-    WHERE config->'attributes' @? '$[*].metric_limits.*' AND config::text ~ 'flip_rate_(gained|lost)'
-    """,
+    # Nothing left is the usual metrics.
     f"""
-    UPDATE alert_rules SET config = jsonb_set(config, '{{condition,metrics}}', ({PICKED.format(list="config->'condition'->'metrics'")}))
-    WHERE config->'condition'->'metrics' ?| ARRAY['flip_rate_gained', 'flip_rate_lost']
+    UPDATE monitors SET config = jsonb_set(config, '{{metrics}}', coalesce(({PICKED.format(list="config->'metrics'")}), 'null'))
+    WHERE config->'metrics' ?| ARRAY[{GONE}]
+    """,  # noqa: S608 - of constants only
+    f"""
+    UPDATE monitors SET config = jsonb_set(config, '{{attributes}}', (
+        SELECT jsonb_agg(jsonb_set(one, '{{metric_limits}}', (one->'metric_limits') - ARRAY[{GONE}]) ORDER BY place)
+        FROM jsonb_array_elements(config->'attributes') WITH ORDINALITY AS listed (one, place)))
+    WHERE EXISTS (SELECT FROM jsonb_array_elements(config->'attributes') AS one WHERE one->'metric_limits' ?| ARRAY[{GONE}])
+    """,  # noqa: S608 - of constants only
+    # A rule of which nothing is left was never about a figure that there was.
+    f"""
+    UPDATE alert_rules
+    SET config = jsonb_set(config, '{{condition,metrics}}', coalesce(({PICKED.format(list="config->'condition'->'metrics'")}), '[]'))
+    WHERE config->'condition'->'metrics' ?| ARRAY[{GONE}]
     """,  # noqa: S608 - of constants only
 )
 
@@ -141,7 +152,7 @@ COMPARISONS = (
     "UPDATE evidence_figures f SET starts_at = e.starts_at FROM evidence_eras e WHERE e.no = f.era_no AND e.starts_at IS NOT NULL",
 )
 
-# What the OpenScale SDK must find again. Custom monitors, imported figures and data marts went.
+# What the OpenScale SDK must find again. Custom monitors, quality of regressions, imported figures and data marts went.
 OPENSCALE_TABLE = """CREATE TABLE openscale_facts (
     kind VARCHAR NOT NULL,
     id VARCHAR NOT NULL,
@@ -161,7 +172,10 @@ OPENSCALE_SUBSCRIPTIONS = """WITH instances AS (
                jsonb_object_agg(
                    definition_id, entity - 'data_mart_id' || jsonb_build_object('created_at', created_at, 'created_by', created_by)
                ) AS members
-        FROM openscale_instances WHERE definition_id IN ('fairness', 'quality', 'performance') GROUP BY deployment_no
+        FROM openscale_instances
+        WHERE definition_id IN ('fairness', 'performance')
+            OR definition_id = 'quality' AND deployment_no NOT IN (SELECT no FROM deployments WHERE problem_type = 'regression')
+        GROUP BY deployment_no
     )
     INSERT INTO openscale_facts (kind, id, deployment_no, entity, created_at, created_by, modified_at)
     SELECT 'subscription', d.id, d.no,

@@ -24,7 +24,7 @@ from .fairness import (
 from .marts import THE_MART, require_mart
 from .monitor_definitions import FAIRNESS, MEASURED, PERFORMANCE, QUALITY, require_measured
 from .providers import find_provider_or_none
-from .quality import catalogue_keys
+from .quality import catalogue_keys, require_quality
 from .refused import conflict, invalid, not_found
 from .v1 import MANAGE, V1, Json, Subscription, V1In, joined_id, split_id
 
@@ -233,6 +233,8 @@ async def _put_monitor(v1: V1, instance: Instance, stated: StatedFairness, *, is
 async def _keep(v1: V1, subscription: Subscription, kind: str, body: InstanceIn) -> Instance:
     """Stores what only the instance knows, and lets the checks measure the metrics of quality, if there is an instance of it."""
     actor = await v1.require(MANAGE)
+    if kind == QUALITY:
+        require_quality(subscription.deployment["problem_type"], [threshold.metric_id for threshold in body.thresholds])
 
     def change(entity: Entity) -> Entity:
         instances = entity.get("instances", {})

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from evenhand_openscale.fairness import label_of
 from evenhand_openscale.figures import Side, acceptable_percent, count_issues, fairness_values, index_figures, percent_of, quality_values
+from evenhand_openscale.quality import require_quality
+from evenhand_openscale.refused import Refused
 
 from tests.golden import golden
 
@@ -68,17 +70,26 @@ def test_a_mirror_that_nobody_stated_is_no_limit_and_an_intersection_no_feature(
 
 @pytest.mark.parametrize(
     ("problem_type", "key", "identifier"),
-    [
-        ("binary", "positive_predictive_value", "precision"),
-        ("multiclass", "weighted_recall", "weighted_true_positive_rate"),
-        ("regression", "r2", "r2"),
-    ],
+    [("binary", "positive_predictive_value", "precision"), ("multiclass", "accuracy", "accuracy")],
 )
 def test_quality_has_ibms_names_by_the_kind_of_model(problem_type: str, key: str, identifier: str) -> None:
     measured = figure(0.5, 5, metric=key, data="feedback", attribute=None, group=None)
     (value,) = quality_values(index_figures([measured]), problem_type)
 
     assert {"id": identifier, "value": 0.5} in value["metrics"]
+
+
+@pytest.mark.parametrize(
+    ("problem_type", "limited", "message"),
+    [
+        ("regression", [], "Quality of regression models is not supported by Evenhand"),
+        ("multiclass", ["accuracy", "weighted_recall"], "thresholds: weighted_recall is not measured by Evenhand for multiclass models"),
+        ("binary", ["r2"], "thresholds: r2 is not measured by Evenhand for binary models, which have accuracy, true_positive_rate"),
+    ],
+)
+def test_quality_that_is_not_measured_is_refused_by_name(problem_type: str, limited: list[str], message: str) -> None:
+    with pytest.raises(Refused, match=message):
+        require_quality(problem_type, limited)
 
 
 @pytest.mark.parametrize(

@@ -32,16 +32,6 @@ OPENSCALE = (
     "false_discovery_rate_difference",
     "false_omission_rate_difference",
     "error_rate_difference",
-    "weighted_precision",
-    "weighted_recall",
-    "weighted_true_positive_rate",
-    "weighted_f1_measure",
-    "weighted_false_positive_rate",
-    "mean_absolute_error",
-    "mean_squared_error",
-    "root_mean_squared_error",
-    "r2",
-    "explained_variance",
     "area_under_pr",
 )
 NO_METRIC = {"difference", "ratio"}
@@ -51,7 +41,7 @@ SEVERAL = {"binary_confusion_matrix", "generalized_binary_confusion_matrix", "pe
 """AIF360's methods that give other methods' figures at once."""
 
 
-@pytest.mark.parametrize(("tool", "names", "many"), [("AIF360", AIF360, 72), ("Clarify", CLARIFY, 21), ("OpenScale", OPENSCALE, 20)])
+@pytest.mark.parametrize(("tool", "names", "many"), [("AIF360", AIF360, 72), ("Clarify", CLARIFY, 21), ("OpenScale", OPENSCALE, 10)])
 def test_every_name_is_on_the_page(tool: str, names: list[str], many: int) -> None:
     assert len(set(names)) == many
     assert set(entries(tool)) == set(names)

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
-from . import answers, distributions, entropy, errors, mitigation, odds, quality, records, scores, selection
-from .metric import Data, Direction, FromAnswers, FromRows, FromScores, Metric
+from . import distributions, entropy, errors, mitigation, odds, quality, records, scores, selection
+from .metric import Data, Direction, FromRows, FromScores, Metric
 
-__all__ = ["CATALOGUE", "DEFAULT_METRICS", "Data", "Direction", "FromAnswers", "FromRows", "FromScores", "Metric", "metrics_on"]
+__all__ = ["CATALOGUE", "DEFAULT_METRICS", "Data", "Direction", "FromRows", "FromScores", "Metric", "metrics_on"]
 
-_FAMILIES = (selection, odds, quality, answers, errors, scores, entropy, distributions, records, mitigation)
+_FAMILIES = (selection, odds, quality, errors, scores, entropy, distributions, records, mitigation)
 
 CATALOGUE: Mapping[str, Metric] = MappingProxyType({row.key: row for family in _FAMILIES for row in family.ROWS})
 """Metrics by key, in display order."""

@@ -15,7 +15,7 @@ from ..groups import FloatArray
 from ..values import Scope
 
 Data: TypeAlias = Literal["payload", "payload_perturbed", "balanced", "feedback", "training", "debiased", "debiased_feedback"]
-Needs: TypeAlias = Literal["predictions", "labels", "scores", "strata", "rows", "classes", "numbers", "copies"]
+Needs: TypeAlias = Literal["predictions", "labels", "scores", "strata", "rows", "copies"]
 Order: TypeAlias = Literal["monitored - reference", "reference - monitored", "monitored / reference", "none"]
 Side: TypeAlias = Literal["below", "above"]
 """Side of the ideal number on which a figure lies."""
@@ -137,12 +137,7 @@ class FromRows:
     """Measured by `measure_rows`."""
 
 
-@dataclass(frozen=True, slots=True)
-class FromAnswers:
-    """Measured by `measure_answers`."""
-
-
-Measure: TypeAlias = RateOf | ComparedRate | CountOf | OfSet | OfPair | Across | OverStrata | FromScores | FromRows | FromAnswers
+Measure: TypeAlias = RateOf | ComparedRate | CountOf | OfSet | OfPair | Across | OverStrata | FromScores | FromRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +174,6 @@ class Metric:
     redefined_on: tuple[Data, ...] = ()
     is_stored: bool = True
 
-    @property
-    def is_of_tables(self) -> bool:
-        """Whether count tables suffice, so that it can be rolled up."""
-        return not isinstance(self.measure, FromRows | FromAnswers)
-
     def definition_on(self, data: Data) -> int:
         """Number of the definition on a data set: 2 where release 0.1 defined the key differently, else 1."""
         return 2 if data in self.redefined_on else 1
@@ -194,7 +184,7 @@ class Metric:
         With counterfactuals groups are compared through the reference only; of count tables only those of feedback hold ungrouped records,
         which overall figures need.
         """
-        if not self.is_of_tables:
+        if isinstance(self.measure, FromRows):
             return self.scopes
         with_copies = {"worst_pair", "overall"}
         absent = {"balanced": with_copies, "payload_perturbed": with_copies, "payload": {"overall"}, "training": {"overall"}}.get(

@@ -30,17 +30,15 @@ def share_limits(mean: FloatArray, square: FloatArray, size: FloatArray, *, beyo
     return likened_limits(mean, variance, size, freedom, beyond=beyond)
 
 
-def loss_limits(mean: FloatArray, square: FloatArray, size: FloatArray, skewness: FloatArray | None = None) -> IntervalEnds:
+def loss_limits(mean: FloatArray, square: FloatArray, size: FloatArray) -> IntervalEnds:
     """Limits of a mean of unbounded numbers from 0 up, on the log scale; `upper` may be inf.
 
-    The variance is at least one `size`-th of the mean squared. With `skewness` the upper limit allows for rare large numbers that the
-    sample lacks.
+    The variance is at least one `size`-th of the mean squared.
     """
     freedom = np.maximum(size - 1, 1e-6)
     variance = np.maximum((square - mean * mean) / freedom, mean * mean / np.maximum(size, 1) ** 2)
-    deviation = np.sqrt(variance) / mean
-    above = student(freedom) if skewness is None else skewed_student(freedom, skewness, size)
-    return IntervalEnds(mean / np.exp(student(freedom) * deviation), mean * np.exp(above * deviation))
+    reach = np.exp(student(freedom) * (np.sqrt(variance) / mean))
+    return IntervalEnds(mean / reach, mean * reach)
 
 
 def likened_limits(
@@ -63,25 +61,6 @@ def student(freedom: FloatArray, beyond: float = BEYOND) -> FloatArray:
     """Quantile of Student's t exceeded with that probability."""
     quantile: FloatArray = np.minimum(stdtrit(np.maximum(freedom, 1e-6), 1 - beyond), 1e6)
     return quantile
-
-
-def skewed_student(freedom: FloatArray, skewness: FloatArray, size: FloatArray) -> FloatArray:
-    """Standard errors that the mean may be above that of a sample with this skewness: Student's quantile or more.
-
-    Through the transformation that makes the studentised mean symmetric (Hall 1992). Its inverse falls again among the most skewed samples,
-    which have the limit of the skewness at which it is still rising.
-    """
-    quantile = student(freedom)
-    # Where the cube root below is -1/2; it rises up to there, and falls a little later.
-    rising = 3 * (np.sqrt(quantile * quantile + 0.75) - quantile)
-    slant = np.minimum(np.maximum(skewness, 0) / np.sqrt(np.maximum(size, 1)), rising)
-    divisor = np.where(slant > _SYMMETRIC, slant, 1.0)
-    slanted = 3 / divisor * (1 - np.cbrt(1 - divisor * (quantile + divisor / 6)))
-    return np.where(slant > _SYMMETRIC, np.maximum(quantile, slanted), quantile)
-
-
-_SYMMETRIC = 1e-6
-"""Skewness by the root of the size up to which the transformation is numerically the identity."""
 
 
 class Bounded(NamedTuple):

@@ -110,7 +110,7 @@ def test_figures_that_stay_are_the_same_and_others_are_in_a_row_that_stays(bare:
     after = {row["no"]: row for row in read_rows(bare)["measurements"]}
     left = {row["no"]: row for row in read_rows(bare)["figure_days"]}
 
-    assert (len(before), len(after)) == (315, 117)
+    assert (len(before), len(after)) == (315, 95)
     added = {"worst_of", "chosen_lower", "chosen_upper"}
     for no, row in after.items():
         flips = {name: number for name, number in row["details"].items() if name.partition("_")[0] in {"gained", "lost"}}
@@ -152,7 +152,48 @@ def test_a_migration_that_gave_way_after_its_figures_goes_on(bare: Database, mon
         reader.rollback()
         migrated.result()
 
-    assert len(read_rows(bare)["measurements"]) == 117
+    assert len(read_rows(bare)["measurements"]) == 95
+
+
+def test_metrics_that_went_are_taken_out_of_figures_and_settings(bare: Database) -> None:
+    create_filled(bare)
+    with psycopg.connect(bare.url) as connection:
+        for table in ("measurements", "figure_days"):
+            connection.execute(f"UPDATE {table} SET metric = 'r2' WHERE metric = 'accuracy'")  # noqa: S608 - ours
+        connection.execute(
+            """
+            UPDATE monitors SET config = jsonb_set(
+                config || '{"metrics": ["r2", "flip_rate_lost", "accuracy", "flip_rate_gained"]}', '{attributes,0,metric_limits}',
+                '{"macro_f1": [0.5, null], "flip_rate_gained": [null, 0.2], "accuracy": [0.7, null]}')
+            """
+        )
+        for rule_id, metrics in (("some", '["weighted_recall", "disparate_impact"]'), ("none", '["class_log_loss"]')):
+            connection.execute(
+                """
+                INSERT INTO alert_rules (id, deployment_no, version, kind, config, enabled)
+                SELECT %s, no, 1, 'evidence', jsonb_build_object('condition', jsonb_build_object('metrics', %s::jsonb)), true
+                FROM deployments
+                """,
+                (rule_id, metrics),
+            )
+    upgrade(bare)
+    rows = read_rows(bare)
+
+    assert not [row for table in ("measurements", "figure_days") for row in rows[table] if row["metric"] == "r2"]
+    (monitor,) = rows["monitors"]
+    assert monitor["config"]["metrics"] == ["flip_rate", "accuracy"]
+    assert monitor["config"]["attributes"][0]["metric_limits"] == {"accuracy": [0.7, None]}
+    metrics = {row["id"]: row["config"]["condition"].get("metrics") for row in rows["alert_rules"]}
+    assert (metrics["some"], metrics["none"]) == (["disparate_impact"], [])
+
+
+def test_a_monitor_of_metrics_that_went_has_the_usual_ones(bare: Database) -> None:
+    create_filled(bare)
+    with psycopg.connect(bare.url) as connection:
+        connection.execute("""UPDATE monitors SET config = config || '{"metrics": ["explained_variance"]}'""")
+    upgrade(bare)
+
+    assert [row["config"]["metrics"] for row in read_rows(bare)["monitors"]] == [None]
 
 
 def test_comparisons_begin_with_their_era(bare: Database) -> None:
@@ -208,14 +249,14 @@ def test_facts_of_the_openscale_sdk_are_moved_into_one_table(bare: Database) -> 
            SELECT no, '00000000-0000-0000-0000-000000000000', 'ours', '{"asset": {"asset_id": "a"}}', 'ada'
            FROM deployments WHERE id = 'one'""",
         """INSERT INTO openscale_instances (deployment_no, definition_id, entity, created_by)
-           SELECT no, kind, '{"parameters": {}}', 'eve' FROM deployments, unnest(ARRAY['fairness', 'custom']) kind""",
+           SELECT no, kind, '{"parameters": {}}', 'eve' FROM deployments, unnest(ARRAY['fairness', 'quality', 'custom']) kind""",
     )
     with psycopg.connect(bare.url) as connection:
-        for name in ("one", "two"):
+        for name, problem_type in (("one", "binary"), ("two", "regression")):
             connection.execute(
                 "INSERT INTO deployments (id, name, problem_type, outputs, schema_version, model_revision)"
-                " VALUES (%s, %s, 'binary', '{}', 1, '1')",
-                [name, name],
+                " VALUES (%s, %s, %s, '{}', 1, '1')",
+                [name, name, problem_type],
             )
         for statement in statements:
             connection.execute(statement)
@@ -228,5 +269,6 @@ def test_facts_of_the_openscale_sdk_are_moved_into_one_table(bare: Database) -> 
     provider, one, two = rows
     assert (provider.entity, bytes(provider.secrets), provider.created_by) == ({"name": "Ours"}, b"sealed", "ada")
     assert (one.entity["asset"], one.entity["provider_id"], one.created_by) == ({"asset_id": "a"}, "ours", "ada")
-    assert one.entity["instances"].keys() == {"fairness"}
+    assert one.entity["instances"].keys() == {"fairness", "quality"}
+    assert two.entity["instances"].keys() == {"fairness"}
     assert one.entity["instances"]["fairness"]["created_by"] == two.created_by == "eve"

@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.errors import InvalidInput
 from app.frames import DEFAULT, Report, measure_frame
 from app.frames.measuring import USUAL_OF_SCORES
-from app.metrics import CATALOGUE, FeedbackCells, GroupCounts, Value, measure_feedback, measure_payload, measure_training
+from app.metrics import CATALOGUE, FeedbackCells, GroupCounts, measure_feedback, measure_payload, measure_training
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
 
@@ -108,32 +108,12 @@ def test_every_metric_is_measured_that_the_columns_suffice_for(applicants: pd.Da
     everything = measured(applicants, label="repaid", prediction="approved", score="score", strata="region", features=["income", "score"])
     little = measured(applicants, label="repaid", prediction="approved")
 
-    assert {one.metric for one in everything.measured} == {
-        key for key, row in CATALOGUE.items() if {"payload", "feedback"} & set(row.data) and "numbers" not in row.needs
-    }
+    assert {one.metric for one in everything.measured} == {key for key, row in CATALOGUE.items() if {"payload", "feedback"} & set(row.data)}
     assert {one.metric for one in little.measured} == {
         key
         for key, row in CATALOGUE.items()
-        if {"payload", "feedback"} & set(row.data) and not {"scores", "strata", "rows", "numbers"} & set(row.needs)
+        if {"payload", "feedback"} & set(row.data) and not {"scores", "strata", "rows"} & set(row.needs)
     }
-
-
-def test_errors_of_numbers_are_measured_where_the_outcomes_are_ranges() -> None:
-    frame = pd.DataFrame({"sex": ["m", "f"] * 4, "paid": range(8), "predicted": [1, 1, 2, 5, 4, 5, 5, 9]})
-    report = measured(frame, label="paid", prediction="predicted", favourable=(4, 10), metrics=["r2", "mean_absolute_error"])
-
-    found = {one.metric: one.number for one in report.measured}
-    assert isinstance(found["mean_absolute_error"], Value)
-    assert found["mean_absolute_error"].value == pytest.approx(6 / 8)
-    assert isinstance(found["r2"], Value)
-
-
-def test_averages_over_the_classes_are_not_given_of_weighted_records(applicants: pd.DataFrame) -> None:
-    columns: dict[str, Any] = {"label": "repaid", "prediction": "approved", "weight": "score"}
-
-    assert not {one for one in _keys(measured(applicants, **columns)) if one.startswith(("macro", "weighted"))}
-    with pytest.raises(InvalidInput, match="macro_f1 counts every record alike"):
-        measured(applicants, **columns, metrics="macro_f1")
 
 
 def test_figures_of_single_records_are_not_given_of_weighted_records(applicants: pd.DataFrame) -> None:

@@ -103,7 +103,7 @@ def check_scopes(found: Figures, groups: Groups) -> None:
         for row in metrics_on(data):
             mine = {key for key in keys if key[0] == row.key and key[1] != "worst_pair"}
             assert {scope for _, scope, _ in mine} <= set(row.scopes_on(data))
-            if of_role(groups, "monitored") and row.is_of_tables:
+            if of_role(groups, "monitored") and "rows" not in row.needs:
                 assert mine == rows_of(row, data, groups), row.key
 
 

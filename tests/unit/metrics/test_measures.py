@@ -145,7 +145,7 @@ def test_feedback_without_groups_is_measured_overall_alone() -> None:
 
     assert {result.scope for result in results} == {"overall"}
     assert {result.metric for result in results} == {
-        row.key for row in metrics_on("feedback") if "overall" in row.scopes and "scores" not in row.needs and row.is_of_tables
+        row.key for row in metrics_on("feedback") if "overall" in row.scopes and "scores" not in row.needs and "rows" not in row.needs
     }
     assert value(results, "accuracy", "overall").value == 0.5
 
