@@ -107,10 +107,8 @@ def payload(
         columns = ColumnNames(
             id=id_column, time=time_column, prediction=prediction_column, probability=probability_column, label=label_column
         )
-        subject = _subject(service, LogKind.PAYLOAD, columns, at, utc_offset)
-        end_with(import_into(service, data, layout, subject, ImportPlaces(state, rejections)))
         subject = _subject(service, LogKind.PAYLOAD, columns, at, utc_offset, time_format)
-        import_into(service, data, layout, subject, ImportPlaces(state, rejections))
+        end_with(import_into(service, data, layout, subject, ImportPlaces(state, rejections)))
 
 
 @command.command()
@@ -135,11 +133,9 @@ def feedback(
     with open_client(url, key) as client:
         service = ImportService(client, deployment, LogKind.FEEDBACK)
         columns = ColumnNames(id=id_column, time=time_column, label=label_column)
-        subject = _subject(service, LogKind.FEEDBACK, columns, at, utc_offset)
+        subject = _subject(service, LogKind.FEEDBACK, columns, at, utc_offset, time_format)
         read = [InputFile.at(path, encoding) for path in files]
         end_with(import_into(service, read, layout, subject, ImportPlaces(state, rejections)))
-        subject = _subject(service, LogKind.FEEDBACK, columns, at, utc_offset, time_format)
-        import_into(service, [InputFile.at(path) for path in files], layout, subject, ImportPlaces(state, rejections))
 
 
 @command.command()

@@ -86,6 +86,21 @@ def test_labels_are_imported_by_their_ids(run: Run, service: RunningService, tmp
     assert rows(service.database, found) == [("a", "Risk", "2026-03-01 08:30:00")]
 
 
+def test_a_file_with_times_of_a_stated_form_is_imported_once_in_its_encoding(run: Run, service: RunningService, tmp_path: Path) -> None:
+    records, labels = tmp_path / "log.csv", tmp_path / "labels.csv"
+    records.write_bytes("id,Zeit,Age,Sex,Owner,prediction\nä,01.03.2026_09:30,33,female,true,Risk\n".encode("latin-1"))
+    labels.write_bytes("id,Zeit,label\nä,02.03.2026_10:00,Risk\n".encode("latin-1"))
+    options = ("--time-column", "Zeit", "--time-format", "%d.%m.%Y_%H:%M", "--utc-offset", "+00:00", "--encoding", "latin-1")
+
+    ended = [run("payload", records, *options), run("feedback", labels, *options)]
+
+    assert [one.exit_code for one in ended] == [0, 0], [one.output for one in ended]
+    assert [one.output.count("1 rows: 1 stored") for one in ended] == [1, 1]
+    assert [one.output.count(" rows: ") for one in ended] == [1, 1]
+    found = "SELECT feedback_id, label, (logged_at AT TIME ZONE 'UTC')::text FROM feedback_records"
+    assert rows(service.database, found) == [("ä", "Risk", "2026-03-02 10:00:00")]
+
+
 def test_bentoml_logs_register_their_deployment(run: Run, service: RunningService, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     schema = write(tmp_path / "schema" / "schema.1.log", json_lines([BENTO_SCHEMA]))
     data = write(tmp_path / "data" / "data.1.log", json_lines([bento_line("female", 25, "refused", "7")]))
