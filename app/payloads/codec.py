@@ -42,7 +42,10 @@ class Codec(ABC):
     """In short, for messages and pages: `{"instances": [[…]]}`."""
 
     forms: ClassVar[tuple[Form, ...]] = ()
-    """Forms of requests for debiased answers. Models are called in the first."""
+    """Forms of requests for debiased answers."""
+
+    written: ClassVar[Form]
+    """Form in which models are called, unless the format builds its bodies otherwise."""
 
     content_type: ClassVar[str] = JSON
 
@@ -69,15 +72,21 @@ class Codec(ABC):
             PageRefused: a row holds a null that the format cannot carry.
             ScoringFailed: another cell that it cannot carry.
         """
-        return encode_rows(self.forms[0].write_request(columns, rows), rows)
+        return encode_rows(self.build_request(columns, rows), rows)
+
+    def build_request(self, columns: Sequence[str], rows: Rows) -> object:
+        return self.written.write_request(columns, rows)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - most requests name them
         """Reads a request. `columns` names the columns of a format that does not."""
-        return table_of(self.forms[0].read_request(require_object(decode_request(body), "body")))
+        return table_of(self.written.read_request(require_object(decode_request(body), "body")))
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
         """Writes a model's answer with these columns. Raises ScoringFailed."""
-        return encode_rows(self.forms[0].write_answer(columns, rows), rows)
+        return encode_rows(self.build_answer(columns, rows), rows)
+
+    def build_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> object:
+        return self.written.write_answer(columns, rows)
 
     @abstractmethod
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:

@@ -2,21 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 from ..domain.deployments import OutputFields
 from ..errors import InvalidInput, ScoringFailed
 from .answers import Answer, read_outputs, require_rows
-from .codec import NOTHING_KNOWN, Asking, Codec
+from .codec import Codec
 from .forms import Form, Tables
 from .outputs import OutputsUnclear, find_outputs
 from .pairs import LoggedTable, read_stated, write_stated
 from .repeated import find_order
 from .schemas import NAMES, TABLE, Schema, closed_object, open_object, rows_of
 from .tables import Table, kind_of, place, read_repeating_table, read_table, require_length, require_members, require_object
-from .wire import Rows, decode_answer, decode_request, encode_rows
+from .wire import Rows, decode_answer, decode_request
 
 _MEMBERS = frozenset({"fields", "values", "meta"})
 _META_MEMBERS = frozenset({"fields", "values"})
@@ -96,7 +96,8 @@ class FieldsValuesCodec(Codec):
 
     label = "fields and values"
     shown_request = '{"fields": […], "values": [[…]]}'
-    forms = (BARE, INPUT_DATA)
+    forms: ClassVar[tuple[Form, ...]] = (BARE, INPUT_DATA)
+    written: ClassVar[Form] = BARE
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
         answer = decode_answer(body, _Answered, expected='{"fields": [...], "values": [[...]]}')
@@ -162,24 +163,13 @@ class FieldsValuesCodec(Codec):
         }
 
 
-class InputDataCodec(Codec):
+class InputDataCodec(FieldsValuesCodec):
     """Writes the same under `input_data`, and answers under `predictions`."""
 
     label = "fields and values, under input_data"
     shown_request = '{"input_data": [{"fields": […], "values": [[…]]}]}'
-    _bare = FieldsValuesCodec()
-
-    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
-        return encode_rows(INPUT_DATA.write_request(columns, rows), rows)
-
-    def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
-        return self._bare.read_request(body, columns)
-
-    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
-        return encode_rows(INPUT_DATA.write_answer(columns, rows), rows)
-
-    def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        return self._bare.read_answer(body, outputs=outputs, expected_rows=expected_rows)
+    forms = ()
+    written = INPUT_DATA
 
 
 def _read_closed(part: object, path: str) -> Tables:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InvalidInput
-from .codec import NOTHING_KNOWN, Asking, read_objects
+from .codec import read_objects
 from .listed import PREDICTIONS, ListedCodec, objects_of
 from .tables import Table, is_by_column, kind_of, read_by_column
-from .wire import Rows, decode_answer, decode_request, encode_rows
+from .wire import Rows, decode_answer, decode_request
 
 
 class RecordsCodec(ListedCodec):
@@ -16,8 +16,8 @@ class RecordsCodec(ListedCodec):
     label = "JSON records"
     shown_request = "[{…}]"
 
-    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
-        return encode_rows(objects_of(columns, rows), rows)
+    def build_request(self, columns: Sequence[str], rows: Rows) -> object:
+        return objects_of(columns, rows)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - the records name them
         records = decode_request(body)
@@ -27,8 +27,8 @@ class RecordsCodec(ListedCodec):
             raise InvalidInput.of("body", f"must be an array of records, found {kind_of(records)}")
         return read_objects(records, "body")
 
-    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
-        return encode_rows(objects_of(columns, rows), rows)
+    def build_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> object:
+        return objects_of(columns, rows)
 
     def read_elements(self, body: bytes) -> list[Any] | dict[str, list[Any]]:
         answer: list[Any] | dict[str, Any] = decode_answer(body, list[Any] | dict[str, Any], expected="[{...}]")  # type: ignore[arg-type]

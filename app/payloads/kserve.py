@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from .codec import NOTHING_KNOWN, Asking, read_records
+from .codec import read_records
 from .listed import ListedCodec, objects_of
 from .tables import Table, require_object
-from .wire import Rows, decode_request, encode_rows
+from .wire import Rows, decode_request
 
 _INSTANCES = "instances"
 
@@ -16,8 +16,8 @@ class KserveCodec(ListedCodec):
     label = "KServe v1, an array a record"
     shown_request = '{"instances": [[…]]}'
 
-    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
-        return encode_rows({_INSTANCES: rows}, rows)
+    def build_request(self, columns: Sequence[str], rows: Rows) -> object:  # noqa: ARG002 - in the order of the features
+        return {_INSTANCES: rows}
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
         return read_records(require_object(decode_request(body), "body").get(_INSTANCES), _INSTANCES, columns)
@@ -29,5 +29,5 @@ class InstancesCodec(KserveCodec):
     label = "instances, an object a record (MLflow, Vertex AI, KServe v1)"
     shown_request = '{"instances": [{…}]}'
 
-    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
-        return encode_rows({_INSTANCES: objects_of(columns, rows)}, rows)
+    def build_request(self, columns: Sequence[str], rows: Rows) -> object:
+        return {_INSTANCES: objects_of(columns, rows)}

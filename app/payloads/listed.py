@@ -11,7 +11,7 @@ from ..errors import ScoringFailed
 from .answers import Answer, read_outputs, require_rows, to_predictions
 from .codec import Codec
 from .outputs import output_names
-from .wire import decode_answer, encode_rows
+from .wire import decode_answer
 
 PREDICTIONS = "predictions"
 
@@ -30,8 +30,8 @@ class ListedCodec(Codec):
         """Returns the elements, a record each, or the columns. Raises ScoringFailed."""
         return decode_answer(body, _Answer, expected='{"predictions": [...]}').predictions
 
-    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
-        return encode_rows({PREDICTIONS: objects_of(columns, rows)}, rows)
+    def build_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> object:
+        return {PREDICTIONS: objects_of(columns, rows)}
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
         """Reads the columns that each row has; one without a name gets that of the prediction."""

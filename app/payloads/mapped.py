@@ -8,10 +8,10 @@ from ..domain.json_paths import JsonPath, PathUnclear, PlacedValue, build_docume
 from ..domain.texts import character_problem, printable
 from ..errors import FieldProblem, InvalidInput, ScoringFailed
 from .answers import Answer
-from .codec import NOTHING_KNOWN, Asking, Codec
+from .codec import Codec
 from .listed import answer_of_elements, read_columns
 from .tables import Table
-from .wire import Rows, decode_answer, decode_request, encode_rows
+from .wire import Rows, decode_answer, decode_request
 
 _MAPPING = "endpoint.mapping"
 
@@ -53,10 +53,10 @@ class MappedCodec(Codec):
                 problems.append(FieldProblem(f"{_MAPPING}.{part}", str(error)))
         return problems
 
-    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
+    def build_request(self, columns: Sequence[str], rows: Rows) -> object:
         if not self._records.is_of_many and len(rows) != 1:
             raise ScoringFailed("The mapping's records have no [*], so a request holds one record; set the endpoint's page_size to 1.")
-        return encode_rows(self._build(columns, rows), rows)
+        return self._build(columns, rows)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
         rows = []
@@ -71,19 +71,18 @@ class MappedCodec(Codec):
                 raise InvalidInput.of(f"body[{place}]", f"a column's path {error}") from error
         return Table("body", "body", list(columns), rows)
 
-    def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
+    def build_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> object:
         if not self._answers.is_of_many and len(rows) != 1:
             raise ScoringFailed("The mapping's answers have no [*], so an answer holds one record; ask about one record at once.")
         paths = [self._outputs.get(name) or member_path(name) for name in columns]
         try:
             answers = [build_document(map(PlacedValue, paths, row)) for row in rows]
-            document = build_document([PlacedValue(self._answers, answers if self._answers.is_of_many else answers[0])])
+            return build_document([PlacedValue(self._answers, answers if self._answers.is_of_many else answers[0])])
         except PathUnclear as error:
             raise ScoringFailed(
                 f"An answer with the columns {', '.join(columns)} cannot be written by endpoint.mapping: one of them {error}."
                 " Ask for another payload_format."
             ) from error
-        return encode_rows(document, rows)
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
         """Reads the outputs by the mapping; no other parts are kept."""

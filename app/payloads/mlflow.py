@@ -10,7 +10,7 @@ from .forms import Form, Objects, Tables
 from .listed import PREDICTIONS, ListedCodec, objects_of
 from .schemas import CELLS, NAMES, Schema, closed_object, rows_of
 from .tables import Table, read_by_column, read_table, require_members, require_object
-from .wire import Rows, decode_request, encode_rows
+from .wire import Rows, decode_request
 
 _SPLIT, _RECORDS, _INPUTS = "dataframe_split", "dataframe_records", "inputs"
 _SPLIT_MEMBERS = frozenset({"columns", "data", "index"})
@@ -78,6 +78,7 @@ class MlflowCodec(ListedCodec):
     label = "MLflow"
     shown_request = '{"dataframe_split": {"columns": […], "data": [[…]]}}'
     forms: ClassVar[tuple[Form, ...]] = (SPLIT, RECORDS)
+    written: ClassVar[Form] = SPLIT
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - the request names them
         sent = require_object(decode_request(body), "body")
@@ -94,9 +95,7 @@ class MlflowRecordsCodec(MlflowCodec):
     label = "MLflow, an object a record"
     shown_request = '{"dataframe_records": [{…}]}'
     forms = ()
-
-    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
-        return encode_rows(RECORDS.write_request(columns, rows), rows)
+    written = RECORDS
 
 
 class MlflowInputsCodec(ListedCodec):
@@ -105,9 +104,8 @@ class MlflowInputsCodec(ListedCodec):
     label = "MLflow, named inputs"
     shown_request = '{"inputs": {"age": […], "sex": […]}}'
 
-    def write_request(self, columns: Sequence[str], rows: Rows, *, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
-        by_column = {name: [row[place] for row in rows] for place, name in enumerate(columns)}
-        return encode_rows({_INPUTS: by_column}, rows)
+    def build_request(self, columns: Sequence[str], rows: Rows) -> object:
+        return {_INPUTS: {name: [row[place] for row in rows] for place, name in enumerate(columns)}}
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
         sent = require_object(decode_request(body), "body").get(_INPUTS)

@@ -62,8 +62,9 @@ class OpenInferenceCodec(Codec):
             require_rows(len(column), expected_rows)
         names = [tensor.name for tensor in tensors]
         rows = list(map(list, zip(*columns, strict=True)))
-        is_alone = _is_prediction_alone(names, outputs)
-        return Answer([outputs.prediction] if is_alone else names, rows, _predict(names, columns, outputs))
+        if len(names) == 1 and outputs.label is None and outputs.prediction not in names:
+            return Answer([outputs.prediction], rows, _predict_alone(columns[0], outputs))
+        return Answer(names, rows, read_outputs(names, columns.__getitem__, outputs))
 
 
 class OpenInferenceMatrixCodec(OpenInferenceCodec):
@@ -188,16 +189,6 @@ def _read_tensors(body: bytes, member: str, refuse: _Refuse) -> list[Tensor]:
     if rest[at:].strip():
         raise refuse(TensorUnclear("body", f"has {len(rest) - at} bytes after its tensors"))
     return found
-
-
-def _is_prediction_alone(names: Sequence[str], outputs: OutputFields) -> bool:
-    return len(names) == 1 and outputs.label is None and outputs.prediction not in names
-
-
-def _predict(names: Sequence[str], columns: Sequence[list[Any]], outputs: OutputFields) -> list[Prediction]:
-    if _is_prediction_alone(names, outputs):
-        return _predict_alone(columns[0], outputs)
-    return read_outputs(names, columns.__getitem__, outputs)
 
 
 def _predict_alone(column: list[Any], outputs: OutputFields) -> list[Prediction]:

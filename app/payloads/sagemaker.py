@@ -40,8 +40,8 @@ class SagemakerCsvCodec(Codec):
         return write_csv(rows)
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
+        # Some containers answer JSON to CSV.
         if body.lstrip()[:1] in {b"{", b"["}:
-            # Some containers answer JSON to CSV.
             return ListedCodec().read_answer(body, outputs=outputs, expected_rows=expected_rows)
         return answer_of_elements(_read_columns(body, outputs, expected_rows), outputs, expected_rows)
 
