@@ -1,6 +1,5 @@
 """The service as an import sees it: REST v1 over HTTP, each request repeated until it is answered."""
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from ..domain.deployments import (
     StorageKind,
 )
 from ..domain.records import Receipt, RecordConflict, Rejection
+from ..domain.strict_json import parse_json
 from ..errors import FieldProblem, InvalidInput, NotFound, SetupError, Unavailable
 from ..imports.report import RejectedRow
 
@@ -178,10 +178,7 @@ def _read_endpoint(found: Mapping[str, Any]) -> Endpoint:
 
 
 def _members(response: httpx.Response) -> dict[str, Any]:
-    try:
-        found = json.loads(response.content)
-    except ValueError:
-        return {}
+    found = parse_json(response.content, None)
     return found if isinstance(found, dict) else {}
 
 

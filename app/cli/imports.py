@@ -19,6 +19,7 @@ from ..clock import HOUR, hour_of, utc_now
 from ..domain.arrivals import LogKind
 from ..domain.checks import CheckState
 from ..domain.record_times import TimeRule
+from ..domain.strict_json import parse_json
 from ..errors import InvalidInput, SetupError
 from ..imports.bentoml import is_bento_schema, read_bento_schema
 from ..imports.clarify import ClarifyChoices, ClarifyConfig, violations_of
@@ -216,10 +217,7 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 - any JSON
 
 
 def parse_scalar(text: str) -> Any:  # noqa: ANN401 - any scalar
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+    found = parse_json(text, text)
     return found if isinstance(found, str | int | float | bool) else text
 
 

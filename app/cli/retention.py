@@ -7,6 +7,7 @@ import typer
 
 from ..batch.own_files import OwnPlaces
 from ..domain.retention import Erasure, RecordSelector, hash_receipt, receipt_document
+from ..domain.strict_json import parse_json
 from ..errors import Conflict, InvalidInput, NotFound
 from ..retention.erasing import perform_erasures
 from ..retention.expiring import apply_policies
@@ -88,10 +89,7 @@ def _write(erasure: Erasure) -> str:
 
 
 def _read_value(text: str) -> str | int | float | bool:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        value = None
+    value = parse_json(text, None)
     if isinstance(value, str | int | float | bool):
         return value
     raise InvalidInput.of("--value", f"must be a text in double quotes, a number, true or false, found {text!r:.100}")

@@ -108,6 +108,11 @@ class OutputFields:
             object.__setattr__(self, "classes", tuple(self.classes))
 
     @property
+    def names(self) -> list[str]:
+        """Columns of the answer that are named, each once."""
+        return list(dict.fromkeys(name for name in (self.prediction, self.probability, self.label) if name is not None))
+
+    @property
     def has_only_probabilities(self) -> bool:
         """Whether predictions follow from the probabilities."""
         return self.classes is not None and self.prediction == self.probability

@@ -12,6 +12,14 @@ _SHOWN = 100
 _SIGNIFICANT = re.compile(r"[1-9]")
 
 
+def parse_json(text: str | bytes, otherwise: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Returns the value that a text spells, or the other one if it is not JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return otherwise
+
+
 def require_strict(body: bytes, field: str = "body") -> None:
     """Returns if no object of the JSON names a member twice and no number is so small that it would be read as 0.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 from uuid import UUID
 
 from .texts import MAX_TEXT
@@ -131,6 +131,11 @@ def plain_cell(value: Any) -> Any:  # noqa: ANN401 - any cell of Parquet, or of 
     if isinstance(value, UUID):
         return str(value)
     return value.isoformat() if isinstance(value, datetime | date | time) else value
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether it is an int or a float: to Python true and false are numbers, too."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def number_of(value: Scalar | None) -> float | None:

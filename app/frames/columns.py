@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..domain.texts import quote_names
-from ..domain.values import Range, Scalar, canonical, exact_number, label_of, number_of, plain_cell
+from ..domain.values import Range, Scalar, canonical, exact_number, is_number, label_of, number_of, plain_cell
 from ..errors import InvalidInput
 from ..metrics.groups import FloatArray, IntArray
 from ..metrics.tables.weighting import slices
@@ -280,7 +280,7 @@ def _read_listed(listed: object, option: str) -> Scalar | Range:
     one = _plain(listed)
     if isinstance(one, tuple):
         ends = [_plain(end) for end in one]
-        if len(ends) != 2 or not all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends):  # noqa: PLR2004 - its two ends
+        if len(ends) != 2 or not all(map(is_number, ends)):  # noqa: PLR2004 - its two ends
             raise InvalidInput.of(option, f"a range must be two numbers (lo, hi), found {one!r}")
         if not ends[0] <= ends[1]:
             raise InvalidInput.of(option, f"lo {ends[0]} of a range is above hi {ends[1]}")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..domain.record_times import LeftOutTimes
-from ..domain.values import label_of
+from ..domain.values import is_number, label_of
 from ..errors import InvalidInput
 from ..evidence.confidence import follow_interval
 from ..evidence.detector import HOURS_OF_A_YEAR
@@ -171,9 +171,9 @@ def check_arguments(
     check_frame(frame)
     if prediction is None and label is None:
         raise InvalidInput.of("prediction", "is needed, or label, or both")
-    if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < 1:
+    if not is_number(limit) or not 0 < limit < 1:
         raise InvalidInput.of("limit", f"must be a ratio between 0 and 1, such as 0.8, found {limit!r:.100}")
-    if isinstance(budget_hours, bool) or not isinstance(budget_hours, int | float) or not 1 <= budget_hours < np.inf:
+    if not is_number(budget_hours) or not 1 <= budget_hours < np.inf:
         raise InvalidInput.of("budget_hours", f"must be a number of hours, 1 or more, found {budget_hours!r:.100}")
 
 

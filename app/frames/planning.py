@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..domain.record_times import LeftOutTimes
+from ..domain.values import is_number
 from ..errors import InvalidInput
 from ..evidence.delays import simulate_delay
 from ..evidence.detector import HOURS_OF_A_YEAR
@@ -72,7 +73,7 @@ def plan_frame(
     """
     check_arguments(frame, prediction, label, limit=limit, budget_hours=budget_hours)
     for name, number, high in (("ratio", ratio, limit), ("probability", probability, 1)):
-        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < high:
+        if not is_number(number) or not 0 < number < high:
             raise InvalidInput.of(name, f"must be between 0 and {high}, found {number!r:.100}")
     hours = read_hours(frame, time, time_format, earliest)
     grouping = group_records(frame, attribute, monitored, reference)

@@ -1,6 +1,5 @@
 """BentoML's monitor: a schema file, and a JSON line a record."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
@@ -8,6 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from ..domain.arrivals import LogKind
+from ..domain.strict_json import parse_json
 from ..errors import InvalidInput
 from .files import InputFile
 from .logged_calls import read_rows
@@ -95,9 +95,6 @@ def _record_of(row: dict[str, Any], call: str | None, file: InputFile, subject: 
 
 def is_bento_schema(file: InputFile) -> bool:
     for _, line in file.lines():
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError):
-            return False
+        found = parse_json(line, None)
         return isinstance(found, dict) and "columns" in found and "meta_data" in found
     return False

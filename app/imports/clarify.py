@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ..domain.checks import DataSet, Scope
 from ..domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
-from ..domain.values import Scalar
+from ..domain.values import Scalar, is_number
 from ..errors import InvalidInput
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.verdicts import Verdict
@@ -35,7 +35,7 @@ def limits_of_baseline(constraints: object) -> dict[str, dict[str, dict[str, flo
     distances = defaultdict[str, dict[str, float]](dict)
     for facet, metric in _metrics_of(constraints):
         key, value = CLARIFY_KEYS.get(str(metric.get("name"))), metric.get("value")
-        if key is None or isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if key is None or not is_number(value) or not math.isfinite(value):
             continue
         if key == IMPACT and value <= 0:
             continue
@@ -164,7 +164,7 @@ class ClarifyConfig:
         configured = self._config.get("probability_threshold")
         stated = configured if choices.score_threshold is None else choices.score_threshold
         threshold = _HALF if stated is None else stated
-        if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 < threshold <= 1:
+        if not is_number(threshold) or not 0 < threshold <= 1:
             raise InvalidInput.of("probability_threshold", f"must be a number above 0 and at most 1, found {threshold!r:.50}")
         notes.append(
             f"An answer between 0 and 1 is read as a score: the prediction is 1 from {threshold:g} on, else 0"

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from ..domain.values import is_number
 from .files import InputFile, shown
 from .logged_calls import LoggedCall, LoggedCallReader, read_bytes, read_rows
 from .subject import ImportRow, ImportSubject, RowRefused
@@ -24,7 +25,7 @@ def read_databricks(files: Sequence[InputFile], subject: ImportSubject) -> Itera
 
 def _read_row(reader: LoggedCallReader, file: InputFile, subject: ImportSubject, row: dict[str, Any], _: int) -> list[dict[str, Any]]:
     fraction = 1.0 if row.get("sampling_fraction") is None else row["sampling_fraction"]
-    if isinstance(fraction, bool) or not isinstance(fraction, int | float) or not 0 < fraction <= 1:
+    if not is_number(fraction) or not 0 < fraction <= 1:
         raise RowRefused("sampling_fraction", f"must lie within (0, 1], found {shown(fraction)}")
     status = row.get("status_code")
     if status not in (None, _OK):

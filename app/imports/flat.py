@@ -1,7 +1,6 @@
 """Tables with a column for each field, as CSV, Parquet or JSON lines (also native records)."""
 
 import csv
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 from ..domain.arrivals import LogKind
 from ..domain.deployments import Column
 from ..domain.spreadsheets import find_separator
+from ..domain.strict_json import parse_json
 from ..domain.texts import quote_names
 from ..domain.values import plain_cell
 from ..errors import InvalidInput
@@ -163,9 +163,4 @@ class _Numbered:
 def _read_probability(value: Any) -> Any:  # noqa: ANN401 - any cell
     if not isinstance(value, str):
         return [plain_cell(one) for one in value] if isinstance(value, list) else plain_cell(value)
-    if not value.strip():
-        return None
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value
+    return parse_json(value, value) if value.strip() else None

@@ -1,12 +1,12 @@
 """Layouts of files that can be imported."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, Self, TypeAlias
 
 from ..domain.arrivals import LogKind
+from ..domain.strict_json import parse_json
 from ..errors import InvalidInput
 from .azure import read_azure
 from .bentoml import read_bentoml
@@ -98,10 +98,7 @@ def _first_row(file: InputFile) -> Mapping[str, Any] | None:
             # A broken line of JSON must be refused as a line, not as a header.
             if line.lstrip()[:1] not in (b"{", b"["):
                 return None
-            try:
-                found = json.loads(line)
-            except (ValueError, RecursionError):
-                return {}
+            found = parse_json(line, None)
             first = found[0] if isinstance(found, list) and found else found
             return first if isinstance(first, dict) else {}
     return None

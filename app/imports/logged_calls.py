@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 from ..domain.deployments import OutputFields
+from ..domain.strict_json import parse_json
 from ..errors import InvalidInput, ScoringFailed, TooLarge
 from ..ingest.exchanges import ids_of_call, require_bounded
 from ..payloads.calls import CallColumns, read_call
@@ -102,10 +103,7 @@ def read_labels(body: bytes, where: str) -> list[Any]:
         raise RowRefused(where, "is empty")
     found: list[Any] = []
     for line in text.splitlines():
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            value = line.strip()
+        value = parse_json(line, line.strip())
         found += value if isinstance(value, list) else [value]
     return found
 

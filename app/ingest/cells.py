@@ -11,7 +11,7 @@ from ..domain.record_times import Impossible
 from ..domain.records import round_probability
 from ..domain.strict_json import vanishes
 from ..domain.texts import CONTROL, MAX_TEXT, printable
-from ..domain.values import EXACT, JSON_NUMBER, NUMBER, parse_boolean, tidy
+from ..domain.values import EXACT, JSON_NUMBER, NUMBER, is_number, parse_boolean, tidy
 from .limits import LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS, StatedTimes
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -105,7 +105,7 @@ def probability(value: Json) -> int | float | list[int | float]:
 
 def sample_rate(value: Json) -> float | None:
     """Share of records that is logged; None for 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not LEAST_SAMPLE_RATE <= value <= 1:
+    if not is_number(value) or not LEAST_SAMPLE_RATE <= value <= 1:
         raise CellRefused(f"must be a number from {LEAST_SAMPLE_RATE:g} to 1, found {shown(value)}")
     return None if value == 1 else float(value)
 

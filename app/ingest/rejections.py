@@ -70,8 +70,7 @@ def kind_of_reason(reason: str) -> RejectionReason:
 def field_of(where: str, target: Target) -> str:
     """A column of the schema or a member of a record; empty for any other."""
     name = where.removeprefix("features.").removeprefix("meta.")
-    schema, outputs = target.schema, target.outputs
-    known = {column.name for column in (*schema.features, *schema.meta)} | {outputs.prediction, outputs.probability, outputs.label}
+    known = {column.name for column in (*target.schema.features, *target.schema.meta)} | {*target.outputs.names}
     return name if name in known or name in _MEMBERS else ""
 
 

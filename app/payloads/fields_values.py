@@ -12,7 +12,7 @@ from .answers import Answer, read_outputs, require_rows
 from .codec import Codec
 from .forms import Form, Tables
 from .outputs import OutputsUnclear, find_outputs
-from .pairs import LoggedTable, read_stated, write_stated
+from .pairs import LoggedTable, read_stated
 from .repeated import find_order
 from .schemas import NAMES, TABLE, Schema, closed_object, open_object, rows_of
 from .tables import Table, kind_of, place, read_repeating_table, read_table, require_length, require_members, require_object
@@ -41,10 +41,12 @@ class _Bare(Form):
         return _read_closed(sent, "")
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
-        return {"fields": list(columns), "values": rows}
+        return self.write_request(columns, rows)
 
     def request_schema(self, max_rows: int) -> Schema:
-        return _request_schema(max_rows)
+        rows = rows_of(max_rows)
+        meta = closed_object(["fields", "values"], fields=NAMES, values=rows)
+        return closed_object(["fields", "values"], fields=NAMES, values=rows, meta=meta)
 
     def answer_schema(self) -> dict[str, Schema]:
         return {"fields": NAMES, "values": {"type": "array", "items": {"type": "array"}}}
@@ -69,7 +71,7 @@ class _InputData(Form):
         return {_PREDICTIONS: [BARE.write_answer(columns, rows)]}
 
     def request_schema(self, max_rows: int) -> Schema:
-        tables = {"type": "array", "minItems": 1, "maxItems": 1, "items": _request_schema(max_rows)}
+        tables = {"type": "array", "minItems": 1, "maxItems": 1, "items": BARE.request_schema(max_rows)}
         return closed_object([_INPUT_DATA], input_data=tables)
 
     def answer_schema(self) -> dict[str, Schema]:
@@ -153,7 +155,8 @@ class FieldsValuesCodec(Codec):
         }
         answered = {name: cells for name, cells in columns.items() if name is not None and cells is not None}
         response = BARE.write_answer(list(answered), list(map(list, zip(*answered.values(), strict=True))))
-        return {**write_stated(table), "request": request, "response": response}
+        stated = {"scoring_id": table.scoring_id, "scoring_timestamp": table.scoring_timestamp}
+        return {member: text for member, text in stated.items() if text is not None} | {"request": request, "response": response}
 
     def pair_schemas(self) -> dict[str, Schema]:
         wrapped = {"type": "array", "minItems": 1, "maxItems": 1, "items": TABLE}
@@ -209,12 +212,6 @@ def _pick_outputs(response: Table, outputs: OutputFields) -> tuple[list[Any], li
     columns = (at.prediction, at.probability, at.label)
     prediction, probability, label = (None if position is None else [row[position] for row in response.values] for position in columns)
     return prediction or [], probability, label
-
-
-def _request_schema(max_rows: int) -> Schema:
-    rows = rows_of(max_rows)
-    meta = closed_object(["fields", "values"], fields=NAMES, values=rows)
-    return closed_object(["fields", "values"], fields=NAMES, values=rows, meta=meta)
 
 
 def _require_one_table(answer: _Answered) -> _AnsweredTable:

@@ -92,8 +92,7 @@ class MappedCodec(Codec):
         except PathUnclear as error:
             raise ScoringFailed(f"The model's endpoint gave an answer in which the path of the answers {error}.") from error
         elements = found if self._answers.is_of_many else [found]
-        names = dict.fromkeys(name for name in (outputs.prediction, outputs.probability, outputs.label) if name is not None)
-        paths = {name: self._outputs.get(name) or member_path(name) for name in names}
+        paths = {name: self._outputs.get(name) or member_path(name) for name in outputs.names}
         rows = [_read_outputs(element, paths, place) for place, element in enumerate(elements, start=1)]
         return answer_of_elements(read_columns(rows, expected_rows, outputs), outputs, expected_rows)
 

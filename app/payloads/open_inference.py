@@ -133,8 +133,7 @@ def _write_wanted(asking: Asking) -> dict[str, Any]:
     outputs = asking.outputs
     if outputs is None or outputs.probability is None:
         return {}
-    named = dict.fromkeys(name for name in (outputs.prediction, outputs.probability, outputs.label) if name is not None)
-    return {_OUTPUTS: [{"name": name} for name in named]}
+    return {_OUTPUTS: [{"name": name} for name in outputs.names]}
 
 
 def _write_binary(member: str, tensors: Sequence[Tensor], others: dict[str, Any]) -> bytes:

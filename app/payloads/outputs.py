@@ -14,9 +14,9 @@ published OpenScale scripts declare `predictedLabel` while their endpoint answer
 _SHOWN_COLUMNS = 12
 
 
-def output_names(outputs: OutputFields) -> set[str | None]:
+def output_names(outputs: OutputFields) -> set[str]:
     """Returns the names that no input of an answer has."""
-    return {outputs.prediction, outputs.probability, outputs.label, *FALLBACKS}
+    return {*outputs.names, *FALLBACKS}
 
 
 class OutputsUnclear(ValueError):

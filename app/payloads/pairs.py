@@ -32,8 +32,3 @@ def read_stated(pair: Mapping[str, Any], member: str) -> str | None:
     if value is not None and not isinstance(value, str):
         raise InvalidInput.of(member, f"must be text, found {kind_of(value)}")
     return value
-
-
-def write_stated(table: LoggedTable) -> dict[str, str]:
-    stated = {"scoring_id": table.scoring_id, "scoring_timestamp": table.scoring_timestamp}
-    return {member: text for member, text in stated.items() if text is not None}

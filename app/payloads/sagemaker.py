@@ -1,11 +1,11 @@
 """SageMaker's formats: CSV without a header, and JSON lines."""
 
-import json
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
 from ..domain.deployments import OutputFields
+from ..domain.strict_json import parse_json
 from ..errors import InvalidInput, ScoringFailed
 from .answers import Answer, require_rows
 from .codec import NOTHING_KNOWN, Asking, Codec, read_records
@@ -58,7 +58,7 @@ def _read_columns(body: bytes, outputs: OutputFields, expected_rows: int) -> dic
         # XGBoost's container answers a page on one line.
         rows = [[cell] for cell in rows[0]]
     require_rows(len(rows), expected_rows)
-    names = list(dict.fromkeys(name for name in (outputs.prediction, outputs.probability, outputs.label) if name is not None))
+    names = outputs.names
     if outputs.classes is None and set(map(len, rows)) == {len(names)} and str not in set(map(type, chain.from_iterable(rows))):
         # The quick case of nearly every answer.
         return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
@@ -94,7 +94,7 @@ class SagemakerLinesCodec(ListedCodec):
 
 
 def _name_cells(row: list[Any], names: list[str], outputs: OutputFields, line: int) -> dict[str, Any]:
-    cells = [_read_array(cell) if isinstance(cell, str) else cell for cell in row]
+    cells = [parse_json(cell, cell) if isinstance(cell, str) and cell.startswith("[") else cell for cell in row]
     count = len(outputs.classes or ())
     # Probabilities of the classes, alone or after the prediction.
     before = 0 if outputs.has_only_probabilities else 1
@@ -107,13 +107,3 @@ def _name_cells(row: list[Any], names: list[str], outputs: OutputFields, line: i
             f" ({', '.join(names)})."
         )
     return dict(zip(names, cells, strict=False))
-
-
-def _read_array(cell: str) -> object:
-    if not cell.startswith("["):
-        return cell
-    try:
-        found = json.loads(cell)
-    except (ValueError, RecursionError):
-        return cell
-    return found

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..domain.group_rules import Condition, NumberInterval
-from ..domain.values import Scalar, canonical
+from ..domain.values import Scalar, canonical, is_number
 from .cells import FloatArray
 from .search import MIN_RECORDS
 
@@ -36,7 +36,7 @@ class Bins:
     @classmethod
     def choose(cls, feature: str, counts: Mapping[Scalar, int]) -> "Bins":
         """Division of a feature whose values have these counts. Values of fewer than `MIN_RECORDS` records are not kept."""
-        numbers = [value for value in counts if isinstance(value, int | float) and not isinstance(value, bool)]
+        numbers = [value for value in counts if is_number(value)]
         if len(numbers) == len(counts) and len(counts) > MAX_VALUES:
             values_of_records = np.repeat(np.array(numbers, np.float64), [counts[value] for value in numbers])
             edges = np.unique(np.quantile(values_of_records, np.arange(1, BINS) / BINS, method="inverted_cdf"))

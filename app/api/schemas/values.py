@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
-from ...domain.values import GroupValue, Range, Scalar
+from ...domain.values import GroupValue, Range, Scalar, is_number
 
 _RANGE_ENDS = 2
 
@@ -17,7 +17,7 @@ def group_value(sent: Any) -> GroupValue:  # noqa: ANN401 - it is this function 
     """
     if isinstance(sent, list):
         # bool is a subclass of int: `[true, 5]` is no range.
-        if len(sent) != _RANGE_ENDS or any(isinstance(end, bool) or not isinstance(end, int | float) for end in sent):
+        if len(sent) != _RANGE_ENDS or not all(map(is_number, sent)):
             raise ValueError("a range must be two numbers: [lo, hi]")
         try:
             return Range(float(sent[0]), float(sent[1]))

@@ -113,7 +113,7 @@ def _write_in_format(codec: Codec, names: list[str], rows: list[list[Any]], abou
 
 def _write_records(plan: ActivePlan, answered: DebiasedAnswers, logged: Sequence[str]) -> list[dict[str, Any]]:
     outputs = plan.deployment.outputs
-    known = {outputs.prediction, outputs.probability, outputs.label, *plan.model.columns}
+    known = {*outputs.names, *plan.model.columns}
     # The model's further columns: neither outputs that the deployment names nor echoed inputs.
     others = {name: place for place, name in enumerate(answered.own.fields) if name not in known}
     found = []
