@@ -12,7 +12,7 @@ from ..domain.checks import DataSet
 from ..domain.comparisons import Comparison, comparisons_of
 from ..domain.outcomes import Outcome
 from ..metrics.groups import IntArray, as_groups
-from ..metrics.left_out import CountedRecords, Marks, count_records
+from ..metrics.left_out import WITHOUT_GROUP, CountedRecords, Marks, count_records
 from ..records.reading import RecordTable
 from .evidence import CheckEvidence
 from .feedback import Predicted
@@ -82,7 +82,11 @@ def describe_left_out(
             data.value: {one.attribute: replace(one, words=words).to_json() for one in several}
             for data, several in found.items()
             if several
-        }
+        },
+        "records_in_no_group": {
+            one.attribute: sum(int(one.left_out[reason].sum()) for reason in WITHOUT_GROUP & one.left_out.keys())
+            for one in found[DataSet.PAYLOAD]
+        },
     }
 
 
