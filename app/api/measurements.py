@@ -1,11 +1,13 @@
 """Routes of measurements: as measured, and rolled up over days, weeks and months."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
 from pydantic import Field
 
+from ..checks.left_out import LEFT_OUT
 from ..checks.rollups import Period, RolledUp, roll_up
 from ..checks.tabulation import table_data
 from ..domain.checks import DataSet, Scope
@@ -14,6 +16,7 @@ from ..domain.monitor_rules import unknown_metric
 from ..errors import Conflict, InvalidInput
 from ..metrics.catalogue import CATALOGUE
 from ..store.checks.measurements import SeriesFilter, summed_tables
+from ..store.checks.results import windows_of
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.summaries import summaries_of
 from ..store.mitigation.mitigation import settings_of
@@ -99,10 +102,24 @@ def list_measurements(
         points = read_points(session, deployment.no, wanted, paging)
         page, next_cursor = cut(points, paging)
         found = [SeriesMeasurementOut.of(point.measurement, check_id=point.check_id) for point in page]
-        return SeriesPage(measurements=found, evidence=evidence, next_cursor=next_cursor)
+        windows = windows_of(session, {point.check_id for point in page}, LEFT_OUT)
+        counted = [windows[one.check_id].get(one.measurement.data, {}).get(one.measurement.attribute) for one in page]
+        return SeriesPage(measurements=found, records=_list_records(found, counted), evidence=evidence, next_cursor=next_cursor)
     results = _roll_up_series(session, deployment, wanted, rollup)
     found = [SeriesMeasurementOut.of(r.measurement, hours=r.hours) for r in results]
-    return SeriesPage(measurements=found, evidence=evidence, next_cursor=None)
+    json_of = {id(r.records): r.records.to_json() for r in results if r.records is not None}
+    records = _list_records(found, [json_of.get(id(r.records)) for r in results])
+    return SeriesPage(measurements=found, records=records, evidence=evidence, next_cursor=None)
+
+
+def _list_records(found: Sequence[SeriesMeasurementOut], counted: Sequence[Mapping[str, Any] | None]) -> list[dict[str, Any]]:
+    """Counted records of the measurements' checks or periods, each once."""
+    listed = {}
+    for one, records in zip(found, counted, strict=True):
+        if records is not None:
+            place = {"check_id": one.check_id, "at": one.at, "data": one.data, "attribute": one.attribute}
+            listed[tuple(place.values())] = place | dict(records)
+    return list(listed.values())
 
 
 def _roll_up_series(session: SessionIn, deployment: Deployment, wanted: SeriesFilter, period: Period) -> list[RolledUp]:

@@ -13,6 +13,7 @@ from ..domain.groups import NamedGroup, list_combinations
 from ..domain.mitigation import MitigationSettings
 from ..domain.monitors import Monitor
 from ..domain.values import label_of
+from ..metrics.left_out import CountedRecords
 from ..metrics.tables import FeedbackCells, GroupCounts
 from ..store.checks.measurements import HourTable
 from .measuring import measure_table
@@ -32,10 +33,14 @@ class Period(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RolledUp:
-    """One measurement of a period, and its number of checked hours. Its moment is the period's start."""
+    """One measurement of a period, and its number of checked hours. Its moment is the period's start.
+
+    `records` are those of the hours' windows, of payload tables.
+    """
 
     hours: int
     measurement: Measurement
+    records: CountedRecords | None
 
 
 def roll_up(
@@ -61,9 +66,11 @@ def roll_up(
         lacking = {"strata": OTHER_STRATA.format(column=monitor.strata)} if has_no_strata else {}
         others = merge_revisions(one.cells for one in sums)
         hours = sum(one.hours for one in sums)
+        label = Comparison(features).label
+        records = CountedRecords.of_table(label, whole, "predictions") if isinstance(whole, GroupCounts) else None
         for data in data_measured_on(source):
             measured = measure_table(data, Comparison(features), whole, monitor=monitor, at=start, lacking=lacking, scopes=scopes)
-            found += [RolledUp(hours, measurement) for measurement in explain_nulls(measured, whole.groups, others)]
+            found += [RolledUp(hours, measurement, records) for measurement in explain_nulls(measured, whole.groups, others)]
     return found
 
 

@@ -274,6 +274,10 @@ class SeriesEvidenceOut(Out):
 class SeriesPage(MeasurementPage):
     """Measurements, oldest first, and the evidence on their figures."""
 
+    records: list[dict[str, Any]] = Field(
+        description="Of each check of the page, or period of a roll-up (`at`), each data set and attribute: `check_id`, `at`, `data`,"
+        f" `attribute` and these. {RECORDS_MEANING}"
+    )
     evidence: list[SeriesEvidenceOut] = Field(
         description="Evidence on the figures that the filter allows, under the present monitor version and model revision. Empty without"
         " `metric`, for metrics without evidence, and on every page but the first."

@@ -175,6 +175,12 @@ def omit_columns(members: Mapping[str, Any]) -> dict[str, Any]:
     return {name: member for name, member in members.items() if name != _COLUMNS}
 
 
+def windows_of(session: Session, check_ids: Collection[str], member: str) -> dict[str, Any]:
+    """Returns one member of the checks' windows, by check."""
+    rows = session.execute(select(CheckRow.id, CheckRow.window[member]).where(CheckRow.id.in_(check_ids)))
+    return {check_id: found or {} for check_id, found in rows}
+
+
 def newest_success_before(session: Session, deployment_no: int, moment: datetime) -> EarlierCheck | None:
     """Returns the success, no requested range, that ends last, at or before `moment`."""
     row = session.scalars(
