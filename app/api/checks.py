@@ -11,7 +11,7 @@ from ..store.checks.checks import current_time, get, page, request_cancel
 from ..store.checks.results import headline_measurements_of, tables_of
 from ..store.people.activities import record_activity
 from ..views.check_advice import outlook_of
-from ..views.check_source import counted_check, records_of
+from ..views.check_source import counted_check, read_left_out
 from ..views.headlines import headlines
 from ..views.requested import read_points
 from ..web.access import LockedDeployment, ManagedDeployment, Manager, ReadableDeployment, SessionIn
@@ -80,7 +80,7 @@ def read_check(deployment: ReadableDeployment, check_id: CheckId, session: Sessi
     """
     check = get(session, deployment.no, check_id)
     shown = headlines(headline_measurements_of(session, check.no), check.window)
-    records = records_of(session, counted_check(session, check))
+    records = read_left_out(session, counted_check(session, check))
     return CheckDetailsOut.with_headlines(check, outlook_of(session, deployment.no), shown, records)
 
 

@@ -89,7 +89,7 @@ class KnownOutcomes:
 
     @property
     def answers(self) -> str:
-        """What rates as logged are of."""
+        """Kind of outcomes that rates as logged are of."""
         return "labels" if self.predicted is None else "predictions"
 
     @property

@@ -106,7 +106,7 @@ def counted_check(session: Session, check: CheckRun) -> CountedCheck:
     return CountedCheck(check, origin, frozenset(data_sets_of(session, origin.no)))
 
 
-def records_of(session: Session, counted: CountedCheck) -> CheckRecords:
+def read_left_out(session: Session, counted: CountedCheck) -> CheckRecords:
     """Counted records of the check's figures, with those that never were records in the hours of its window."""
     lost = count_not_stored(session, counted.check.deployment_no, counted.hours)
     not_among = {"rejected": lost.rejected, "dropped": lost.not_received}
@@ -136,4 +136,4 @@ def source_of(session: Session, counted: CountedCheck, *, data: Sequence[DataSet
     monitor = monitor_of(session, counted.check.deployment_no)
     # A carried check stores the measurements of its origin again, but not its tables.
     figures = tuple(measurements_of(session, counted.check.no, metrics=metrics))
-    return CheckSource(counted, tables, figures, monitor or Monitor(outcomes=_NOBODY, attributes=()), records_of(session, counted))
+    return CheckSource(counted, tables, figures, monitor or Monitor(outcomes=_NOBODY, attributes=()), read_left_out(session, counted))

@@ -9,7 +9,7 @@ from ..checks.window_details import LABELS_OF_SOME
 from ..domain.checks import CheckRun, DataSet
 from ..domain.groups import NEAR_TWINS
 from ..store.records.missing_records import missing_in
-from .check_source import CountedCheck, counted_check, records_of
+from .check_source import CountedCheck, counted_check, read_left_out
 
 SAMPLED: Final = (
     "Sampled at {rate}: the programs that log left {records} of the hours from {start} to {end} UTC out on purpose. Every figure and"
@@ -29,9 +29,9 @@ UNEQUALLY: Final = (
 
 
 def notes_of_check(session: Session, check: CheckRun) -> tuple[str, ...]:
-    """Which records the headline counts, and how they were sampled."""
+    """Records that the headline counts, and how they were sampled."""
     counted = counted_check(session, check)
-    logged = records_of(session, counted).get(DataSet.PAYLOAD.value, {})
+    logged = read_left_out(session, counted).get(DataSet.PAYLOAD.value, {})
     lines = []
     for attribute, records in list(logged.items())[:1]:
         lines += [f"{attribute}: {records['text']}", *(caution["text"] for caution in records["cautions"])]
