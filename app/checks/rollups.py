@@ -1,7 +1,7 @@
 """Days, weeks and months from the hours' count tables, never from averages of ratios."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import groupby
@@ -40,7 +40,7 @@ class RolledUp:
 
     hours: int
     measurement: Measurement
-    records: CountedRecords | None
+    records: CountedRecords | None = field(compare=False)
 
 
 def roll_up(

@@ -33,6 +33,7 @@ REASONS: Mapping[str, str] = {
     "no_label": "no label",
     "no_score": "no score",
     "not_rescored": "not answered by the model",
+    "not_checked": "in no check",
 }
 """Text of each reason, in the order in which the first that applies is a record's own."""
 
@@ -243,6 +244,13 @@ def count_records(
     return CountedRecords(
         attribute=attribute, groups=tuple(groups), counts=cells[0], left_out=dict(zip(reasons, cells[1:], strict=True)), answers=answers
     )
+
+
+def name_lost(records: Mapping[str, Any], *, rejected: int, dropped: int) -> dict[str, Any]:
+    """Counted records as JSON, with those that never were records."""
+    lost = [f"{count:,} {how}" for count, how in ((rejected, "rejected at ingestion"), (dropped, "dropped by clients")) if count]
+    more = f" Not among them: {', '.join(lost)}." if lost else ""
+    return dict(records) | {"not_among": {"rejected": rejected, "dropped": dropped}, "text": records["text"] + more}
 
 
 def _compare_shares(left_out: IntArray, of: IntArray, compared: int) -> dict[str, Any] | None:

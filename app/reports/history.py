@@ -17,10 +17,10 @@ from ..metrics.sides import Disadvantaged
 from ..metrics.verdicts import GRAVEST
 from ..views.headlines import DATA_NAMES, VERDICT_WORDS
 from ..views.renaming import rename_series
-from ..views.series import Series, SeriesWanted, disadvantaged_at, series_of, volume_of
+from ..views.series import Series, SeriesWanted, count_period, disadvantaged_at, series_of, volume_of
 from .days import summarise_days
 from .document import Block, Paragraph, ReportChart, ReportTable, Section
-from .numbers import count, interval, moment, number
+from .numbers import interval, moment, number
 
 MOST_ROWS = 120
 """Max rows of the table next to a chart."""
@@ -82,9 +82,9 @@ def history_sections(
     ends = ends_in(span)
     volumes = volume_of(session, deployment_no, ends.start, ends.end, rollup)
     if volumes:
-        total = sum(one.records for one in volumes)
+        counted = [] if monitor is None else count_period(session, deployment_no, monitor, span).lines
         records: tuple[Block, ...] = (
-            Paragraph(f"{count(total)} records were logged in the checked hours."),
+            *(Paragraph(line) for line in counted),
             ReportChart("Records logged", lambda look: volume_chart(volumes, look, span=_axis(span), rollup=rollup)),
         )
     else:

@@ -18,6 +18,7 @@ from ..domain.comparisons import Comparison
 from ..domain.monitors import Monitor
 from ..domain.outcomes import OutcomeRule
 from ..metrics.catalogue import CATALOGUE
+from ..metrics.left_out import name_lost
 from ..store.checks.checks import get
 from ..store.checks.results import StoredTable, data_sets_of, measurements_of, tables_of
 from ..store.deployments.monitors import monitor_of
@@ -109,13 +110,8 @@ def counted_check(session: Session, check: CheckRun) -> CountedCheck:
 def read_left_out(session: Session, counted: CountedCheck) -> CheckRecords:
     """Counted records of the check's figures, with those that never were records in the hours of its window."""
     lost = count_not_stored(session, counted.check.deployment_no, counted.hours)
-    not_among = {"rejected": lost.rejected, "dropped": lost.not_received}
-    parts = [
-        f"{count:,} {how}" for count, how in ((lost.rejected, "rejected at ingestion"), (lost.not_received, "dropped by clients")) if count
-    ]
-    more = f" Not among them: {', '.join(parts)}." if parts else ""
     return {
-        data: {label: one | {"not_among": not_among, "text": one["text"] + more} for label, one in several.items()}
+        data: {label: name_lost(one, rejected=lost.rejected, dropped=lost.not_received) for label, one in several.items()}
         for data, several in counted.window.get(LEFT_OUT, {}).items()
     }
 

@@ -9,14 +9,19 @@ from sqlalchemy.orm import Session
 
 from ..checks.rollups import Period, period_start, roll_up
 from ..checks.tabulation import table_data
-from ..domain.checks import CheckState, DataSet, Scope
-from ..domain.monitors import Limits
+from ..clock import HOUR
+from ..domain.checks import CheckState, DataSet, Scope, Span
+from ..domain.comparisons import comparisons_of
+from ..domain.monitors import Limits, Monitor
 from ..errors import InvalidInput
 from ..metrics.catalogue import CATALOGUE
+from ..metrics.left_out import CountedRecords
 from ..metrics.sides import Disadvantaged, disadvantaged
+from ..metrics.tables import GroupCounts
 from ..store.checks.measurements import SeriesFilter, summed_tables
 from ..store.checks.series import EndedRun, SeriesKey, StoredPoint, ended_runs, span_counts, stored_points
 from ..store.deployments.monitors import monitor_of
+from ..store.evidence.hours import count_records
 from ..store.mitigation.mitigation import settings_of
 
 SHOWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
@@ -145,6 +150,21 @@ def volume_of(
         records, additional = sums.get(start, (0, 0))
         sums[start] = (records + one.logged, additional + one.additional)
     return tuple(Volume(at=start, records=records, additional=additional) for start, (records, additional) in sorted(sums.items()))
+
+
+def count_period(session: Session, deployment_no: int, monitor: Monitor, span: Span) -> CountedRecords:
+    """Records logged in the span, as the tables of its checked hours count them for the monitor's first comparison."""
+    comparison = comparisons_of(monitor)[0]
+    chosen = SeriesFilter(data=DataSet.PAYLOAD, attribute=comparison.label, since=span.start, until=span.end)
+    tables = summed_tables(session, deployment_no, chosen, outcomes=monitor.outcomes, most=MOST_TABLES)
+    counted = CountedRecords.of_table(
+        comparison.label, GroupCounts.merged([GroupCounts.from_json(one.cells) for one in tables]), "predictions"
+    )
+    hours = [one for one in span_counts(session, deployment_no, span.start, span.end + HOUR) if span.start <= one.span_start < span.end]
+    beyond_newest = sum(one.beyond_newest for one in hours)
+    not_checked = max(0, count_records(session, deployment_no, span) - counted.of - beyond_newest)
+    words = {"newest": f"{monitor.max_records:,} of an hour"}
+    return replace(counted.add_ungrouped(beyond_newest=beyond_newest, not_checked=not_checked), words=words)
 
 
 def _group_points(stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]) -> tuple[GroupSeries, ...]:

@@ -52,8 +52,7 @@ def list_left_out(population: Mapping[str, Any]) -> Iterator[str]:
         if population["not_in_report"][name]:
             yield f"{count(population['not_in_report'][name])} {words}"
     for one in population["by_attribute"]:
-        if one["unknown"]:
-            yield f"{count(one['unknown'])} of unknown {one['attribute']} (in none of its tables)"
+        yield f"{one['attribute']}: {one['records']['text'].rstrip('.')}"
         if one["under_2_percent"]:
             names = ", ".join(one["under_2_percent"])
             yield f"{names} ({one['attribute']}, under 2 %: shown, but not in the choice of the highest rate)"
@@ -63,8 +62,5 @@ def list_left_out(population: Mapping[str, Any]) -> Iterator[str]:
 
 _LEFT_OUT: Mapping[str, str] = {
     "other_schema_version": "logged under another version of the schema",
-    "outcome_in_neither_list": "with an outcome in neither list",
-    "rejected_at_ingestion": "rejected at ingestion",
-    "not_received": "not received",
     "sampled_out": "left out by a sender's sample",
 }

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+import numpy as np
 from sqlalchemy.orm import Session
 
 from ... import VERSION
@@ -17,6 +18,8 @@ from ...domain.texts import quote_names
 from ...errors import Conflict, InvalidInput
 from ...impact.local_law_144 import LEAST_SHARE
 from ...impact.people import CountedPeople
+from ...metrics.groups import ComparedGroup
+from ...metrics.left_out import count_records, name_lost
 from ...store.database.arrow import ArrowReader
 from ...store.deployments.monitors import monitor_of
 from ...store.records.period_counts import RevisionCount, count_not_stored, count_revisions, count_without_label
@@ -32,10 +35,10 @@ from .people import PeopleWanted, choose_attributes, read_people
 from .wanted import PeriodSheet, SheetsWanted, ToolKind
 
 KIND = "evenhand-regulator-report"
-FORMAT = 6
+FORMAT = 7
 """Grows with every change of a member."""
 
-READABLE_FORMATS = (1, 2, 3, 4, 5, FORMAT)
+READABLE_FORMATS = (1, 2, 3, 4, 5, 6, FORMAT)
 """Formats whose seal and chain this version can verify."""
 
 
@@ -187,24 +190,34 @@ def describe_population(
     other_schema = sum(one.records for one in logged if one.schema_version != deployment.schema.version)
     assessed = people.is_assessed
     not_stored = count_not_stored(session, deployment.no, span)
-    missing = []
+    by_attribute = []
     for one in people.attributes:
         sizes = [people.count((one.codes == place) & assessed) for place in range(len(one.labels))]
         small = [label for label, size in zip(one.labels, sizes, strict=True) if 0 < size < LEAST_SHARE * sum(sizes)]
-        unknown = people.count((one.codes < 0) & assessed)
-        missing.append({"attribute": one.feature, "unknown": unknown, "under_2_percent": small})
+        records = count_records(
+            one.feature,
+            [
+                ComparedGroup(label, "reference" if role == "reference" else "monitored")
+                for label, role in zip(one.labels, one.roles, strict=True)
+            ],
+            one.codes,
+            people.outcomes,
+            answers="predictions",
+            lacks_answer=np.zeros(len(one.codes), np.bool_),
+            lacks_value=one.codes < 0,
+            repeats=people.records,
+        ).to_json()
+        named = name_lost(records, rejected=not_stored.rejected, dropped=not_stored.not_received)
+        by_attribute.append({"attribute": one.feature, "records": named, "under_2_percent": small})
     return {
         "logged": sum(one.records for one in logged),
         "in_report": people.count(assessed),
         "selected": people.count(people.is_selected),
         "not_in_report": {
             "other_schema_version": other_schema,
-            "outcome_in_neither_list": people.count(~assessed),
-            "rejected_at_ingestion": not_stored.rejected,
-            "not_received": not_stored.not_received,
             "sampled_out": not_stored.sampled_out,
         },
-        "by_attribute": missing,
+        "by_attribute": by_attribute,
     }
 
 

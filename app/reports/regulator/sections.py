@@ -72,15 +72,14 @@ def population_section(data: Mapping[str, Any]) -> Section:
         "A record is counted as one person; somebody with several records is counted several times.",
         f"Without a ground-truth label: {count(population['without_label'])}. They are in the tables of selections, and in no accuracy.",
     ]
+    for one in population["by_attribute"]:
+        cautions = (caution["text"] for caution in one["records"]["cautions"])
+        lines += [f"{one['attribute']}: {text}" for text in (one["records"]["text"], *cautions)]
     if population["sampling"] is not None:
         lines.append(describe_sampling(population["sampling"]))
     left = (
         ("Logged under another version of the schema", out["other_schema_version"]),
-        ("Outcome in neither list of the monitor", out["outcome_in_neither_list"]),
-        ("Rejected at ingestion (counts are kept for 31 days)", out["rejected_at_ingestion"]),
-        ("Not received, as senders report", out["not_received"]),
         ("Left out by a sender's sample", out["sampled_out"]),
-        *((f"Unknown {one['attribute']}: not in its tables", one["unknown"]) for one in population["by_attribute"]),
     )
     small = [f"{one['attribute']}: {', '.join(one['under_2_percent'])}" for one in population["by_attribute"] if one["under_2_percent"]]
     if small:

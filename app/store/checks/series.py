@@ -52,12 +52,13 @@ class EndedRun(NamedTuple):
 
 
 class SpanCount(NamedTuple):
-    """Records in a check's span, and added earlier ones (none where carried forward)."""
+    """Records in a check's span, added earlier ones (none where carried forward), and those of the span beyond the newest ones."""
 
     span_start: datetime
     span_end: datetime
     logged: int
     additional: int
+    beyond_newest: int
 
 
 # IS NOT DISTINCT FROM could not use the index.
@@ -81,7 +82,8 @@ _RUNS = f"SELECT no, id, state, span_start, span_end, reason, monitor_version, m
 _COUNTS = f"""
     SELECT span_start, span_end, ("window"->>'logged_in_span')::bigint,
            CASE WHEN "window" ? 'carried_from' AND "window"->>'logged_in_span' = '0' THEN 0
-                ELSE ("window"->>'additional_records')::bigint END
+                ELSE ("window"->>'additional_records')::bigint END,
+           ("window"->>'logged_in_span')::bigint - ("window"->>'records')::bigint
     {_ENDED}
       AND "window" ? 'logged_in_span' AND span_end <= span_start + interval '1 hour'
       AND span_start = date_trunc('hour', span_start, 'UTC')

@@ -212,7 +212,7 @@ def test_whoever_may_only_log_gets_no_report(reported: Reported) -> None:
 
 @pytest.mark.thorough
 def test_the_measurements_of_a_check_and_of_a_period_are_the_same_as_in_json(reported: Reported, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.api.csv_streams.PIECE", 100)
+    monkeypatch.setattr("app.api.csv_streams.PIECE", 90)
     of_check = _rows(reported.text(f"{reported.address}/measurements.csv"))
     of_period = _rows(reported.text("/measurements.csv", **PERIOD))
     details = read_results(reported.service.client, f"/v1/deployments/a-model{reported.address}")
@@ -222,7 +222,7 @@ def test_the_measurements_of_a_check_and_of_a_period_are_the_same_as_in_json(rep
         assert row["value"] == ("" if one["value"] is None else repr(one["value"]))
         assert row["sentence"] == one["sentence"]
     assert [row for row in of_period if row["check_id"] == details["id"]] == of_check
-    assert len(of_period) > 4 * 100
+    assert len(of_period) > 4 * 90
     assert {row["check_id"] for row in of_period} == {result.run.id for result in reported.checks}
 
 
