@@ -1,6 +1,6 @@
 """Series of measurements, and count tables of roll-ups."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Self
@@ -145,22 +145,25 @@ def series(session: Session, deployment_no: int, wanted: SeriesFilter, paging: P
     return [Point(row.no, check_id, measurement_from(row)) for row, check_id in rows]
 
 
-def hour_tables(session: Session, deployment_no: int, wanted: SeriesFilter, *, outcomes: OutcomeRule, most: int) -> list[HourTable]:
-    """Returns at most `most` tables of checked whole hours, of the newest check of each, oldest first.
-
-    Other spans overlap hours; other outcomes may mean the opposite.
-    """
-    values = _wanted_values(deployment_no, wanted, outcomes)
-    return [HourTable.read(row) for row in _read_hours(session, values, [Stretch(wanted.since, wanted.until)], most)]
-
-
 def summed_tables(session: Session, deployment_no: int, wanted: SeriesFilter, *, outcomes: OutcomeRule, most: int) -> list[HourTable]:
-    """Returns the same, of ended days as sums. Beyond `most` hours some may be missing."""
-    values = _wanted_values(deployment_no, wanted, outcomes)
+    """Returns tables of checked whole hours, of the newest check of each, oldest first; of ended days sums.
+
+    Beyond `most` hours some may be missing. Other spans overlap hours; other outcomes may mean the opposite.
+    """
+    values: dict[str, object] = {
+        "deployment_no": deployment_no,
+        "data": wanted.data,
+        "attribute": wanted.attribute,
+        "favourable": Jsonb(outcome_texts(outcomes.favourable)),
+        "unfavourable": Jsonb(outcome_texts(outcomes.unfavourable)),
+        "since": wanted.since,
+        "until": wanted.until,
+    }
     rows = read_rows(session, _KEPT, values)
     days = sorted({row[0] for row in rows})
     stretches = stretches_between(days, Stretch(wanted.since, wanted.until))
-    open_ones = [HourTable.read(row) for row in _read_hours(session, values, stretches, most)]
+    times = {"firsts": [one.first for one in stretches], "lasts": [one.last for one in stretches], "most": most}
+    open_ones = [HourTable.read(row) for row in read_rows(session, _HOURS, values | times)]
     found = [*(HourTable.read(row[1:]) for row in rows if row[1] is not None), *open_ones]
     return sorted(found, key=lambda one: (one.hour, one.data, one.attribute))
 
@@ -189,20 +192,3 @@ def store_day_tables(session: Session, deployment_no: int, day: datetime, tables
     ]
     if rows:
         session.execute(insert(TableDayRow), rows)
-
-
-def _wanted_values(deployment_no: int, wanted: SeriesFilter, outcomes: OutcomeRule) -> dict[str, object]:
-    return {
-        "deployment_no": deployment_no,
-        "data": wanted.data,
-        "attribute": wanted.attribute,
-        "favourable": Jsonb(outcome_texts(outcomes.favourable)),
-        "unfavourable": Jsonb(outcome_texts(outcomes.unfavourable)),
-        "since": wanted.since,
-        "until": wanted.until,
-    }
-
-
-def _read_hours(session: Session, values: Mapping[str, object], stretches: Sequence[Stretch], most: int) -> list[tuple[Any, ...]]:
-    times = {"firsts": [one.first for one in stretches], "lasts": [one.last for one in stretches], "most": most}
-    return read_rows(session, _HOURS, {**values, **times})

@@ -11,7 +11,7 @@ from app.domain.checks import CheckRun, DataSet, Progress, Trigger
 from app.domain.definitions import definition_of
 from app.domain.deployments import Endpoint
 from app.domain.mitigation import MitigationSettings
-from app.store.checks.measurements import SeriesFilter, hour_tables
+from app.store.checks.measurements import SeriesFilter, summed_tables
 from app.store.deployments.deployments import Deployments
 from tests.builders.applicants import applicants, monitor_of
 from tests.connections import connect
@@ -278,7 +278,7 @@ def test_an_hour_that_was_checked_before_its_end_is_in_roll_ups_once(stage: Scen
     stage.check(NOON + HOUR, trigger=HOURLY)
 
     with stage.database.transaction() as session:
-        tables = hour_tables(session, stage.deployment.no, SeriesFilter(data=DataSet.PAYLOAD), outcomes=stage.monitor().outcomes, most=99)
+        tables = summed_tables(session, stage.deployment.no, SeriesFilter(data=DataSet.PAYLOAD), outcomes=stage.monitor().outcomes, most=99)
     found = [(one.hours, one.measurement) for one in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
 
     assert [(hours, one.n) for hours, one in found if (one.metric, one.group) == ("favourable_rate", "female")] == [

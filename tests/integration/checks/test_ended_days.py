@@ -18,7 +18,7 @@ from app.domain.monitors import Monitor, MonitoredAttribute
 from app.metrics.groups import ComparedGroup
 from app.metrics.tables import GroupCounts, RecordStrata
 from app.store.checks.check_days import DAY, CheckStep, VersionChange, ended_checks, join_steps, version_changes
-from app.store.checks.measurements import SeriesFilter, hour_tables, summed_tables
+from app.store.checks.measurements import SeriesFilter, summed_tables
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
 from app.store.tables import CheckDayRow, CheckRow, CheckTableRow, TableDayRow
@@ -126,10 +126,12 @@ def read_checks(stage: Scene, span: Span, step: timedelta) -> tuple[list[CheckSt
 
 
 def figures(stage: Scene, monitor: Monitor, wanted: SeriesFilter, *, kept: bool) -> list[Any]:
-    """Every figure of every period."""
-    read = summed_tables if kept else hour_tables
-    with stage.database.transaction() as session:
-        tables = read(session, stage.deployment.no, wanted, outcomes=monitor.outcomes, most=100_000)
+    """Every figure of every period; without kept days, from the hours of the checks."""
+    with stage.database.transaction() as session, session.begin_nested() as savepoint:
+        if not kept:
+            session.execute(update(CheckDayRow).values(is_kept=False))
+        tables = summed_tables(session, stage.deployment.no, wanted, outcomes=monitor.outcomes, most=100_000)
+        savepoint.rollback()
     return [roll_up(tables, period, monitor, MitigationSettings()) for period in Period]
 
 

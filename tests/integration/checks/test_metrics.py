@@ -18,7 +18,7 @@ from app.domain.outcomes import OutcomeRule
 from app.errors import InvalidInput
 from app.metrics.catalogue import CATALOGUE, DEFAULT_METRICS
 from app.records import scores
-from app.store.checks.measurements import SeriesFilter, hour_tables
+from app.store.checks.measurements import SeriesFilter, summed_tables
 from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.page_words import says
@@ -65,7 +65,7 @@ def picked(database: Database, metrics: Iterable[str], **more: Any) -> Scene:  #
 def rolled_up(stage: Scene) -> dict[tuple[str, str | None], tuple[float | None, str | None]]:
     """(value, reason) of the day, by metric and group."""
     with stage.database.transaction() as session:
-        tables = hour_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
+        tables = summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
     found = [result.measurement for result in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
     return {(m.metric, m.group): (m.value, m.reason) for m in found if m.scope in {"group", "overall"}}
 

@@ -7,7 +7,7 @@ from app.checks.rollups import Period, roll_up
 from app.domain.checks import DataSet, Measurement
 from app.domain.mitigation import MitigationSettings
 from app.metrics import CATALOGUE
-from app.store.checks.measurements import SeriesFilter, hour_tables
+from app.store.checks.measurements import SeriesFilter, summed_tables
 from tests.builders.applicants import applicants, monitor_of
 from tests.builders.page_words import says
 from tests.scenes import HOUR, NOON, Scene
@@ -100,7 +100,7 @@ def test_a_day_says_so_too_and_adds_up_the_hours(stage: Scene, snapshot: Snapsho
         stage.check(NOON + hour * HOUR)
 
     with stage.database.transaction() as session:
-        tables = hour_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
+        tables = summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
     day = [one.measurement for one in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
 
     found = nulls(day)

@@ -9,7 +9,7 @@ from app.domain.mitigation import MitigationSettings
 from app.domain.monitors import MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.domain.values import Range
-from app.store.checks.measurements import SeriesFilter, hour_tables
+from app.store.checks.measurements import SeriesFilter, summed_tables
 from tests.builders.applicants import SEX, applicants, monitor_of
 from tests.scenes import HOUR, NOON, Scene
 
@@ -17,7 +17,7 @@ from tests.scenes import HOUR, NOON, Scene
 def rolled(stage: Scene, period: Period, metric: str, data: DataSet = DataSet.PAYLOAD) -> list[tuple[float | None, int, int]]:
     """(value, n, hours) of the women's metric in each period."""
     with stage.database.transaction() as session:
-        tables = hour_tables(session, stage.deployment.no, SeriesFilter(data=data), outcomes=stage.monitor().outcomes, most=1000)
+        tables = summed_tables(session, stage.deployment.no, SeriesFilter(data=data), outcomes=stage.monitor().outcomes, most=1000)
     found = [(r.hours, r.measurement) for r in roll_up(tables, period, stage.monitor(), MitigationSettings())]
     return [(m.value, m.n, hours) for hours, m in found if (m.metric, m.group) == (metric, "female")]
 
@@ -88,7 +88,7 @@ def test_hours_of_other_groups_are_left_out(stage: Scene) -> None:
     stage.check(NOON + HOUR)
 
     with stage.database.transaction() as session:
-        tables = hour_tables(session, stage.deployment.no, SeriesFilter(data=DataSet.PAYLOAD), outcomes=stage.monitor().outcomes, most=1000)
+        tables = summed_tables(session, stage.deployment.no, SeriesFilter(data=DataSet.PAYLOAD), outcomes=stage.monitor().outcomes, most=99)
     hours = {
         (r.measurement.attribute, r.measurement.group): r.hours for r in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())
     }

@@ -11,7 +11,7 @@ from app.domain.mitigation import MitigationSettings, Mode
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.domain.values import Range
-from app.store.checks.measurements import SeriesFilter, hour_tables
+from app.store.checks.measurements import SeriesFilter, summed_tables
 from app.store.database.engine import Database
 from tests.builders.lender import COLUMNS, HOUSING, UNFAIR, everybody, use
 from tests.models.serving import serve
@@ -22,7 +22,7 @@ INCOME = MonitoredAttribute(feature="income", monitored=(Range(40, 49.9),), refe
 
 def day(stage: Scene, mode: Mode) -> list[RolledUp]:
     with stage.database.transaction() as session:
-        tables = hour_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
+        tables = summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
     return roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings(mode=mode))
 
 

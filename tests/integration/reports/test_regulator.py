@@ -32,7 +32,7 @@ from app.reports.regulator.making import ReportForm, make_regulator_report
 from app.reports.regulator.verification import check_database, check_file, read_report_file
 from app.reports.regulator.wanted import PeriodSheet, SheetsWanted, ToolKind
 from app.reports.written import written
-from app.store.checks.measurements import SeriesFilter, hour_tables
+from app.store.checks.measurements import SeriesFilter, summed_tables
 from app.store.database.engine import Database
 from tests.builders.applicants import monitor_of
 from tests.builders.page_words import says
@@ -138,7 +138,7 @@ def test_gaps_in_scores_are_those_of_the_sheet_in_a_check_and_rolled_up(stage: S
     expected = [women["gap"]["smd"], by_quantile[0.2], by_quantile[0.5], by_quantile[0.8]]
 
     with stage.database.transaction() as session:
-        tables = hour_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
+        tables = summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
     found = [one.measurement for one in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
     rolled = {one.metric: one.value for one in found if one.group == "female" and one.comparison.features == ("sex",)}
     assert [whole.value(key, "payload", "sex", "female") for key in keys] == pytest.approx(expected, rel=1e-9)
