@@ -27,6 +27,9 @@ The tree:
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,13 @@ class NotFound(EvenhandError):
 
     def __init__(self, kind: str, name: object) -> None:
         super().__init__(f"There is no {kind} {name!s}.")
+
+
+def require_present(thing: T | None, kind: str, name: object) -> T:
+    """Returns the thing, or raises NotFound if it is None."""
+    if thing is None:
+        raise NotFound(kind, name)
+    return thing
 
 
 class Conflict(EvenhandError):

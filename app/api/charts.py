@@ -15,7 +15,7 @@ from ..checks.rollups import Period
 from ..domain.alerts import Alert
 from ..domain.checks import DataSet, Span
 from ..domain.group_words import GroupWords
-from ..errors import Conflict, InvalidInput, NotFound
+from ..errors import Conflict, InvalidInput, require_present
 from ..metrics.catalogue import CATALOGUE
 from ..store.alerts.alerts import alerts_between
 from ..store.checks.checks import get
@@ -171,8 +171,7 @@ def chart_check(
     """Returns the favourable rates of an attribute's groups in one view of a check. 409 where the check has no such view."""
     among = view.balanced if part == "with_copies" else view.attributes
     found = next((one for one in among if attribute in (None, one.attribute)), None)
-    if found is None:
-        raise NotFound("attribute of this view", attribute or "with copies")
+    found = require_present(found, "attribute of this view", attribute or "with copies")
     if form == "csv":
         return csv_file(ranges_twin(found) if part == "sub_ranges" else shares_twin(found), f"{view.check.id}-{view.kind.value}")
     named, look = rename_shares(words, found), LOOKS[theme]

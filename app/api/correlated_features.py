@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from ..domain.training_data import RECOMMENDED_ABOVE, TrainingForm
-from ..errors import InvalidInput, NotFound
+from ..errors import InvalidInput, require_present
 from ..store.training.correlations import associations_of, donor_features_of
 from ..store.training.training_data import training_summary_of
 from ..web.access import ReadableDeployment, SessionIn
@@ -35,9 +35,7 @@ def list_correlated_features(
         raise InvalidInput.of("attribute", f"{attribute!r:.210} is a feature, which the model sees itself; only meta fields are compared")
     if deployment.schema.column(attribute) is None:
         raise InvalidInput.of("attribute", f"{attribute!r:.210} is not a meta field of the deployment")
-    summary = training_summary_of(session, deployment.no)
-    if summary is None:
-        raise NotFound("training data of the deployment", deployment.id)
+    summary = require_present(training_summary_of(session, deployment.no), "training data of the deployment", deployment.id)
 
     found = associations_of(session, deployment.no, [attribute]).get(attribute)
     reason = None

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from ..errors import Conflict, NotFound
+from ..errors import Conflict, require_present
 from ..store.records.feedback import count_feedback, find_feedback, list_feedback
 from ..store.records.record_conditions import RecordPlace
 from ..store.records.transactions import schemas_of
@@ -45,7 +45,5 @@ def list_feedback_records(
 @router.get("/{record_id:path}", dependencies=[READS_RECORDS])
 def read_feedback_record(deployment: ReadableDeployment, session: SessionIn, record_id: RecordId) -> FeedbackRecordOut:
     """Returns the ground-truth label of that id."""
-    found = find_feedback(session, deployment.no, record_id)
-    if found is None:
-        raise NotFound("feedback record", record_id)
+    found = require_present(find_feedback(session, deployment.no, record_id), "feedback record", record_id)
     return FeedbackRecordOut.of(found, schemas_of(session, deployment.no)[found.schema_version])

@@ -8,7 +8,7 @@ from ..checks.sides import watching_both_sides
 from ..domain.deployments import Deployment
 from ..domain.group_rules import FoundBy, GroupRule
 from ..domain.monitors import Monitor
-from ..errors import Conflict, InvalidInput, NotFound
+from ..errors import Conflict, InvalidInput, require_present
 from ..security.principals import Principal
 from ..store.deployments.monitors import delete_monitor, monitor_of, page_of_monitors, put_monitor
 from ..store.people.activities import record_activity
@@ -57,9 +57,7 @@ def watch_both_sides(body: BothSidesIn, deployment: LockedDeployment, session: S
 
     Limits that are set stay. Where there is nothing to add, nothing changes.
     """
-    before = monitor_of(session, deployment.no)
-    if before is None:
-        raise NotFound("fairness monitor of the deployment", deployment.id)
+    before = _require_monitor(session, deployment)
     # Otherwise limits would be added to attributes that the caller never saw.
     if before.version != body.version:
         raise Conflict(f"The monitor is at version {before.version}, not {body.version}: it was changed meanwhile. Load it again.")
@@ -74,9 +72,7 @@ def watch_group(body: FoundGroupIn, deployment: LockedDeployment, session: Sessi
     Its evidence begins with the first whole hour after that. What is known of all other comparisons stays.
     The same group again changes nothing.
     """
-    before = monitor_of(session, deployment.no)
-    if before is None:
-        raise NotFound("fairness monitor of the deployment", deployment.id)
+    before = _require_monitor(session, deployment)
     if (body.scan_id is None) is (body.search is None):
         raise InvalidInput.of("scan_id", "must be sent, or search in its place, and not both")
     if body.search is not None:
@@ -93,19 +89,20 @@ def watch_group(body: FoundGroupIn, deployment: LockedDeployment, session: Sessi
 @router.get("")
 def read_fairness_monitor(deployment: ReadableDeployment, session: SessionIn) -> MonitorOut:
     """Returns the monitor, with the same warnings."""
-    monitor = monitor_of(session, deployment.no)
-    if monitor is None:
-        raise NotFound("fairness monitor of the deployment", deployment.id)
+    monitor = _require_monitor(session, deployment)
     return MonitorOut.of(monitor, monitor_warnings(session, deployment, monitor))
 
 
 @router.delete("", status_code=204)
 def delete_fairness_monitor(deployment: LockedDeployment, session: SessionIn, principal: Manager) -> None:
     """Deletes the monitor: no more checks. Its measurements stay."""
-    changes = monitor_changes(monitor_of(session, deployment.no), None)
-    if not delete_monitor(session, deployment.no):
-        raise NotFound("fairness monitor of the deployment", deployment.id)
+    changes = monitor_changes(_require_monitor(session, deployment), None)
+    delete_monitor(session, deployment.no)
     record_activity(session, principal.actor, "monitor.deleted", deployment=deployment, details=changes)
+
+
+def _require_monitor(session: Session, deployment: Deployment) -> Monitor:
+    return require_present(monitor_of(session, deployment.no), "fairness monitor of the deployment", deployment.id)
 
 
 def _put_monitor(session: Session, principal: Principal, deployment: Deployment, monitor: Monitor, *, before: Monitor | None) -> MonitorOut:

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.channels import Channel, ChannelContent, ChannelKind
 from ...domain.paging import Paging
-from ...errors import Conflict, NotFound
+from ...errors import Conflict, require_present
 from ..database.paging import page_oldest
 from ..database.resealing import begin_sealing
 from ..database.sealer import Sealer
@@ -21,9 +21,7 @@ def get_channel(session: Session, channel_id: str) -> Channel:
     statement = select(AlertChannelRow).where(AlertChannelRow.id == channel_id)
     # The session may have the row from before.
     row = session.scalar(statement, execution_options={"populate_existing": True})
-    if row is None:
-        raise NotFound("alert channel", channel_id)
-    return _channel(row)
+    return _channel(require_present(row, "alert channel", channel_id))
 
 
 def find_channel_for_change(session: Session, channel_id: str) -> Channel | None:
@@ -82,8 +80,7 @@ def change_channel(session: Session, channel: Channel, content: ChannelContent, 
 def delete_channel(session: Session, channel_id: str) -> None:
     """Deletes the channel and its notifications, also from rules. Raises NotFound."""
     deleted = session.scalar(delete(AlertChannelRow).where(AlertChannelRow.id == channel_id).returning(AlertChannelRow.no))
-    if deleted is None:
-        raise NotFound("alert channel", channel_id)
+    require_present(deleted, "alert channel", channel_id)
 
 
 def _channel(row: AlertChannelRow) -> Channel:

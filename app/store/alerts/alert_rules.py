@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from ...domain.alert_rules import MAX_RULES
 from ...domain.alerts import CONDITIONS, DEFAULT_RULE, DEFAULT_RULE_ID, Rule, RuleContent, RuleKind
 from ...domain.paging import Paging
-from ...errors import Conflict, NotFound
+from ...errors import Conflict, require_present
 from ..database.paging import page_oldest
 from ..database.rows import read_row
 from ..tables import AlertChannelRow, AlertRuleChannelRow, AlertRuleRow, DeploymentRow
@@ -64,10 +64,7 @@ def find_rule(session: Session, deployment_no: int, rule_id: str) -> Rule | None
 
 def get_rule(session: Session, deployment_no: int, rule_id: str) -> Rule:
     """Returns the deployment's rule, or raises NotFound."""
-    found = find_rule(session, deployment_no, rule_id)
-    if found is None:
-        raise NotFound("alert rule", rule_id)
-    return found
+    return require_present(find_rule(session, deployment_no, rule_id), "alert rule", rule_id)
 
 
 def unknown_channels(session: Session, channels: Sequence[str]) -> list[str]:

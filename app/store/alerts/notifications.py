@@ -14,7 +14,7 @@ from ...domain.channels import Channel
 from ...domain.notifications import Message, Notification, NotificationState, alert_message, message_of_test
 from ...domain.paging import Paging
 from ...domain.retrying import KEPT
-from ...errors import NotFound
+from ...errors import require_present
 from ..database.leased_rows import HeldRow, lease_row, write_held
 from ..database.paging import page_newest
 from ..database.rows import read_row
@@ -86,8 +86,7 @@ def queue_notification(session: Session, channel: Channel, alert: Alert, event: 
 def queue_test(session: Session, channel: Channel) -> Notification:
     """Queues a test; raises NotFound if the channel was deleted."""
     present = select(AlertChannelRow.no).where(AlertChannelRow.no == channel.no).with_for_update(read=True, key_share=True)
-    if session.scalar(present) is None:
-        raise NotFound("alert channel", channel.id)
+    require_present(session.scalar(present), "alert channel", channel.id)
     message = message_of_test(now=_current_time(session))
     _insert(session, channel.no, Event.TEST, message, alert_no=None)
     return get_notification(session, channel, message.id)
@@ -149,10 +148,8 @@ def forget_old(session: Session) -> int:
 
 def get_notification(session: Session, channel: Channel, notification_id: str) -> Notification:
     """Returns the channel's notification, or raises NotFound."""
-    found = _one(session, NotificationRow.id == notification_id, NotificationRow.channel_no == channel.no)
-    if found is None:
-        raise NotFound("notification", notification_id)
-    return found
+    notification = _one(session, NotificationRow.id == notification_id, NotificationRow.channel_no == channel.no)
+    return require_present(notification, "notification", notification_id)
 
 
 def notification_page(session: Session, channel: Channel, paging: Paging) -> list[Notification]:

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.checks import CheckRun, CheckState, Span, Trigger
 from ...domain.paging import Paging
-from ...errors import Conflict, NotFound
+from ...errors import Conflict, require_present
 from ...telemetry.traces import current_traceparent
 from ..database.paging import page_newest
 from ..tables import CheckRow
@@ -100,10 +100,8 @@ def renew_waiting(session: Session, deployment_no: int, *, start: datetime) -> C
 
 def get(session: Session, deployment_no: int, check_id: str) -> CheckRun:
     """Returns the check, or raises NotFound."""
-    found = session.execute(run_rows().where(CheckRow.deployment_no == deployment_no, CheckRow.id == check_id)).one_or_none()
-    if found is None:
-        raise NotFound("check", check_id)
-    return to_run(*found)
+    row = session.execute(run_rows().where(CheckRow.deployment_no == deployment_no, CheckRow.id == check_id)).one_or_none()
+    return to_run(*require_present(row, "check", check_id))
 
 
 def count(session: Session, deployment_no: int) -> int:
@@ -124,10 +122,8 @@ def page(
 
 def get_by_number(session: Session, deployment_no: int, no: int) -> CheckRun:
     """Returns the check of that number, or raises NotFound."""
-    found = session.execute(run_rows().where(CheckRow.deployment_no == deployment_no, CheckRow.no == no)).one_or_none()
-    if found is None:
-        raise NotFound("check", no)
-    return to_run(*found)
+    row = session.execute(run_rows().where(CheckRow.deployment_no == deployment_no, CheckRow.no == no)).one_or_none()
+    return to_run(*require_present(row, "check", no))
 
 
 def under_way(session: Session, deployment_no: int) -> CheckRun | None:

@@ -26,7 +26,7 @@ from ...domain.deployments import (
 )
 from ...domain.endpoint_health import EndpointHealth
 from ...domain.paging import Paging
-from ...errors import Conflict, NotFound
+from ...errors import Conflict, require_present
 from ..alerts.alert_rules import add_default_rule
 from ..database.paging import page_oldest
 from ..database.resealing import begin_sealing
@@ -197,9 +197,7 @@ class Deployments:
 
     def _one(self, statement: Select[DeploymentRow, DeploymentSchemaRow, EndpointFailureRow, bool], name: str) -> Deployment:
         found = self._session.execute(statement, execution_options={"populate_existing": True}).one_or_none()
-        if found is None:
-            raise NotFound("deployment", name)
-        row, schema, failures, is_open = found
+        row, schema, failures, is_open = require_present(found, "deployment", name)
         return self._deployment(row, schema, health_from(failures, is_open=is_open))
 
     def _add_schema(self, no: int, version: int, definition: Definition) -> None:

@@ -87,13 +87,12 @@ def changed_at(session: Session, deployment_no: int) -> datetime | None:
     return None if row.version == 1 else row.updated_at
 
 
-def delete_monitor(session: Session, deployment_no: int) -> bool:
-    """Deletes the configuration and ends its evidence (checks stay); returns whether there was one."""
+def delete_monitor(session: Session, deployment_no: int) -> None:
+    """Deletes the configuration and ends its evidence; checks stay."""
     eras = select(EvidenceEraRow.no).where(EvidenceEraRow.deployment_no == deployment_no)
     present = (EvidenceFigureRow.era_no.in_(eras), EvidenceFigureRow.ended_at.is_(None))
     session.execute(update(EvidenceFigureRow).where(*present).values(ended_at=func.now()).execution_options(synchronize_session=False))
-    gone = delete(MonitorRow).where(MonitorRow.deployment_no == deployment_no).returning(MonitorRow.version)
-    return session.scalar(gone) is not None
+    session.execute(delete(MonitorRow).where(MonitorRow.deployment_no == deployment_no))
 
 
 def _config(monitor: Monitor) -> dict[str, Any]:

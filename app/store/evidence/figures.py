@@ -12,7 +12,7 @@ from sqlalchemy import Row, delete, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet
-from ...errors import NotFound
+from ...errors import require_present
 from ..tables import EvidenceEraRow, EvidenceFigureRow
 from .hours import CountedPlace
 from .summaries import LimitSummary, encode_summary
@@ -103,9 +103,8 @@ def get_figure(session: Session, deployment_no: int, figure_id: str) -> tuple[in
     """Returns the era and the figure, or raises NotFound."""
     statement = select(EvidenceFigureRow).join(EvidenceEraRow, EvidenceEraRow.no == EvidenceFigureRow.era_no)
     row = session.scalars(statement.where(EvidenceEraRow.deployment_no == deployment_no, EvidenceFigureRow.id == figure_id)).one_or_none()
-    if row is None:
-        raise NotFound("comparison", figure_id)
-    return row.era_no, _stored(row)
+    present = require_present(row, "comparison", figure_id)
+    return present.era_no, _stored(present)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

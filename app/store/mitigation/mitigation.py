@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...domain.mitigation import DetectorUse, MitigationSettings, Mode, Profile
-from ...errors import NotFound
+from ...errors import require_present
 from ..tables import DeploymentRow, MitigationProfileRow, MitigationSettingsRow
 
 _LOCK = 0x6D697467
@@ -62,17 +62,14 @@ def newest_profile(session: Session, deployment_no: int) -> Profile | None:
 
 def profile_of(session: Session, deployment_no: int, version: int) -> Profile:
     """Returns the profile, or raises NotFound."""
-    row = session.get(MitigationProfileRow, (deployment_no, version))
-    if row is None:
-        raise NotFound("mitigation profile", version)
+    row = require_present(session.get(MitigationProfileRow, (deployment_no, version)), "mitigation profile", version)
     return msgspec.convert(row.profile, Profile)
 
 
 def store_profile(session: Session, deployment_no: int, fitted: Profile, *, unless: Callable[[Profile], bool]) -> Profile:
     """Stores a profile as the next version, unless another process's newest will do; returns the one that counts."""
     present = select(DeploymentRow.no).where(DeploymentRow.no == deployment_no).with_for_update(read=True, key_share=True)
-    if session.scalar(present) is None:
-        raise NotFound("deployment", f"number {deployment_no}")
+    require_present(session.scalar(present), "deployment", f"number {deployment_no}")
     session.execute(text("SELECT pg_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no})
     # After the lock: another process may have stored one.
     newest = newest_profile(session, deployment_no)

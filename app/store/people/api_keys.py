@@ -9,7 +9,7 @@ from sqlalchemy import func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from ...domain.paging import Paging
-from ...errors import NotFound
+from ...errors import require_present
 from ..database.paging import page_oldest
 from ..database.rows import read_row
 from ..tables import ApiKeyRow, DeploymentRow
@@ -59,10 +59,7 @@ class ApiKeys:
 
     def get(self, key_id: str) -> ApiKey:
         """Returns the key, revoked or not, or raises NotFound."""
-        key = self.find(key_id)
-        if key is None:
-            raise NotFound("API key", key_id)
-        return key
+        return require_present(self.find(key_id), "API key", key_id)
 
     def find(self, key_id: str) -> ApiKey | None:
         row = self._session.execute(_SELECT.where(ApiKeyRow.id == key_id).execution_options(populate_existing=True)).one_or_none()

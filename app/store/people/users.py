@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...domain.paging import Paging
-from ...errors import Conflict, NotFound
+from ...errors import Conflict, require_present
 from ..database.paging import page_oldest
 from ..database.rows import read_row
 from ..tables import DeploymentRow, SessionRow, UserRow
@@ -39,10 +39,7 @@ def add(session: Session, name: str, *, password_hash: str, role: str, deploymen
 
 def get(session: Session, name: str) -> User:
     """Returns the user, disabled or not, or raises NotFound."""
-    user = find(session, name)
-    if user is None:
-        raise NotFound("user", name)
-    return user
+    return require_present(find(session, name), "user", name)
 
 
 def find(session: Session, name: str) -> User | None:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from ...domain.checks import Span
 from ...domain.paging import Paging
 from ...domain.report_schedules import KeptReport, KeptReportState
-from ...errors import Conflict, NotFound
+from ...errors import Conflict, require_present
 from ..database.leased_rows import HeldRow, lease_row, write_held
 from ..database.paging import page_newest
 from ..database.rows import read_row
@@ -82,9 +82,7 @@ def get_kept(session: Session, deployment_no: int, report_id: str) -> KeptReport
     """Returns the report, or raises NotFound."""
     wanted = select(KeptReportRow).where(KeptReportRow.deployment_no == deployment_no, KeptReportRow.id == report_id)
     row = session.scalars(wanted.execution_options(populate_existing=True)).one_or_none()
-    if row is None:
-        raise NotFound("kept report", report_id)
-    return _report(row)
+    return _report(require_present(row, "kept report", report_id))
 
 
 def read_kept_file(session: Session, report: KeptReport, form: str) -> bytes:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.paging import Paging
 from ...domain.report_schedules import MAX_SCHEDULES, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent, periods_between
-from ...errors import Conflict, NotFound
+from ...errors import Conflict, require_present
 from ..alerts.alert_channels import lock_channels
 from ..database.paging import page_oldest
 from ..database.rows import read_row
@@ -30,10 +30,7 @@ def find_schedule(session: Session, deployment_no: int, schedule_id: str) -> Rep
 
 def get_schedule(session: Session, deployment_no: int, schedule_id: str) -> ReportSchedule:
     """Returns the deployment's schedule, or raises NotFound."""
-    found = find_schedule(session, deployment_no, schedule_id)
-    if found is None:
-        raise NotFound("report schedule", schedule_id)
-    return found
+    return require_present(find_schedule(session, deployment_no, schedule_id), "report schedule", schedule_id)
 
 
 def put_schedule(session: Session, deployment_no: int, schedule_id: str, content: ScheduleContent) -> ReportSchedule:

@@ -20,7 +20,7 @@ from ...domain.retention import (
     hash_request,
     receipt_document,
 )
-from ...errors import Conflict, NotFound
+from ...errors import Conflict, require_present
 from ..database.paging import page_newest
 from ..database.rows import read_row
 from ..tables import ErasureRow
@@ -115,9 +115,7 @@ def get_erasure(session: Session, deployment_id: str, erasure_id: str) -> Erasur
     """Returns the erasure, or raises NotFound."""
     statement = select(ErasureRow).where(ErasureRow.deployment_id == deployment_id, ErasureRow.id == erasure_id)
     row = session.scalar(statement.execution_options(populate_existing=True))
-    if row is None:
-        raise NotFound("erasure", erasure_id)
-    return _erasure(row)
+    return _erasure(require_present(row, "erasure", erasure_id))
 
 
 def erasures_of(session: Session, deployment_no: int, paging: Paging) -> list[Erasure]:

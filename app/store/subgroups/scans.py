@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...domain.paging import Paging
-from ...errors import NotFound
+from ...errors import require_present
 from ..database.leased_rows import HeldRow, lease_row, write_held
 from ..database.paging import page_newest
 from ..tables import SubgroupScanRow
@@ -93,9 +93,7 @@ def get_scan(session: Session, deployment_no: int, scan_id: str) -> SubgroupScan
     """Returns the scan, or raises NotFound."""
     wanted = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no, SubgroupScanRow.id == scan_id)
     row = session.scalars(wanted.execution_options(populate_existing=True)).one_or_none()
-    if row is None:
-        raise NotFound("subgroup scan", scan_id)
-    return _scan(row)
+    return _scan(require_present(row, "subgroup scan", scan_id))
 
 
 def last_bins(session: Session, deployment_no: int) -> list[Any]:
