@@ -15,7 +15,7 @@ from .plan import IngestPlan
 
 
 def payload_batch(
-    checked: CheckedPayload, plan: IngestPlan, moments: StatedTimes, *, ids: Sequence[str], numbers: Sequence[int]
+    checked: CheckedPayload, plan: IngestPlan, moments: StatedTimes, ids: Sequence[str], numbers: Sequence[int]
 ) -> PayloadBatch:
     """`ids` and `numbers` (ascending) have one per record; absent times become the receipt's."""
     no, target = plan.target.no, plan.target
@@ -64,7 +64,7 @@ def payload_batch(
 
 
 def feedback_batch(
-    checked: CheckedFeedback, plan: IngestPlan, moments: StatedTimes, *, ids: Sequence[str], numbers: Sequence[int]
+    checked: CheckedFeedback, plan: IngestPlan, moments: StatedTimes, ids: Sequence[str], numbers: Sequence[int]
 ) -> FeedbackBatch:
     """Like `payload_batch`. A stated prediction is taken for one of the present model revision."""
     no, target = plan.target.no, plan.target

@@ -4,7 +4,6 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from ..domain.records import Rejection
 from ..errors import TooLarge
 from ..payloads.calls import CallColumns, read_call
 from ..payloads.codec import Codec
@@ -76,8 +75,5 @@ def read_exchange(exchange: Exchange, plan: IngestPlan, codec: Codec | None) -> 
         except CellRefused as error:
             refusals.add(place, "id", str(error))
     checked = CheckedPayload(sent=rows)
-    good = add_rows(checked, logged, plan, ids, refusals, is_plain=False)
-    checked.rejections += [Rejection(place, *refusals.found[place]) for place in sorted(refusals.found)]
-    checked.indexes += good
-    checked.times += [exchange.scored_at] * len(good)
+    add_rows(checked, logged, plan, ids, exchange.scored_at, refusals, is_plain=False)
     return checked

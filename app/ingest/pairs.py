@@ -3,7 +3,8 @@
 import base64
 import binascii
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -75,16 +76,21 @@ def _add_table(checked: CheckedPayload, first: int, table: LoggedTable, plan: In
             record_id(f"{call}-{rows}")
         except CellRefused as error:
             refusals.add_all(rows, "scoring_id", str(error))
-    places = add_rows(checked, table, plan, ids, refusals, is_plain=is_plain)
-    checked.rejections += [Rejection(first + position, *refusals.found[position]) for position in sorted(refusals.found)]
-    checked.indexes += [first + position for position in places]
-    checked.times += [scored_at] * len(places)
+    add_rows(checked, table, plan, ids, scored_at, refusals, first=first, is_plain=is_plain)
 
 
 def add_rows(
-    checked: CheckedPayload, table: LoggedTable, plan: IngestPlan, ids: Sequence[str | None], refusals: Refusals, *, is_plain: bool
-) -> Sequence[int]:
-    """Adds the rows that can be stored, and returns their positions; notes why others cannot."""
+    checked: CheckedPayload,
+    table: LoggedTable,
+    plan: IngestPlan,
+    ids: Sequence[str | None],
+    scored_at: datetime | None,
+    refusals: Refusals,
+    *,
+    first: int = 0,
+    is_plain: bool,
+) -> None:
+    """Adds the rows that can be stored, and why others cannot; the first of the rows is record `first` of the request."""
     rows = len(table)
     features = pick_columns(table.rows, table.fields, plan.target.schema.features)
     check_rows(features, plan.features.columns, plan.features.checks, refusals, is_plain=is_plain)
@@ -109,7 +115,9 @@ def add_rows(
         checked.rounded += sum(probabilities[position] != table.probabilities[position] for position in good)
     for column, values in lists:
         column.extend(values if len(good) == rows else [values[position] for position in good])
-    return good
+    checked.rejections += [Rejection(first + position, *refusals.found[position]) for position in sorted(refusals.found)]
+    checked.indexes += [first + position for position in good]
+    checked.times += [scored_at] * len(good)
 
 
 def _check_names(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> None:
@@ -145,18 +153,14 @@ def _read_pair(pair: Mapping[str, Any], plan: IngestPlan) -> LoggedTable:
         return PAIRED.read_pair(pair, outputs=outputs)
     stated = {member: read_stated(pair, member) for member in ("scoring_id", "scoring_timestamp")}
     request, response = _body_of(pair, "request", codec.content_type), _body_of(pair, "response", codec.accept)
-    try:
+    with _name_parts():
         table = codec.read_request(request, columns)
-    except InvalidInput as error:
-        raise InvalidInput.of(f"request.{error.problems[0].field}", error.problems[0].message) from error
     if not table.values:
         raise InvalidInput.of("request", "holds no record")
     schema = plan.target.schema
-    try:
+    with _name_parts():
         answer = codec.read_answer(response, outputs=outputs, expected_rows=len(table.values))
         logged = join_call(table, answer, CallColumns(schema.features, schema.meta, outputs))
-    except ScoringFailed as error:
-        raise InvalidInput.of("response", f"cannot be read: {error}") from error
     return replace(logged, scoring_id=stated["scoring_id"], scoring_timestamp=stated["scoring_timestamp"])
 
 
@@ -172,8 +176,15 @@ def _find_codec(pair: Mapping[str, Any], plan: IngestPlan) -> Codec:
     schema = plan.target.schema
     columns = CallColumns(schema.features, schema.meta, plan.target.outputs)
     request, response = _body_of(pair, "request", JSON), _body_of(pair, "response", JSON)
-    try:
+    with _name_parts():
         return read_call(request, response, candidates(own, is_csv=False), columns).codec
+
+
+@contextmanager
+def _name_parts() -> Iterator[None]:
+    """Names the part of a pair, the request or the response, that cannot be read."""
+    try:
+        yield
     except InvalidInput as error:
         raise InvalidInput.of(f"request.{error.problems[0].field}", error.problems[0].message) from error
     except ScoringFailed as error:

@@ -3,7 +3,6 @@
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -36,19 +35,6 @@ _TIME_COLUMN, _OPENSCALE_TIME_COLUMN = "labelled_at", "record_timestamp"
 _PREDICTION, _PROBABILITY = "_original_prediction", "_original_probability"
 
 
-@dataclass(frozen=True, slots=True)
-class _LabelColumns:
-    """OpenScale's name of the time counts in a historical import only."""
-
-    label: str
-    historical: bool
-
-    @property
-    def times(self) -> Sequence[str]:
-        """Names under which the time may be; the first one that is there counts."""
-        return (_TIME_COLUMN, _OPENSCALE_TIME_COLUMN) if self.historical else (_TIME_COLUMN,)
-
-
 class LogRequest(Struct, frozen=True, kw_only=True):
     """One request to log records; `label` is the label's column in feedback.
 
@@ -66,6 +52,11 @@ class LogRequest(Struct, frozen=True, kw_only=True):
     first_time_counts: bool = False
     without_offset_is_utc: bool = False
     source: RecordSource = RecordSource.REST
+
+    @property
+    def time_columns(self) -> Sequence[str]:
+        """Names under which a label's time may be; the first one that is there counts. OpenScale's is of historical imports only."""
+        return (_TIME_COLUMN, _OPENSCALE_TIME_COLUMN) if self.historical else (_TIME_COLUMN,)
 
 
 def read_payload(request: LogRequest, plan: IngestPlan, moments: StatedTimes) -> CheckedPayload:
@@ -103,12 +94,11 @@ def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes) -
     body = decompressed(request.body, request.encoding)
     if not request.is_csv:
         require_decodable(body)
-    label, names = request.label, _LabelColumns(request.label, historical=request.historical)
     value = None if request.is_csv else decoded_json(body).value
     if request.is_csv:
-        records = _records_of_csv("".join(decode_parts([body], request.charset, "body")), plan, names)
+        records = _records_of_csv("".join(decode_parts([body], request.charset, "body")), plan, request)
     elif isinstance(value, dict) and "records" in value:
-        if label != LABEL:
+        if request.label != LABEL:
             raise InvalidInput.of("label", "names a column, and {records: […]} has none: each record holds its label as `label`")
         records = _native_records(value)
     else:
@@ -116,9 +106,12 @@ def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes) -
         if not isinstance(rows, list):
             raise InvalidInput.of("body", _FEEDBACK_FORMS)
         are_tables = rows and all(map(_is_table, rows))
-        records = _records_of_tables(rows, plan, names) if are_tables else _records_of_objects(rows, plan, names)
+        if are_tables:
+            records = _records_of_tables(rows, plan, request)
+        else:
+            records = [_build_record(row, plan, request) if isinstance(row, Mapping) else row for row in rows]
     _check_count(len(records))
-    checked = check_feedback(records, plan, moments, label_field=label)
+    checked = check_feedback(records, plan, moments, label_field=request.label)
     require_times(checked)
     return checked
 
@@ -141,12 +134,7 @@ def _check_count(count: int) -> None:
         raise TooLarge(f"The request holds {count:,} records; at most {MAX_RECORDS:,} are taken at once.")
 
 
-def _records_of_objects(objects: Sequence[Any], plan: IngestPlan, names: _LabelColumns) -> list[Any]:
-    """Objects as native records; items that are not objects stay as they are."""
-    return [_build_record(row, plan, names) if isinstance(row, Mapping) else row for row in objects]
-
-
-def _records_of_tables(tables: Iterable[Any], plan: IngestPlan, names: _LabelColumns) -> list[Any]:
+def _records_of_tables(tables: Iterable[Any], plan: IngestPlan, request: LogRequest) -> list[Any]:
     records: list[Any] = []
     for position, table in enumerate(tables):
         fields, values = table.get("fields"), table.get("values")
@@ -160,7 +148,7 @@ def _records_of_tables(tables: Iterable[Any], plan: IngestPlan, names: _LabelCol
             elif len(row) != len(fields):
                 records.append(RecordRefused("values", f"has {len(row)} values for {len(fields)} fields"))
             else:
-                records.append(_build_record(dict(zip(fields, row, strict=True)), plan, names))
+                records.append(_build_record(dict(zip(fields, row, strict=True)), plan, request))
     return records
 
 
@@ -169,28 +157,28 @@ def _is_table(value: Json) -> bool:
     return isinstance(value, Mapping) and isinstance(value.get("fields"), list) and isinstance(value.get("values"), list)
 
 
-def _records_of_csv(text: str, plan: IngestPlan, names: _LabelColumns) -> list[Any]:
+def _records_of_csv(text: str, plan: IngestPlan, request: LogRequest) -> list[Any]:
     try:
         lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except csv.Error as error:
         raise InvalidInput.of("body", f"is not CSV ({error})") from error
     header = lines[0] if lines else []
-    if names.label not in header:
-        raise InvalidInput.of("label", f"the header has no column {names.label!r:.210}; it has {quote_names(header)}")
+    if request.label not in header:
+        raise InvalidInput.of("label", f"the header has no column {request.label!r:.210}; it has {quote_names(header)}")
     if len(set(header)) < len(header):
         raise InvalidInput.of("body", "the header names a column twice")
-    return [_build_csv_record(header, line, plan, names) for line in lines[1:] if line]
+    return [_build_csv_record(header, line, plan, request) for line in lines[1:] if line]
 
 
-def _build_record(row: Mapping[str, Any], plan: IngestPlan, names: _LabelColumns) -> dict[str, Any]:
+def _build_record(row: Mapping[str, Any], plan: IngestPlan, request: LogRequest) -> dict[str, Any]:
     columns = plan.features.names | plan.meta.names
     id_column, time_column = (
-        next((name for name in known if name in row and name not in columns), None) for known in (_ID_COLUMNS, names.times)
+        next((name for name in known if name in row and name not in columns), None) for known in (_ID_COLUMNS, request.time_columns)
     )
     found: dict[str, Any] = {
         "features": _pick_columns(row, plan.target.schema.features),
         "meta": _pick_columns(row, plan.target.schema.meta),
-        "label": row.get(names.label),
+        "label": row.get(request.label),
         "id": row[id_column] if id_column else None,
         "labelled_at": row[time_column] if time_column else None,
     }
@@ -204,10 +192,10 @@ def _pick_columns(row: Mapping[str, Any], columns: Sequence[Column]) -> dict[str
     return {column.name: row[column.name] for column in columns if column.name in row} or None
 
 
-def _build_csv_record(header: list[str], line: list[str], plan: IngestPlan, names: _LabelColumns) -> Json:
+def _build_csv_record(header: list[str], line: list[str], plan: IngestPlan, request: LogRequest) -> Json:
     if len(line) != len(header):
         return RecordRefused("line", f"has {len(line)} values under {len(header)} columns")
-    record = _build_record({name: text or None for name, text in zip(header, line, strict=True)}, plan, names)
+    record = _build_record({name: text or None for name, text in zip(header, line, strict=True)}, plan, request)
     record["label"] = parse_label(record["label"] or "")
     for name in (_PREDICTION, _PROBABILITY):
         record[name] = _parse_answer(record.get(name) or "")

@@ -70,13 +70,13 @@ class _Kind(Generic[_C]):
 _PAYLOAD = _Kind[CheckedPayload](
     name=LogKind.PAYLOAD,
     read=read_payload,
-    encode=lambda checked, plan, moments, ids, numbers: payload_batch(checked, plan, moments, ids=ids, numbers=numbers),
+    encode=payload_batch,
     conflict="a record of this id is stored already, with other content",
 )
 _FEEDBACK = _Kind[CheckedFeedback](
     name=LogKind.FEEDBACK,
     read=read_feedback,
-    encode=lambda checked, plan, moments, ids, numbers: feedback_batch(checked, plan, moments, ids=ids, numbers=numbers),
+    encode=feedback_batch,
     conflict="feedback of this id is stored already, with another label",
 )
 
@@ -104,7 +104,7 @@ class Ingestion:
 
     async def plan(self, deployment_id: str) -> IngestPlan:
         """Plan of the deployment, which may be of an older version."""
-        return self._plans.get(deployment_id) or await self._fresh_plan(deployment_id)
+        return self._plans.get(deployment_id) or await self.current_plan(deployment_id)
 
     async def log_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
         """Stores payload records durably.
@@ -124,11 +124,10 @@ class Ingestion:
 
     async def try_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
         """Receipt of payload records, apart from stored ids; raises as `log_payload`."""
-        plan, moments = await self._fresh_plan(deployment_id), StatedTimes(now, historical=False)
+        plan, moments = await self.current_plan(deployment_id), StatedTimes(now, historical=False)
         checked = read_payload(request, plan, moments)
         if checked.indexes:
-            numbers = range(len(checked.indexes))
-            batch = payload_batch(checked, plan, moments, ids=_with_fresh_ids(checked.ids, now), numbers=numbers)
+            batch = payload_batch(checked, plan, moments, _with_fresh_ids(checked.ids, now), range(len(checked.indexes)))
             reject(checked, find_large(checked, batch.records))
         return _receipt(_PAYLOAD, checked, NOTHING_SPECIAL)
 
@@ -154,10 +153,6 @@ class Ingestion:
         )
         return await self._log(replace(_PAYLOAD, read=read, inline_bytes=_INLINE_CALL_BYTES), deployment_id, request, now)
 
-    async def current_plan(self, deployment_id: str) -> IngestPlan:
-        """Plan of the deployment, read from the database now; raises as `plan`."""
-        return await self._fresh_plan(deployment_id)
-
     async def store(self, checked: CheckedPayload, plan: IngestPlan, *, now: datetime) -> tuple[list[str], WriteOutcome]:
         """Stores checked records durably, and returns their ids.
 
@@ -170,7 +165,7 @@ class Ingestion:
         for position, problem in _find_erased(checked.ids, plan.target).items():
             raise InvalidInput.of(f"records[{position}].id", problem)
         ids = _with_fresh_ids(checked.ids, now)
-        batch = payload_batch(checked, plan, moments, ids=ids, numbers=await self._numbers.take(len(ids)))
+        batch = payload_batch(checked, plan, moments, ids, await self._numbers.take(len(ids)))
         try:
             try:
                 outcome = await self._commits.write(batch)
@@ -191,7 +186,7 @@ class Ingestion:
             raise Unavailable("Too many records are waiting to be written. Send these again in a moment.")
         moments = StatedTimes(now, request.historical, request.first_time_counts, request.without_offset_is_utc)
         for _ in range(_ATTEMPTS):
-            plan = self._plans.get(deployment_id) or await self._fresh_plan(deployment_id)
+            plan = await self.plan(deployment_id)
             try:
                 return await self._check_and_store(kind, request, plan, moments)
             except StaleTarget:
@@ -250,7 +245,8 @@ class Ingestion:
         reject(checked, large)
         return await self._batch(kind, checked, plan, moments) if checked.indexes else None
 
-    async def _fresh_plan(self, deployment_id: str) -> IngestPlan:
+    async def current_plan(self, deployment_id: str) -> IngestPlan:
+        """Plan of the deployment, read from the database now."""
         target = await asyncio.to_thread(read_target, self._database, deployment_id, self._sealer)
         if target is None:
             self._plans.pop(deployment_id, None)
@@ -268,7 +264,7 @@ class Ingestion:
 
     async def _require_current(self, plan: IngestPlan) -> None:
         """Raises StaleTarget: an old schema must not refuse records."""
-        fresh = await self._fresh_plan(plan.target.id)
+        fresh = await self.current_plan(plan.target.id)
         if (fresh.target.no, fresh.target.row_version) != (plan.target.no, plan.target.row_version):
             raise StaleTarget([])
 

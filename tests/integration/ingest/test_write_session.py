@@ -91,7 +91,7 @@ def test_what_is_stored_is_what_was_sent(database: Database, target: Target, rec
     numbers = range(first, first + len(records))
     named = [f"{drawn}-{number}" for drawn, number in zip(ids, numbers, strict=True)]
     plan = plan_for(replace(target, model_revision=revision))
-    drawn_batch = payload_batch(checked, plan, StatedTimes(NOW, historical=False), ids=named, numbers=numbers)
+    drawn_batch = payload_batch(checked, plan, StatedTimes(NOW, historical=False), named, numbers)
 
     async def work(session: WriteSession) -> None:
         await write_payload(session, [drawn_batch])
