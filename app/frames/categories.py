@@ -25,7 +25,6 @@ class Selection:
     """Counted people: tables of each attribute and, of several, of all together, and the records of each.
 
     `answers` are those of each record. `assessed` people have a prediction or a score. `unknown` ones lack a value of an attribute.
-    `median` is of all assessed scores.
     """
 
     tables: tuple[CategoryTable, ...]
@@ -33,7 +32,6 @@ class Selection:
     answers: "PersonAnswers"
     assessed: int
     unknown: int
-    median: float | None = None
 
 
 def count_selected(
@@ -69,7 +67,10 @@ def count_scored(frame: pd.DataFrame, *, attributes: Sequence[str], score: str) 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PersonAnswers:
-    """Per record, whether the tool assessed the person, and selected it; `kind` are the answers of `count_records`."""
+    """Per record, whether the tool assessed the person, and selected it; `kind` are the answers of `count_records`.
+
+    `median` is of all assessed scores.
+    """
 
     are_assessed: Marks
     are_selected: Marks
@@ -87,7 +88,7 @@ def _count(frame: pd.DataFrame, attributes: Sequence[str], answers: PersonAnswer
     if not columns:
         records = [_count_people("", (), np.full(len(frame), NEITHER), answers, None)]
     unknown = tables[-1].unknown if tables else 0
-    return Selection(tuple(tables), tuple(records), answers, int(answers.are_assessed.sum()), unknown, answers.median)
+    return Selection(tuple(tables), tuple(records), answers, int(answers.are_assessed.sum()), unknown)
 
 
 def encode_known(frame: pd.DataFrame, name: str) -> Encoded:

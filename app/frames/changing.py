@@ -112,7 +112,7 @@ def _explain_group(records: ComparedRecords, place: int, sides: IntArray, bins: 
         features.append(FeatureChange(feature.name, explain_change_of_gap(BeforeAndAfter(*counts[:2]), BeforeAndAfter(*counts[2:]))))
     return ExplainedChange(
         group=records.grouping.groups[place].label,
-        reference=records.reference_label,
+        reference=records.grouping.reference_label,
         gap_before=None if before is None or reference_before is None else before - reference_before,
         gap_after=None if after is None or reference_after is None else after - reference_after,
         features=tuple(features),

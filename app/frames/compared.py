@@ -34,11 +34,6 @@ class ComparedRecords:
         """Places of the monitored groups."""
         return of_role(self.grouping.groups, "monitored")
 
-    @property
-    def reference_label(self) -> str:
-        """Name of all reference groups together."""
-        return ", ".join(group.label for group in self.grouping.groups if group.role == "reference")
-
     def records_of(self, place: int) -> IntArray:
         """Positions of the group's classified records."""
         return self._find([place])

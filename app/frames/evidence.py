@@ -223,13 +223,12 @@ def explain_labels(grouping: FrameGrouping, place: int, figure: Figure, known: K
 
 def count_hours_of(hours: HourNumbers, grouping: FrameGrouping, place: int, figure: Figure, counted: npt.NDArray[np.bool_]) -> Hours:
     """Hours of one monitored group and all reference groups together."""
-    references = [position for position, group in enumerate(grouping.groups) if group.role == "reference"]
 
     def count(codes: Sequence[int], which: npt.NDArray[np.bool_]) -> FloatArray:
         return np.bincount(hours.numbers[which & np.isin(grouping.codes, codes)], minlength=hours.hours).astype(np.float64)
 
-    total = counted & figure.total
-    return Hours(*(Side(count(codes, total & figure.part), count(codes, total)) for codes in ([place], references)))
+    sides, total = ([place], of_role(grouping.groups, "reference")), counted & figure.total
+    return Hours(*(Side(count(codes, total & figure.part), count(codes, total)) for codes in sides))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -268,7 +267,7 @@ def _look_at(compared: _Compared, comparisons: int, budget_hours: float) -> Iter
         yield ComparisonEvidence(
             attribute=grouping.attribute,
             group=grouping.groups[compared.place].label,
-            reference=", ".join(group.label for group in grouping.groups if group.role == "reference"),
+            reference=grouping.reference_label,
             metric=figure.metric,
             direction=UnfairSide.BELOW if is_below else UnfairSide.ABOVE,
             limit=-limit.value if figure.is_reversed else limit.value,

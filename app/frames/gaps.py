@@ -176,7 +176,7 @@ class GapPlan:
         is_known = all(map(len, sides))
         return ExplainedGap(
             group=records.grouping.groups[place].label,
-            reference=records.reference_label,
+            reference=records.grouping.reference_label,
             gap=float(favourable[sides[0]].mean() - favourable[sides[1]].mean()) if is_known else None,
             carried=None,
             parts=tuple(self._divide(feature, place, rng) for feature in records.features) if is_known else (),

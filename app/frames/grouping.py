@@ -9,11 +9,11 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
-from ..domain.groups import EVERYBODY_ELSE, MOST_REFERENCE_VALUES, collapse_blanks, count_twins, describe_twins
+from ..domain.groups import EVERYBODY_ELSE, MOST_REFERENCE_VALUES, collapse_blanks, count_twins, describe_twins, in_order
 from ..domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS, MAX_GROUPS_TOGETHER
 from ..domain.texts import TOGETHER, quote_names
 from ..domain.value_tests import ValueTest
-from ..domain.values import Range, Scalar, canonical, number_of
+from ..domain.values import Range, Scalar, canonical
 from ..errors import InvalidInput
 from ..metrics.groups import NEITHER, ComparedGroup, Groups, IntArray, Role
 from ..records.grouping import cross
@@ -55,6 +55,11 @@ class FrameGrouping:
     def attribute(self) -> str:
         """Names of the attributes, as one."""
         return TOGETHER.join(self.names)
+
+    @property
+    def reference_label(self) -> str:
+        """Name of all reference groups together."""
+        return ", ".join(group.label for group in self.groups if group.role == "reference")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -283,9 +288,7 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
             raise InvalidInput.of("reference", f"{texts[place]!r} is listed as monitored, too")
     others = []
     if not (watched and compared):
-        numbers = [number_of(text) for text in encoded.texts]
-        keys = [(float("inf") if number is None else number, text) for number, text in zip(numbers, encoded.texts, strict=True)]
-        others = [place for place in sorted(range(len(keys)), key=keys.__getitem__) if place not in {*watched, *compared}]
+        others = [positions[text] for text in sorted(encoded.texts, key=in_order) if positions[text] not in {*watched, *compared}]
     records = encoded.counted()
     listed = [texts[place] for place in (*watched, *compared)]
     if not watched:

@@ -181,14 +181,7 @@ class _Given:
 
     def lacking(self, metric: Metric) -> list[str]:
         """Arguments without which the metric cannot be measured."""
-        present = {
-            "score": self.score,
-            "strata": self.strata,
-            "features": self.features,
-            "label": self.label,
-            "prediction": self.prediction,
-        }
-        return [_ARGUMENT[need] for need in metric.needs if need in _ARGUMENT and present[_ARGUMENT[need]] is None]
+        return [name for need in metric.needs if (name := _ARGUMENT.get(need)) is not None and getattr(self, name) is None]
 
 
 @dataclass(frozen=True, slots=True)

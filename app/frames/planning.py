@@ -12,15 +12,15 @@ from ..domain.values import is_number
 from ..errors import InvalidInput
 from ..evidence.delays import simulate_delay
 from ..evidence.detector import HOURS_OF_A_YEAR
-from ..evidence.hours import Hours
 from ..evidence.nulls import Limit, Scale, UnfairSide
 from ..evidence.planning import Traffic
+from ..metrics.groups import of_role
 from ..metrics.left_out import CountedRecords
 from .evidence import RECENT_HOURS, check_arguments, count_hours_of, list_figures
-from .grouping import FrameGrouping, group_records
+from .grouping import group_records
 from .left_out import count_left_out
 from .outcomes import OutcomeLists, read_outcomes
-from .times import HourNumbers, read_hours
+from .times import read_hours
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,42 +79,33 @@ def plan_frame(
     grouping = group_records(frame, attribute, monitored, reference)
     known = read_outcomes(frame, label, prediction, OutcomeLists.of(favourable, unfavourable))
     figures = list(list_figures(known, limit))
-    watched = [place for place, group in enumerate(grouping.groups) if group.role == "monitored"]
+    watched = of_role(grouping.groups, "monitored")
     threshold = budget_hours * len(watched) * sum(len(figure.limits) for figure in figures)
     recent = hours.usable & (hours.numbers >= hours.hours - RECENT_HOURS)
     counted = count_left_out(frame, grouping, known, {"time_impossible": ~hours.usable, "outside_period": ~recent})
-    wanted = _Wanted(ratio, probability, Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit), threshold, counted)
-    return tuple(_plan(grouping, place, count_hours_of(hours, grouping, place, figures[0], recent), hours, wanted) for place in watched)
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    ratio: float
-    probability: float
-    limit: Limit
-    threshold: float
-    counted: CountedRecords
-
-
-def _plan(grouping: FrameGrouping, place: int, series: Hours, times: HourNumbers, wanted: _Wanted) -> Plan:
-    span = min(times.hours, RECENT_HOURS)
-    per_hour = [float(np.sum(side.records)) / span for side in (series.monitored, series.reference)]
-    rate = float((series.reference.favourable.sum() + 0.5) / (series.reference.records.sum() + 1))
-    delay = None
-    if min(per_hour) > 0:
-        traffic = Traffic(per_hour[0], per_hour[1], rate)
-        delay = simulate_delay(wanted.limit, traffic, wanted.ratio * rate, wanted.threshold, probability=wanted.probability)
-    return Plan(
-        attribute=grouping.attribute,
-        group=grouping.groups[place].label,
-        reference=", ".join(group.label for group in grouping.groups if group.role == "reference"),
-        ratio=wanted.ratio,
-        probability=wanted.probability,
-        monitored_per_hour=per_hour[0],
-        reference_per_hour=per_hour[1],
-        reference_rate=rate,
-        hours=None if delay is None else delay.hours,
-        records=None if delay is None else delay.records,
-        counted=wanted.counted,
-        left_out=times.left_out,
-    )
+    lower, span = Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit), min(hours.hours, RECENT_HOURS)
+    plans = []
+    for place in watched:
+        series = count_hours_of(hours, grouping, place, figures[0], recent)
+        per_hour = [float(np.sum(side.records)) / span for side in (series.monitored, series.reference)]
+        rate = float((series.reference.favourable.sum() + 0.5) / (series.reference.records.sum() + 1))
+        delay = None
+        if min(per_hour) > 0:
+            traffic = Traffic(per_hour[0], per_hour[1], rate)
+            delay = simulate_delay(lower, traffic, ratio * rate, threshold, probability=probability)
+        plan = Plan(
+            attribute=grouping.attribute,
+            group=grouping.groups[place].label,
+            reference=grouping.reference_label,
+            ratio=ratio,
+            probability=probability,
+            monitored_per_hour=per_hour[0],
+            reference_per_hour=per_hour[1],
+            reference_rate=rate,
+            hours=None if delay is None else delay.hours,
+            records=None if delay is None else delay.records,
+            counted=counted,
+            left_out=hours.left_out,
+        )
+        plans.append(plan)
+    return tuple(plans)

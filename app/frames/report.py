@@ -92,7 +92,7 @@ def judged(measured: Measured) -> Verdict | None:
 
 def judged_figure(measured: Measured) -> JudgedFigure:
     """Measurement under the catalogue's limits, as its statements are made from."""
-    number = measured.number if isinstance(measured.number, Value) else None
+    number, choice = measured.number if isinstance(measured.number, Value) else None, measured.for_choice
     return JudgedFigure(
         metric=measured.metric,
         scope=measured.scope,
@@ -103,8 +103,8 @@ def judged_figure(measured: Measured) -> JudgedFigure:
         limits=CATALOGUE[measured.metric].limits,
         verdict=judged(measured),
         worst_of=measured.worst_of,
-        chosen_lower=None if measured.for_choice is None else measured.for_choice.lower,
-        chosen_upper=None if measured.for_choice is None else measured.for_choice.upper,
+        chosen_lower=choice and choice.lower,
+        chosen_upper=choice and choice.upper,
         details=measured.details,
     )
 

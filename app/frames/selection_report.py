@@ -55,7 +55,7 @@ class SelectionReport:
             "assessed": self.selection.assessed,
             "records": self.records[0].to_json(),
             "records_by_attribute": {one.attribute: one.to_json() for one in self.records},
-            "median_score": self.selection.median,
+            "median_score": self.selection.answers.median,
             "references": {name: list(found) for name, found in self.references.items()},
             "sheets": {name.value: sheet for name, sheet in self.sheets_json().items()},
             "not_in_file": list(self.preset.not_in_file),

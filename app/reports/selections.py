@@ -13,10 +13,10 @@ from .regulator.sections import SHEETS, describe_best, describe_left_out, list_e
 
 def selection_document(report: SelectionReport, file: str, *, made_at: datetime) -> Document:
     """`file` is the name of the counted file."""
-    selection = report.selection
+    median = report.selection.answers.median
     basis = "a favourable decision counts as selected"
     if report.score is not None:
-        basis = f"everybody with a score above {selection.median:,.10g}, the median of all scores, counts as selected; a tie does not"
+        basis = f"everybody with a score above {median:,.10g}, the median of all scores, counts as selected; a tie does not"
     lines = [f"{one.attribute}: {line}" if one.attribute else line for one in report.records for line in one.lines]
     sections = [Section("What was counted", (Bullets((f"File: {file}; {basis}.", *lines)), Paragraph(NOTICE, is_caution=True)))]
     for sheet in report.sheets:
