@@ -1,7 +1,7 @@
 """`evenhand doctor`."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -79,15 +79,11 @@ def examine(settings: Settings) -> Iterator[Finding]:
                 yield schema
                 if schema.verdict is ExamResult.FAULT:
                     return
-                looks: tuple[Callable[[Session], Finding], ...] = (
-                    look_at_clock,
-                    look_at_worker,
-                    look_at_keys,
-                    look_at_months,
-                    look_at_days,
-                )
-                for look in looks:
-                    yield look(session)
+                yield look_at_clock(session)
+                yield look_at_worker(session)
+                yield look_at_keys(session)
+                yield look_at_months(session)
+                yield look_at_days(session)
                 yield look_at_stored_secrets(settings, session)
                 yield from look_at_endpoints(settings, session)
     except DBAPIError as error:

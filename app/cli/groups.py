@@ -1,6 +1,5 @@
 """`evenhand groups`."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -23,13 +22,11 @@ from .file_options import (
     PredictionColumn,
     TimeFormat,
     Unfavourable,
-    list_values,
     open_console,
-    parse_values,
     print_notes,
     refuse_errors,
 )
-from .metrics_files import Declared, read
+from .metrics_files import read_measured
 
 command = typer.Typer(add_completion=False)
 
@@ -68,33 +65,26 @@ def groups(
 ) -> None:
     """Look for the subgroup that nobody listed, at a disadvantage or favoured, and print it or watch it from now on."""
     with refuse_errors():
-        columns: dict[str, Sequence[str | None]] = {
-            "time": [time],
-            "features": feature,
-            "prediction": [prediction],
-            "label": [label],
-            "strata": [strata],
-            "person": [person],
-        }
-        outcomes = [*(favourable or ["1"]), *(unfavourable or [])]
-        listed = list_values({label: outcomes}, {prediction: outcomes})
-        frame, notes = read(file, columns, Declared(number or (), missing or (), listed, encoding))
-        search = find_groups(
-            frame,
+        records = read_measured(
+            file,
+            {"time": time, "prediction": prediction, "label": label, "strata": strata, "person": person},
+            favourable=favourable,
+            unfavourable=unfavourable,
+            missing=missing,
+            encoding=encoding,
+            numbers=number or (),
             features=feature,
-            time=time,
-            prediction=prediction,
-            label=label,
-            strata=strata,
-            person=person,
-            favourable=parse_values(frame, prediction or label, favourable or ["1"]),
-            unfavourable=parse_values(frame, prediction or label, unfavourable or []) or None,
+        )
+        search = find_groups(
+            records.frame,
+            features=feature,
             direction=direction,
             seed=seed,
             time_format=time_format,
             earliest=earliest,
+            **records.arguments,
         )
-    print_notes(notes)
+    print_notes(records.notes)
     found = search.result
     typer.echo(render_groups(search, file.name, open_console()))
     if watch is not None and found.group is not None:

@@ -149,11 +149,11 @@ def read_measured(
     file: Path,
     columns: dict[str, str | None],
     *,
-    attribute: Sequence[str],
+    attribute: Sequence[str] = (),
     favourable: Texts,
     unfavourable: Texts,
-    monitored: Texts,
-    reference: Texts,
+    monitored: Texts = None,
+    reference: Texts = None,
     missing: Texts,
     encoding: str,
     numbers: Collection[str | None],
@@ -176,7 +176,7 @@ def read_measured(
         "monitored": parse_side(frame, attribute, monitored, "monitored"),
         "reference": parse_side(frame, attribute, reference, "reference"),
     }
-    return MeasuredRecords(frame, notes, columns | values)
+    return MeasuredRecords(frame, notes, columns | {name: value for name, value in values.items() if value is not None})
 
 
 def check_output(output: Path, file: Path) -> None:

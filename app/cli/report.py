@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -11,7 +11,7 @@ import typer
 
 from ..domain.category_schemes import CategoryMapping, parse_mappings
 from ..errors import InvalidInput
-from ..frames.selection_report import report_selections
+from ..frames.selection_report import SelectionReport, report_selections
 from ..impact.local_law_144 import LEAST_SHARE
 from ..impact.presets import PresetName
 from .file_options import (
@@ -50,25 +50,6 @@ REFERENCE_CATEGORY = (
 class ToolName(StrEnum):
     SELECTING = "selecting"
     SCORING = "scoring"
-
-
-@dataclass(frozen=True, slots=True)
-class OutcomeOptions:
-    prediction: str | None
-    score: str | None
-    favourable: list[str]
-    unfavourable: list[str]
-    numbers: list[str]
-    missing: list[str]
-    encoding: str
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedOptions:
-    reference: list[str]
-    control: list[str]
-    categories: tuple[CategoryMapping, ...]
-    least_share: float
 
 
 @command.callback(invoke_without_command=True)
@@ -115,9 +96,21 @@ def report(
             options = LiveOptions(start, end, *chosen, preset, tool.value, mappings)
             content = report_live(deployment, options, form)
         elif file is not None:
-            outcomes = OutcomeOptions(prediction, score, favourable or ["1"], unfavourable or [], number or [], missing or [], encoding)
-            compared = ComparedOptions(reference or [], control or [], mappings, least_share)
-            content = report_file(file, attribute or [], preset, outcomes, compared, form=form)
+            found = report_file(
+                file,
+                attribute or [],
+                preset,
+                prediction=prediction,
+                score=score,
+                favourable=favourable or ["1"],
+                unfavourable=unfavourable or [],
+                reference=reference,
+                control=control or [],
+                categories=mappings,
+                least_share=least_share,
+                declared=Declared(number or [], missing or [], encoding=encoding),
+            )
+            content = render_report(found, file.name, form)
         _write(content, output)
 
 
@@ -221,39 +214,44 @@ def report_file(
     file: Path,
     attribute: list[str],
     preset: str | None,
-    outcomes: OutcomeOptions,
-    compared: ComparedOptions,
     *,
-    form: Format,
-) -> bytes:
+    prediction: str | None,
+    score: str | None,
+    favourable: list[str],
+    unfavourable: list[str],
+    reference: Texts,
+    control: list[str],
+    categories: tuple[CategoryMapping, ...],
+    least_share: float,
+    declared: Declared,
+) -> SelectionReport:
     if preset not in list(PresetName):
         given = "it is left out" if preset is None else f"found {preset!r:.100}"
         raise InvalidInput.of("preset", f"must be one of {', '.join(PresetName)}; {given}")
     columns: dict[str, Sequence[str | None]] = {
         "attribute": attribute,
-        "prediction": [outcomes.prediction],
-        "score": [outcomes.score],
-        "control": compared.control,
-        "categories": [name for one in compared.categories for name in one.weights],
+        "prediction": [prediction],
+        "score": [score],
+        "control": control,
+        "categories": [name for one in categories for name in one.weights],
     }
-    titles = [mapping.attribute for mapping in compared.categories if mapping.weights]
-    listed = list_values({outcomes.prediction: [*outcomes.favourable, *outcomes.unfavourable]})
-    numbers = [*outcomes.numbers, outcomes.score, *columns["categories"]]
-    frame, notes = read(file, columns, Declared(numbers, outcomes.missing, listed, outcomes.encoding))
+    titles = [mapping.attribute for mapping in categories if mapping.weights]
+    numbers = [*declared.numbers, score, *columns["categories"]]
+    listed = list_values({prediction: [*favourable, *unfavourable]})
+    frame, notes = read(file, columns, replace(declared, numbers=numbers, listed=listed))
     print_notes(notes)
     if frame.empty:
         raise InvalidInput.of("file", f"{file.name} has a header and no line below it, so there is nobody to count")
-    found = report_selections(
+    return report_selections(
         frame,
         preset=str(preset),
         attribute=attribute,
-        prediction=outcomes.prediction,
-        score=outcomes.score,
-        favourable=parse_values(frame, outcomes.prediction, outcomes.favourable),
-        unfavourable=parse_values(frame, outcomes.prediction, outcomes.unfavourable) or None,
-        least_share=compared.least_share,
-        categories=compared.categories,
-        reference=parse_side(frame, [*attribute, *titles], compared.reference, "reference"),
-        control=compared.control,
+        prediction=prediction,
+        score=score,
+        favourable=parse_values(frame, prediction, favourable),
+        unfavourable=parse_values(frame, prediction, unfavourable) or None,
+        least_share=least_share,
+        categories=categories,
+        reference=parse_side(frame, [*attribute, *titles], reference, "reference"),
+        control=control,
     )
-    return render_report(found, file.name, form)

@@ -24,20 +24,18 @@ def read_sagemaker(files: Sequence[InputFile], subject: ImportSubject) -> Iterat
 
 
 def _read_capture(reader: LoggedCallReader, file: InputFile, subject: ImportSubject, line: dict[str, Any], _: int) -> list[dict[str, Any]]:
-    capture = _member(line, _CAPTURE, "")
+    capture, path = _member(line, _CAPTURE, ""), f"{_CAPTURE}."
     call = LoggedCall(
         id=_read_id(line),
         time=read_time(_member(line, "eventMetadata", "").get("inferenceTime"), "eventMetadata.inferenceTime", file, subject),
-        request=_read_body(capture, "endpointInput"),
-        response=_read_body(capture, "endpointOutput"),
+        request=_read_body(capture, "endpointInput", path),
+        response=_read_body(capture, "endpointOutput", path),
     )
     return reader.records(call)
 
 
 def _read_truth(file: InputFile, subject: ImportSubject, line: dict[str, Any], _: int) -> list[dict[str, Any]]:
-    truth = _member(line, _TRUTH, "")
-    body = read_bytes(truth.get("data"), f"{_TRUTH}.data", encoding=_encoding_of(truth))
-    labels, call = read_labels(body, f"{_TRUTH}.data"), _read_id(line)
+    labels, call = read_labels(_read_body(line, _TRUTH, ""), f"{_TRUTH}.data"), _read_id(line)
     time = read_time(None, "labelled_at", file, subject)
     return [{"id": one, "label": label, "labelled_at": time} for one, label in zip(ids_of_call(call, len(labels)), labels, strict=True)]
 
@@ -50,14 +48,9 @@ def _read_id(line: dict[str, Any]) -> str:
     return found
 
 
-def _read_body(capture: dict[str, Any], name: str) -> bytes:
-    where = f"{_CAPTURE}.{name}"
-    part = _member(capture, name, f"{_CAPTURE}.")
-    return read_bytes(part.get("data"), f"{where}.data", encoding=_encoding_of(part))
-
-
-def _encoding_of(part: dict[str, Any]) -> str:
-    return str(part.get("encoding", "")).upper()
+def _read_body(whole: dict[str, Any], name: str, path: str) -> bytes:
+    part = _member(whole, name, path)
+    return read_bytes(part.get("data"), f"{path}{name}.data", encoding=str(part.get("encoding", "")).upper())
 
 
 def _member(part: dict[str, Any], name: str, path: str) -> dict[str, Any]:

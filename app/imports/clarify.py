@@ -145,9 +145,7 @@ class ClarifyConfig:
 
     def _outcomes(self, outputs: OutputFields, problem_type: ProblemType, choices: ClarifyChoices) -> tuple[list[Any], list[Any]]:
         where = "analysis_config.label_values_or_threshold"
-        values = self._config.get("label_values_or_threshold")
-        if not isinstance(values, list) or not values or not all(isinstance(one, str | int | float | bool) for one in values):
-            raise InvalidInput.of(where, "must be an array of at least one value")
+        values = _require_values(self._config.get("label_values_or_threshold"), where)
         if problem_type is ProblemType.REGRESSION:
             threshold = _number(values, where)
             return [[math.nextafter(threshold, math.inf), OPEN_END]], [[-OPEN_END, threshold]]
@@ -211,12 +209,11 @@ def violations_of(config: object, measurements: Iterable[Mapping[str, Any]]) -> 
     }
 
 
-def monitored_attribute(column: Column, values: object, choices: ClarifyChoices, where: str, notes: list[str]) -> dict[str, Any]:
-    if values is None:
-        raise InvalidInput.of(f"{where}.value_or_threshold", "is missing: name the values of the monitored groups")
-    if not isinstance(values, list) or not values or not all(isinstance(one, str | int | float | bool) for one in values):
-        raise InvalidInput.of(f"{where}.value_or_threshold", "must be an array of at least one value")
-    name = column.name
+def monitored_attribute(column: Column, given: object, choices: ClarifyChoices, where: str, notes: list[str]) -> dict[str, Any]:
+    where, name = f"{where}.value_or_threshold", column.name
+    if given is None:
+        raise InvalidInput.of(where, "is missing: name the values of the monitored groups")
+    values = _require_values(given, where)
     if column.kind is FieldKind.CATEGORICAL or len(values) > 1 or name in choices.categories:
         # Some versions of the SDK write text only.
         read: Callable[[Any], Any] = {FieldType.STRING: str, FieldType.INTEGER: int, FieldType.NUMBER: float}.get(
@@ -225,17 +222,23 @@ def monitored_attribute(column: Column, values: object, choices: ClarifyChoices,
         try:
             return {"feature": name, "monitored": list(map(read, values))}
         except ValueError as error:
-            raise InvalidInput.of(f"{where}.value_or_threshold", f"must be of the type {column.type.value}, like the column") from error
+            raise InvalidInput.of(where, f"must be of the type {column.type.value}, like the column") from error
     if name not in choices.thresholds:
         raise InvalidInput.of(
-            f"{where}.value_or_threshold",
+            where,
             f"may be a threshold or a category of the numeric column {name!r:.100}, which Clarify decides by the data: import with"
             f" --threshold {name} if values above {values[0]} are monitored, with --category {name} if {values[0]} itself is",
         )
-    threshold = _number(values, f"{where}.value_or_threshold")
+    threshold = _number(values, where)
     least: float = math.floor(threshold) + 1 if column.type is FieldType.INTEGER else math.nextafter(threshold, math.inf)
     notes.append(f"{name}: values above {threshold:g} are monitored, {threshold:g} and below are the reference.")
     return {"feature": name, "monitored": [[least, OPEN_END]], "reference": [[-OPEN_END, threshold]]}
+
+
+def _require_values(values: object, where: str) -> list[Any]:
+    if not isinstance(values, list) or not values or not all(isinstance(one, str | int | float | bool) for one in values):
+        raise InvalidInput.of(where, "must be an array of at least one value")
+    return values
 
 
 def _number(values: Sequence[Any], where: str) -> float:

@@ -22,7 +22,6 @@ from .subject import ImportRow, ImportSubject, RowRefused
 from .times import read_time
 
 _HEAD: Final = b"evenhand"
-_TIMES: Final = {LogKind.PAYLOAD: "scored_at", LogKind.FEEDBACK: "labelled_at"}
 _VALUES: Final = ("prediction", "probability", "label")
 _REGISTERED: Final = ("name", "problem_type", "outputs", "model_revision")
 _INT64: Final = range(-(2**63), 2**63)
@@ -112,7 +111,7 @@ def _require_fit(head: ExportHead, subject: ImportSubject, file: InputFile) -> N
 
 
 def _records_of(head: ExportHead, file: InputFile, subject: ImportSubject, row: Mapping[str, Any], _: int) -> list[dict[str, Any]]:
-    time = _TIMES[head.kind]
+    time = subject.time_name
     record = {"id": row["id"], time: read_time(row[time], time, file, subject), **{name: _read_json(row, name) for name in _VALUES}}
     for part, columns in (("features", head.schema.features), ("meta", head.schema.meta)):
         # No meta fields differ from missing ones.

@@ -19,7 +19,6 @@ from .subject import ImportRow, ImportSubject, RowRefused
 from .times import read_time
 
 _IDS = ("id", "record_id")
-_TIMES = {LogKind.PAYLOAD: ("scored_at", "timestamp"), LogKind.FEEDBACK: ("labelled_at", "timestamp")}
 _MEMBERS = {
     LogKind.PAYLOAD: frozenset({"id", "scored_at", "features", "meta", "prediction", "probability", "label"}),
     LogKind.FEEDBACK: frozenset({"id", "labelled_at", "features", "meta", "label"}),
@@ -39,7 +38,7 @@ class FlatTable:
         # A column of the schema may have a usual name; only a given name is taken from it.
         free = [name for name in names if name not in columns]
         self._id = self._pick(given.id, _IDS, free)
-        self._time = self._pick(given.time, _TIMES[subject.kind], free)
+        self._time = self._pick(given.time, (subject.time_name, "timestamp"), free)
         if subject.kind is LogKind.FEEDBACK:
             self.label = self._pick(given.label, ("label",), free)
             self._require("label", self.label)
@@ -61,7 +60,7 @@ class FlatTable:
         if self._id is not None:
             value = plain_cell(row[self._id])
             found["id"] = str(value) if isinstance(value, int) and not isinstance(value, bool) else value or None
-        name = "labelled_at" if self._subject.kind is LogKind.FEEDBACK else "scored_at"
+        name = self._subject.time_name
         found[name] = read_time(None if self._time is None else row[self._time], self._time or name, self._file, self._subject)
         if self.label is not None:
             found["label"] = scalar(row[self.label])
@@ -128,7 +127,7 @@ def read_json_lines(files: Sequence[InputFile], subject: ImportSubject) -> Itera
 
 def _records_of(subject: ImportSubject, file: InputFile, found: dict[str, Any], _: int) -> list[dict[str, Any]]:
     if isinstance(found.get("features"), dict) or (subject.kind is LogKind.FEEDBACK and found.keys() <= _MEMBERS[subject.kind]):
-        name = "labelled_at" if subject.kind is LogKind.FEEDBACK else "scored_at"
+        name = subject.time_name
         # The service refuses unknown members by name.
         return [{**found, name: read_time(found.get(name), name, file, subject)}]
     try:

@@ -45,6 +45,11 @@ class ImportSubject:
     def feature_names(self) -> list[str]:
         return [column.name for column in self.schema.features]
 
+    @property
+    def time_name(self) -> str:
+        """Member of a native record that holds its time."""
+        return "labelled_at" if self.kind is LogKind.FEEDBACK else "scored_at"
+
 
 class ImportRow(Struct, frozen=True, kw_only=True):
     """One row: a native record, or the reason for none.
