@@ -9,13 +9,11 @@ from ..domain.record_times import parse_moment
 from ..errors import InvalidInput
 from ..reports.document import Made
 from ..reports.regulator.making import ReportForm, make_regulator_report
-from ..reports.regulator.presets import choose_sheets
 from ..reports.regulator.verification import check_database, check_file, read_report_file
-from ..reports.regulator.wanted import SheetsWanted, ToolKind
+from ..reports.regulator.wanted import SheetsWanted
 from ..security.secrets import open_secret_box
 from ..store.deployments.deployments import Deployments
 from .database import ready_database
-from .live_options import LiveOptions
 from .startup import command_settings
 
 MOST_LINES = 50
@@ -27,20 +25,16 @@ class VerifiedReport:
     is_unchanged: bool
 
 
-def report_deployment(deployment_id: str, options: LiveOptions, form: str) -> bytes:
-    if options.start is None or options.end is None:
-        raise InvalidInput.of("from" if options.start is None else "to", "must be given: a report of a deployment is on a period")
-    span = Span(start=parse_moment("from", options.start), end=parse_moment("to", options.end))
+def read_period(start: str | None, end: str | None) -> Span:
+    if start is None or end is None:
+        raise InvalidInput.of("from" if start is None else "to", "must be given: a report of a deployment is on a period")
+    span = Span(start=parse_moment("from", start), end=parse_moment("to", end))
     if span.start >= span.end:
         raise InvalidInput.of("from", "must lie before --to")
-    wanted = SheetsWanted(
-        sheets=choose_sheets(options.sheets, options.preset),
-        attributes=options.attributes,
-        controls=options.controls,
-        tool=ToolKind(options.tool),
-        preset=options.preset,
-        categories=options.categories,
-    )
+    return span
+
+
+def report_deployment(deployment_id: str, span: Span, wanted: SheetsWanted, form: str) -> bytes:
     made = Made(at=utc_now().replace(microsecond=0), by="evenhand report")
     settings = command_settings()
     with ready_database(settings) as database:

@@ -58,7 +58,7 @@ class ImportService:
         self._client = client
         self._address = f"/v1/deployments/{quote(deployment_id, safe='')}"
         self._id = deployment_id
-        self._kind = kind
+        self.kind = kind
 
     def of(self, kind: LogKind) -> "ImportService":
         return ImportService(self._client, self._id, kind)
@@ -93,7 +93,7 @@ class ImportService:
         InvalidInput: the body as a whole is refused.
         """
         headers = {"Content-Type": "application/json", "Evenhand-Source": RecordSource.IMPORT.value}
-        path = f"{self._address}/{self._kind.value}-records?historical=true"
+        path = f"{self._address}/{self.kind.value}-records?historical=true"
         response = self._request("POST", path, content=body, headers=headers)
         members = _members(response)
         # A body of which everything is refused is a problem document, with the receipt in it.

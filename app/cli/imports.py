@@ -108,7 +108,7 @@ def payload(
         columns = ColumnNames(
             id=id_column, time=time_column, prediction=prediction_column, probability=probability_column, label=label_column
         )
-        subject = _subject(service, LogKind.PAYLOAD, columns, at, utc_offset, time_format)
+        subject = _subject(service, columns, at, utc_offset, time_format)
         end_with(import_into(service, data, layout, subject, ImportPlaces(state, rejections)))
 
 
@@ -134,7 +134,7 @@ def feedback(
     with open_client(url, key) as client:
         service = ImportService(client, deployment, LogKind.FEEDBACK)
         columns = ColumnNames(id=id_column, time=time_column, label=label_column)
-        subject = _subject(service, LogKind.FEEDBACK, columns, at, utc_offset, time_format)
+        subject = _subject(service, columns, at, utc_offset, time_format)
         read = [InputFile.at(path, encoding) for path in files]
         end_with(import_into(service, read, layout, subject, ImportPlaces(state, rejections)))
 
@@ -228,7 +228,7 @@ def _import_folders(
     if not files:
         raise InvalidInput.of("captures" if kind is LogKind.PAYLOAD else "ground-truth", "has no file that ends in .jsonl")
     of_kind = service.of(kind)
-    subject = replace(_subject(of_kind, kind, ColumnNames(), at), score_threshold=score_threshold)
+    subject = replace(_subject(of_kind, ColumnNames(), at), score_threshold=score_threshold)
     return import_into(of_kind, [InputFile.at(file) for file in files], ImportLayout.SAGEMAKER, subject, places)
 
 
@@ -281,11 +281,11 @@ def parse_moment(text: str | None) -> datetime | None:
 
 
 def _subject(
-    service: ImportService, kind: LogKind, columns: ColumnNames, at: str | None, offset: str | None = None, time_format: str | None = None
+    service: ImportService, columns: ColumnNames, at: str | None, offset: str | None = None, time_format: str | None = None
 ) -> ImportSubject:
     target = service.read_deployment()
     return ImportSubject(
-        kind=kind,
+        kind=service.kind,
         schema=target.schema,
         outputs=target.outputs,
         columns=columns,

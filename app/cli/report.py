@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -14,6 +13,8 @@ from ..errors import InvalidInput
 from ..frames.selection_report import SelectionReport, report_selections
 from ..impact.local_law_144 import LEAST_SHARE
 from ..impact.presets import PresetName
+from ..reports.regulator.presets import choose_sheets
+from ..reports.regulator.wanted import SheetsWanted, ToolKind
 from .file_options import (
     Encoding,
     Favourable,
@@ -27,7 +28,6 @@ from .file_options import (
     print_notes,
     refuse_errors,
 )
-from .live_options import LiveOptions
 from .metrics_files import Declared, check_target, read, write_bytes
 from .report_formats import Format, render_report
 
@@ -47,11 +47,6 @@ REFERENCE_CATEGORY = (
 )
 
 
-class ToolName(StrEnum):
-    SELECTING = "selecting"
-    SCORING = "scoring"
-
-
 @command.callback(invoke_without_command=True)
 def report(
     context: typer.Context,
@@ -68,7 +63,7 @@ def report(
     sheets: Annotated[Texts, typer.Option(help="Sheet of a deployment's report, or all. Repeatable; by default of the preset.")] = None,
     control: Annotated[Texts, typer.Option(help="Column that decisions may depend on. Repeatable.")] = None,
     reference: Annotated[Texts, typer.Option(help=REFERENCE_CATEGORY)] = None,
-    tool: Annotated[ToolName, typer.Option(help="Kind of tool, for the sheet of ll144 of a deployment.")] = ToolName.SELECTING,
+    tool: Annotated[ToolKind, typer.Option(help="Kind of tool, for the sheet of ll144 of a deployment.")] = ToolKind.SELECTING,
     prediction: Annotated[str | None, typer.Option(help="Column of the decisions of a tool that selects.")] = None,
     score: Annotated[str | None, typer.Option(help=SCORE)] = None,
     favourable: Favourable = None,
@@ -92,9 +87,11 @@ def report(
             check_target(output, file)
         mappings = () if categories is None else read_mappings(categories)
         if deployment is not None:
-            chosen = (tuple(sheets or ()), tuple(attribute or ()), tuple(control or ()))
-            options = LiveOptions(start, end, *chosen, preset, tool.value, mappings)
-            content = report_live(deployment, options, form)
+            # Imported here: a report of a file needs no database.
+            from .deployment_report import read_period, report_deployment  # noqa: PLC0415 - above
+
+            span = read_period(start, end)
+            content = report_deployment(deployment, span, _choose_content(sheets, preset, attribute, control, tool, mappings), form.value)
         elif file is not None:
             found = report_file(
                 file,
@@ -134,11 +131,17 @@ def read_mappings(file: Path) -> tuple[CategoryMapping, ...]:
         raise InvalidInput.of("categories", f"{file.name} cannot be read: {error}") from error
 
 
-def report_live(deployment: str, options: LiveOptions, form: Format) -> bytes:
-    # Imported here: a report of a file needs no database.
-    from .deployment_report import report_deployment  # noqa: PLC0415 - above
-
-    return report_deployment(deployment, options, form.value)
+def _choose_content(
+    sheets: Texts, preset: str | None, attribute: Texts, control: Texts, tool: ToolKind, categories: tuple[CategoryMapping, ...] = ()
+) -> SheetsWanted:
+    return SheetsWanted(
+        sheets=choose_sheets(tuple(sheets or ()), preset),
+        attributes=tuple(attribute or ()),
+        controls=tuple(control or ()),
+        tool=tool,
+        preset=preset,
+        categories=categories,
+    )
 
 
 @command.command()
@@ -189,23 +192,15 @@ def schedule(
     preset: Annotated[str | None, typer.Option(help="Rule whose sheets are made; without one, all sheets.")] = None,
     attribute: Annotated[Texts, typer.Option(help="Watched attribute. Repeatable; by default all.")] = None,
     control: Annotated[Texts, typer.Option(help="Column that decisions may depend on. Repeatable.")] = None,
-    tool: Annotated[ToolName, typer.Option(help="Kind of tool, for the sheet of ll144.")] = ToolName.SELECTING,
+    tool: Annotated[ToolKind, typer.Option(help="Kind of tool, for the sheet of ll144.")] = ToolKind.SELECTING,
     channel: Annotated[Texts, typer.Option(help="Alert channel on which each report is announced. Repeatable.")] = None,
     off: Annotated[bool, typer.Option("--off", help="Keep the schedule, but make no reports.")] = False,
 ) -> None:
     """Keep a report of each month, quarter or year of a deployment, in UTC, six hours after its end."""
-    from ..reports.regulator.presets import choose_sheets  # noqa: PLC0415 - above
-    from ..reports.regulator.wanted import SheetsWanted, ToolKind  # noqa: PLC0415 - a report of a file needs no database
-    from .kept_reports import ScheduleOptions, set_schedule  # noqa: PLC0415 - above
+    from .kept_reports import ScheduleOptions, set_schedule  # noqa: PLC0415 - a report of a file needs no database
 
     with refuse_errors():
-        wanted = SheetsWanted(
-            sheets=choose_sheets((), preset),
-            attributes=tuple(attribute or ()),
-            controls=tuple(control or ()),
-            tool=ToolKind(tool.value),
-            preset=preset,
-        )
+        wanted = _choose_content(None, preset, attribute, control, tool)
         options = ScheduleOptions(schedule_id, name, every, tuple(channel or ()), off)
         typer.echo(set_schedule(deployment, options, wanted))
 

@@ -20,7 +20,7 @@ def parse_json(text: str | bytes, otherwise: Any) -> Any:  # noqa: ANN401 - any 
         return otherwise
 
 
-def require_strict(body: bytes, field: str = "body") -> None:
+def require_strict(body: bytes) -> None:
     """Returns if no object of the JSON names a member twice and no number is so small that it would be read as 0.
 
     Text that is not JSON passes, because its reader reports it better.
@@ -32,13 +32,13 @@ def require_strict(body: bytes, field: str = "body") -> None:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         # Another reader could guess another encoding.
-        raise InvalidInput.of(field, f"is not JSON in UTF-8: {locate_fault(error)}") from error
+        raise InvalidInput.of("body", f"is not JSON in UTF-8: {locate_fault(error)}") from error
     if "\0" in text:
-        raise InvalidInput.of(field, "is not JSON in UTF-8")
+        raise InvalidInput.of("body", "is not JSON in UTF-8")
     try:
         json.loads(text, object_pairs_hook=_refuse_repeated, parse_float=_refuse_vanishing)
     except _NotStrict as error:
-        raise InvalidInput.of(field, str(error)) from error
+        raise InvalidInput.of("body", str(error)) from error
     except (ValueError, RecursionError):
         return
 
