@@ -1,9 +1,11 @@
 """Details of a figure, which show how it was computed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias
+
+from .frozen import frozen
 
 Side: TypeAlias = Literal["monitored", "reference"]
 SIDES: tuple[Side, Side] = ("monitored", "reference")
@@ -12,7 +14,7 @@ Counts: TypeAlias = Mapping[str, float | None]
 """Numbers by name, such as `favourable` and `n`; None where a sum has no number."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Details:
     """Origin of one figure; a field that is None is absent.
 

@@ -26,13 +26,14 @@ The tree:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
+
+from .frozen import frozen
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FieldProblem:
     """One offending field: a dotted path such as `attributes[0].monitored`, and what was expected and found."""
 

@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope
 
 from .domain.deployments import Credentials, CredentialsKind
 from .errors import EndpointRefused, InvalidInput, ScoringFailed
+from .frozen import frozen
 from .outbound.credentials import bearer_of, encode_header, header_of, redacted
 from .outbound.egress import check_url
 from .outbound.failures import CallFailure
@@ -44,7 +45,7 @@ _INGESTION = ("/payload-records", "/feedback-records")
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Face:
     """A mounted face.
 

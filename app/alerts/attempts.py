@@ -1,8 +1,8 @@
 """Outcome of one attempt to deliver a notification, and the time of the next one."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from ..frozen import frozen
 from ..outbound.pacing import retry_after_seconds
 
 FIRST_PAUSE_SECONDS = 5.0
@@ -10,14 +10,14 @@ LONGEST_PAUSE_SECONDS = 15 * 60.0
 """Max pause: a receiver that works again is noticed so late at most."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Delivered:
     """The receiver has the notification. `remark` says what was not quite right."""
 
     remark: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Undelivered:
     """The receiver did not confirm. `reason` is without secrets; `is_refused`: it refused this content."""
 

@@ -1,12 +1,11 @@
 """Sends open alerts to a channel that was added later."""
 
-from dataclasses import dataclass
-
 from sqlalchemy.orm import Session
 
 from ..domain.alerts import Event
 from ..domain.channels import Channel
 from ..errors import NotFound
+from ..frozen import frozen
 from ..store.alerts.alert_channels import find_channel_for_change
 from ..store.alerts.alert_rules import lock_alerts
 from ..store.alerts.notifications import queue_notification
@@ -16,7 +15,7 @@ MOST_AT_ONCE = 500
 """Max alerts that one request queues, the oldest first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CaughtUp:
     queued: int
     sent_before: int

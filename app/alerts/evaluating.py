@@ -3,7 +3,7 @@
 A check is marked in the transaction that changes its alerts. Processes take turns for each deployment.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import takewhile
@@ -32,6 +32,7 @@ from ..domain.mitigation import MitigationSettings
 from ..domain.monitors import Monitor
 from ..domain.turns import in_turn
 from ..domain.values import label_of
+from ..frozen import frozen
 from ..metrics.verdicts import Verdict
 from ..store.alerts.alert_rules import hold_deployment, rule_by_no, rule_nos, try_lock_alerts
 from ..store.alerts.alerts import deployments_to_revisit, unresolved_of_rule
@@ -123,7 +124,7 @@ def _extend_row(alert: Alert, check: CheckRun) -> tuple[int, datetime]:
 _MITIGATED = (DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Watch:
     """State that decides about a deployment's checks; monitor None: there are none."""
 

@@ -1,16 +1,17 @@
 """The operator's mail server, from the settings."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import unquote, urlsplit
 
 from ..domain.channels import is_mail_address
 from ..errors import SetupError
+from ..frozen import frozen
 from ..settings import Settings
 
 _PORTS = {"smtp": 587, "smtps": 465}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class MailServer:
     """The server that takes e-mail. `is_tls`: TLS from the first byte; otherwise STARTTLS where it is offered."""
 

@@ -6,7 +6,6 @@ import hmac
 import re
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +14,7 @@ import msgspec
 
 from ..domain.channels import ChannelKind, secret_bytes
 from ..errors import EndpointRefused, SetupError
+from ..frozen import frozen
 from ..outbound.egress import EgressPolicy, parse_url
 from ..outbound.failures import excerpt, failure_of_error, failure_of_status
 from ..outbound.transport import PinnedTransport, Resolver, resolve
@@ -154,7 +154,7 @@ _WRONG_KEY = Undelivered(
 _NO_MAIL_SERVER = Undelivered(reason="This worker has no mail server: set EVENHAND_SMTP_URL and EVENHAND_SMTP_SENDER where it runs.")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sender:
     egress: Callable[[], EgressPolicy]
     sealer: Sealer

@@ -1,6 +1,5 @@
 """Routes of charts: the picture and its figures."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal, TypeAlias
 
@@ -16,6 +15,7 @@ from ..domain.alerts import Alert
 from ..domain.checks import DataSet, Span
 from ..domain.group_words import GroupWords
 from ..errors import Conflict, InvalidInput, require_present
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..store.alerts.alerts import alerts_between
 from ..store.checks.checks import get
@@ -59,7 +59,7 @@ class Picture(Response):
     media_type = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TimeRange:
     """A requested time range, in UTC."""
 

@@ -1,7 +1,6 @@
 """CSVs of any length, sent while they are read."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Generic, TypeVar
 
 from fastapi import Query
@@ -9,6 +8,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from sqlalchemy.orm import Session
 
+from ..frozen import frozen
 from ..services import Services
 from .flagged_csv import csv_lines
 
@@ -20,7 +20,7 @@ RowLimit = Annotated[int | None, Query(ge=1, le=2**31 - 1, description="How many
 Raw = Annotated[bool, Query(description="Texts as they were logged, also those that a spreadsheet would take for formulas.")]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CsvPiece(Generic[Item, Place]):
     """A piece of a list; None in `next_place` is the end. It may be empty and have a next."""
 
@@ -28,7 +28,7 @@ class CsvPiece(Generic[Item, Place]):
     next_place: Place | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CsvExport(Generic[Item, Place]):
     """`read` gives at most so many items after a place; None: from the beginning."""
 

@@ -6,13 +6,13 @@ The record is on disk before the answer is sent.
 import asyncio
 import itertools
 import os
-from dataclasses import dataclass
 
 import structlog
 from starlette.types import Message, Receive, Scope, Send
 
 from ..clock import monotonic_seconds, utc_now
 from ..errors import EvenhandError, InvalidInput, QuotaReached
+from ..frozen import frozen
 from ..gateway.entries import CallSource, CompleteCall
 from ..gateway.forwarding import ForwardedModel, Headers, hold_answer, pick_answer_headers, pick_request_headers
 from ..gateway.plans import CallPlan
@@ -44,7 +44,7 @@ _calls = itertools.count()
 log = structlog.get_logger("evenhand.http")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class _Call:
     plan: CallPlan
     model: ForwardedModel

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from functools import partial
 from io import SEEK_END
@@ -18,6 +18,7 @@ from ..domain.missing_records import MissingTotals
 from ..domain.record_times import TimeRule
 from ..domain.records import Receipt
 from ..errors import FieldProblem, InvalidInput, NotFound, UnsupportedMediaType
+from ..frozen import frozen
 from ..imports.engine import run_import
 from ..imports.files import InputFile, reopen
 from ..imports.layouts import ImportLayout, find_layout
@@ -107,7 +108,7 @@ async def import_records(
     return ImportReportOut.of(report)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Sink:
     services: Services
     plan: IngestPlan

@@ -8,7 +8,7 @@ import itertools
 import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl
@@ -23,6 +23,7 @@ from ..domain.arrivals import RecordSource, stated_source
 from ..domain.encodings import UTF_8
 from ..domain.records import Receipt
 from ..errors import Conflict, EvenhandError, InvalidInput, NotFound, UnsupportedMediaType
+from ..frozen import frozen
 from ..ingest import LogRequest
 from ..security.principals import Permission
 from ..services import Services
@@ -62,7 +63,7 @@ _requests = itertools.count()
 _encode = msgspec.json.Encoder().encode
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Route:
     name: str
     template: str
@@ -71,7 +72,7 @@ class _Route:
     takes_csv: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Answer:
     status: int
     body: bytes

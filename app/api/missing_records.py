@@ -1,7 +1,6 @@
 """Routes of records that Evenhand did not get: senders say how many, readers see them by hour."""
 
 from collections import Counter
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -11,6 +10,7 @@ from ..clock import hour_of
 from ..domain.missing_records import MissingTotals
 from ..domain.record_times import TimeRule
 from ..errors import FieldProblem, InvalidInput
+from ..frozen import frozen
 from ..store.records.missing_records import missing_hours, put_missing
 from ..web.access import LoggableDeployment, NowIn, ReadableDeployment, SessionIn
 from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
@@ -29,7 +29,7 @@ SenderId = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HoursWanted:
     """Hours, newest first; `limit` with the one that says whether there are more."""
 

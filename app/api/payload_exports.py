@@ -1,7 +1,7 @@
 """Payload records as CSV: those that a filter lets through, in the order and words of the list."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from ..domain.deployments import RecordSchema
 from ..domain.spreadsheets import harmless
+from ..frozen import frozen
 from ..store.deployments.monitors import monitor_of
 from ..store.records.record_conditions import GapPlace, RecordPlace
 from ..views.transactions import RecordSummary, RecordsWanted, records_of
@@ -26,7 +27,7 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["records"])
 _OF_THE_LOG = ("logged_at", "scored_at", "model_revision", "prediction", "probability")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Columns:
     """Each attribute of the monitor has a column of groups and one of changes."""
 

@@ -1,6 +1,5 @@
 """Routes of the report that a regulator keeps."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
@@ -10,6 +9,7 @@ from sqlalchemy.orm import Session
 from ..domain.category_schemes import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, parse_mappings
 from ..domain.checks import Span
 from ..domain.deployments import Deployment
+from ..frozen import frozen
 from ..reports.making import RegulatorOrder
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE
 from ..reports.regulator.data import choose_controls, require_columns, require_monitor
@@ -31,7 +31,7 @@ CATEGORIES = "Categories by attribute, as a JSON object: the category of each va
 REPORT_FILES: Answers = describe_files("text/html", "application/pdf", "text/csv", "application/json")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WantedSheets:
     form: Annotated[ReportForm, Path()]
     preset: Annotated[ReportPreset | None, Query(description="Rule whose sheets are made; without one, all sheets.")] = None

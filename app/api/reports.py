@@ -1,7 +1,7 @@
 """Routes of reports of a check or a period, and measurements as CSV."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
@@ -14,6 +14,7 @@ from ..domain.checks import Measurement, Span
 from ..domain.paging import Paging
 from ..domain.spreadsheets import write_cell
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..reports.document import Made
 from ..reports.making import Form, Order
 from ..reports.trace import trace_csv
@@ -63,7 +64,7 @@ class ReportFile(Response):
     media_type = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WantedFile:
     form: Annotated[Form, Path()]
     annex: Annotated[

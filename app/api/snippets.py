@@ -7,13 +7,13 @@ shell, and Python's own literals.
 import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..domain.deployments import Column, Deployment, FieldType, ProblemType
 from ..domain.monitors import Monitor
 from ..domain.values import GroupValue, Range, Scalar
 from ..errors import EvenhandError
+from ..frozen import frozen
 from ..payloads.codec import JSON, Asking
 from ..payloads.pairs import LoggedTable
 from ..payloads.registry import PAIR_FORMAT, PAIRED, codec_of
@@ -35,7 +35,7 @@ _MARKS: Mapping[str, float] = {"prediction": 0.8125390625, "probability": 0.1875
 """Exact in binary, so that no format changes them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class _Row:
     id: str
     features: Mapping[str, Scalar]
@@ -43,7 +43,7 @@ class _Row:
     answer: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Snippet:
     logs: str
     form: str

@@ -4,7 +4,6 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from email.message import Message
 from email.utils import collapse_rfc2231_value
 from tempfile import SpooledTemporaryFile
@@ -17,6 +16,7 @@ from starlette.types import Scope
 
 from ..domain.encodings import UTF_8, find_encoding
 from ..errors import InvalidInput, TooLarge, Unavailable, UnsupportedMediaType
+from ..frozen import frozen
 from ..turns import Room
 from ..web.media import is_json
 
@@ -35,7 +35,7 @@ def is_upload(scope: Scope) -> bool:
     return path is not None and path.fullmatch(scope["path"]) is not None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SentType:
     """The media type of a body, and the encoding of its text."""
 

@@ -3,13 +3,13 @@
 Descriptive only: the part after an alarm was selected by the alarm, so that its size is exaggerated.
 """
 
-from dataclasses import dataclass
 from math import log1p
 
+from ..frozen import frozen
 from .parts import CellCounts, divide_difference
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangeParts:
     """Change of a figure and its three parts, which sum to it: after - before, monitored - reference."""
 
@@ -19,7 +19,7 @@ class ChangeParts:
     no_counterpart: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GapChange:
     """Change of the difference of rates, and of the logarithm of their ratio; None where a rate is 0 or has no record."""
 
@@ -27,7 +27,7 @@ class GapChange:
     of_log_ratio: ChangeParts | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class BeforeAndAfter:
     before: CellCounts
     after: CellCounts

@@ -1,9 +1,8 @@
 """Gap of the sampled pairs, divided among the players."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ..frozen import frozen
 from .hybrids import Answered, HybridPlan
 from .intervals import Ends, resample_means
 from .pairs import FloatArray, RecordPairs
@@ -12,7 +11,7 @@ SUM_TOLERANCE = 1e-12
 """Max difference between the sum of all shares and the gap of the pairs."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class CarriedGap:
     """Gap of the favourable rates, monitored - reference, and each player's share in it.
 

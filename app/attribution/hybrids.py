@@ -5,12 +5,12 @@ its *mask* is set if player j is the monitored record's. A Shapley value is the 
 orders; the values sum to the difference of the two records' outcomes.
 """
 
-from dataclasses import dataclass
 from math import factorial
 from typing import TypeAlias
 
 import numpy as np
 
+from ..frozen import frozen
 from .pairs import FloatArray, IntArray
 
 MAX_EXACT_PLAYERS = 6
@@ -26,7 +26,7 @@ PAIRS_OF_ORDERS = 4_000
 """Default pairs with two orders each; standard errors are .004 to .008 in `scripts/trial attribution`."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Answered:
     """Outcomes from 0 to 1: `reference` [pairs], `monitored` [pairs] and `hybrids` [pairs, hybrids]; NaN where not known.
 
@@ -69,7 +69,7 @@ def plan_hybrids(pairs: int, players: int, rng: np.random.Generator) -> HybridPl
     return OrderedHybrids(rng.permuted(np.tile(np.arange(players), (pairs, 1)), axis=1))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AllHybrids:
     """Every hybrid of each pair: exact Shapley values."""
 
@@ -98,7 +98,7 @@ class AllHybrids:
         return contributions
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class OrderedHybrids:
     """Hybrids along one random order of the players and its reverse: unbiased, with an exact sum in each pair."""
 

@@ -1,9 +1,8 @@
 """Intervals of averages over pairs, by resampling what is independent."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ..frozen import frozen
 from .pairs import FloatArray, IntArray
 
 MIN_UNITS = 20
@@ -15,7 +14,7 @@ _AT_ONCE = 200
 """Resamples drawn at a time, for memory."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Ends:
     """Ends of 95 % intervals [players]; NaN where there are too few units."""
 

@@ -1,15 +1,15 @@
 """Pairs of one monitored and one reference record each."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+
+from ..frozen import frozen
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class RecordPairs:
     """Pairs by the positions of their records, `monitored` [pairs] and `reference` [pairs].
 

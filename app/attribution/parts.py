@@ -5,15 +5,14 @@ a tool to decompose wage gaps, Review of Economics and Statistics 90, 290-299: t
 a counterpart. Equal rates in all cells leave all parts at 0.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ..frozen import frozen
 from .intervals import LEVEL, Ends
 from .pairs import FloatArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class CellCounts:
     """Records of one population by cell: `favourable` [..., cells] of `records` [..., cells]."""
 
@@ -30,7 +29,7 @@ class CellCounts:
         return _divide(self.favourable.sum(axis=-1), self.records.sum(axis=-1))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class DifferenceParts:
     """Difference of two rates and its three parts, which sum to it [...]; NaN where a side has no record.
 

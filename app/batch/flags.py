@@ -2,7 +2,6 @@
 
 import hashlib
 import secrets
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -11,6 +10,7 @@ import pyarrow.parquet as pq
 
 from ..domain.checks import CheckRun
 from ..errors import SetupError
+from ..frozen import frozen
 from .payload_files import TIMES
 
 FOLDER = "flagged"
@@ -35,7 +35,7 @@ _MOMENT = "%Y-%m-%dT%H%M%SZ"
 _MOST_CHARACTERS = 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FlagFile:
     path: Path
 

@@ -1,7 +1,6 @@
 """Listed files of a table with the span of their rows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 import pyarrow as pa
@@ -9,6 +8,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..domain.tables_of_files import FeedbackTable, PayloadTable
+from ..frozen import frozen
 from ..store.deployments.listed_files import FileSpan
 from .locations import Root, batch_of, list_files
 from .stores import open_folder
@@ -16,7 +16,7 @@ from .stores import open_folder
 HOURS = pa.timestamp("s", "UTC")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Changes:
     new: tuple[FileSpan, ...]
     replaced: tuple[FileSpan, ...]

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pyarrow.parquet as pq
 
 from ..domain.tables_of_files import PayloadTable
 from ..errors import SetupError
+from ..frozen import frozen
 from .answers import OWN_FOLDER
 from .flags import FOLDER
 from .locations import SUFFIX, Root, location_problems
@@ -19,7 +19,7 @@ from .stores import is_in_store
 _KIND = re.compile(r"[0-9a-f]{32}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OwnPlaces:
     """The operator's folders for tables, and for answers (None: each table's own)."""
 

@@ -3,7 +3,6 @@
 import pickle
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ import pyarrow.compute as pc
 
 from ..domain.checks import Span
 from ..errors import InvalidInput
+from ..frozen import frozen
 from .stores import open_folder, text_of
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _has_all(fragment: "ds.ParquetFileFragment", row_group: int, column: str) ->
     return bool(found.statistics.null_count == 0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PieceReader:
     """Reads pieces of a table. Text comes as codes, which are counted faster."""
 

@@ -1,7 +1,6 @@
 """Files of one table as batches of rows within a span; few are in memory."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import pyarrow.compute as pc
 from ..domain.checks import Span
 from ..domain.tables_of_files import FeedbackTable, PayloadTable
 from ..errors import InvalidInput
+from ..frozen import frozen
 from . import pieces
 from .locations import Root, batch_of, list_table
 from .pieces import FilePiece, PieceReader, find_pieces, in_span
@@ -23,7 +23,7 @@ READAHEAD = 2
 """Arrow's own default holds hundreds of megabytes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TablePart:
     batch: str | None = None
     only: Collection[str] | None = None

@@ -2,16 +2,17 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 
 ROOM = 1.12
 """Factor by which the axis reaches beyond the drawn values."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogAxis:
     """Axis from `low` to `high`, both above 0."""
 
@@ -34,7 +35,7 @@ class LogAxis:
         return self.low <= ratio <= self.high
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinearAxis:
     low: float
     high: float

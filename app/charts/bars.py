@@ -1,9 +1,9 @@
 """Favourable rates of groups as bars with their intervals."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..domain.groups import Role
+from ..frozen import frozen
 from ..views.check_views import AttributeView, Outcomes, SubRange, ViewKind
 from .drawing import LINE, Chart, Drawing, clip_name, write_text
 from .theme import ThemeLook
@@ -22,7 +22,7 @@ _BAR, _GAP = 13, 4
 _TICKS = [(share, f"{100 * share:.0f} %", False) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Rates:
     name: str
     role: Role

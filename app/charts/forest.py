@@ -1,11 +1,11 @@
 """Places of a forest as percentages of the width: no script and no style attribute is needed."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal, TypeAlias
 
 from ..domain.texts import TOGETHER
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.rounding import write_minus
 from ..metrics.sides import both_sides
@@ -27,7 +27,7 @@ Clipped: TypeAlias = Literal["", "left", "right"]
 TICKS: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Tick:
     """Number on the axis, and its place in per cent of the width."""
 
@@ -35,7 +35,7 @@ class Tick:
     at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Mark:
     """One figure: place and interval in per cent of the width, `y` in pixels.
 
@@ -68,7 +68,7 @@ class Mark:
                 return self.at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LineVerdict:
     """`names` are empty where the verdict is that of all groups of the line."""
 
@@ -77,7 +77,7 @@ class LineVerdict:
     row: ForestRow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ForestLine:
     """Row of the forest, or several that differ in one feature only, the gravest first.
 
@@ -121,7 +121,7 @@ class ForestLine:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ForestPicture:
     """Lines, worst first. `legend` names the groups of joined lines by shape."""
 
@@ -130,7 +130,7 @@ class ForestPicture:
     legend: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class StripRun:
     """Consecutive checks with one verdict: place and width in per cent."""
 
@@ -191,7 +191,7 @@ def strip_runs(strip: Sequence[StripPoint], checks: int) -> tuple[StripRun, ...]
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Joined:
     along: int
     shape_of: dict[str, str]

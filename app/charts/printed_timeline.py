@@ -4,11 +4,11 @@ It holds no name, so nothing needs escaping.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from ..domain.checks import Span
+from ..frozen import frozen
 from ..metrics.verdicts import Verdict
 from .ratio_pictures import BAND, FONT, LINE, SHADES, TEXT, UNJUDGED, write_svg
 from .time_ticks import time_ticks
@@ -25,7 +25,7 @@ _NEAR_END: Final = 5
 _ALERT = "#8a1c7c"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PrintedMarks:
     """Paths common to panels, and places of a panel's alerts in per cent of the width."""
 

@@ -4,8 +4,8 @@ They hold no name, so nothing needs escaping.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from ..frozen import frozen
 from ..metrics.verdicts import Limits, Verdict
 from .axes import LogAxis
 
@@ -23,7 +23,7 @@ UNJUDGED = "#57606a"
 FONT = "font-family=\"'Libertinus Serif', system-ui, sans-serif\""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RatioMark:
     """Ratio of at least 0; an end of None is unbounded. `is_hollow` draws a ring."""
 

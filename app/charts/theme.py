@@ -1,9 +1,11 @@
 """Looks of charts. Colours never carry a meaning alone."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from types import MappingProxyType
+
+from ..frozen import frozen
 
 WIDTH = 640
 """Pixels of a chart in a file; in a page it is as wide as its place."""
@@ -17,7 +19,7 @@ class Theme(StrEnum):
     PRINT = "print"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ThemeLook:
     """Colours by their names in the pages' style sheet. `width` None: as wide as its place."""
 

@@ -1,12 +1,12 @@
 """Ticks of an axis of time, on the clock of a zone."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import MAXYEAR, UTC, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from ..domain.checks import Span
+from ..frozen import frozen
 
 MOST_TICKS: Final = 8
 _MOST_NARROW: Final = 4
@@ -20,7 +20,7 @@ _MONTH = timedelta(days=30)
 _SUNDAY_BEFORE = datetime(1969, 12, 28, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TimeTick:
     """Place in per cent of the width. `is_spare`: on a narrow axis it has no text."""
 

@@ -4,13 +4,14 @@ Paths hold numbers only, so nothing needs escaping. A picture is 1,000 units wid
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from itertools import groupby, pairwise
 from typing import Final, NamedTuple
 
 from ..clock import HOUR
 from ..domain.checks import Span
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import RateOf
 from ..metrics.sides import both_sides, is_ratio
@@ -41,7 +42,7 @@ _PATIENCE = 1.5
 """Max usual distances between two steps that a line connects; a longer one is a gap."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LevelTick:
     """Number on the axis of values, and its pixels from the top."""
 
@@ -59,7 +60,7 @@ class Bar(NamedTuple):
     step: TimeStep
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PanelPicture:
     """`bars` are paths by verdict, the least serious first; `carried` are steps of carried figures only.
 
@@ -88,7 +89,7 @@ class PanelPicture:
         return f"{of} {'reaches' if self.beyond == 1 else 'reach'} beyond the axis, shown as {'an arrow' if self.beyond == 1 else 'arrows'}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TimeAxis:
     """Moments outside are placed beyond the ends."""
 
@@ -106,7 +107,7 @@ class TimeAxis:
         return round(min(max(self.place(at) / WIDTH * 100, 0.0), 100.0), 2)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LevelAxis:
     values: Axis
     height: float

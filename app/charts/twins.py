@@ -1,17 +1,17 @@
 """Figures of a chart as an unrounded table, also for the CSV."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
+from ..frozen import frozen
 from ..views.check_views import AttributeView, Outcomes
 from ..views.series import Series, Volume, disadvantaged_at
 
 Cell: TypeAlias = str | int | float | bool | datetime | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Twin:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]

@@ -5,13 +5,14 @@ The breaker counts checks, not requests: a check has failed once a request's rep
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from ..domain.checks import Progress, Trigger
 from ..domain.deployments import Deployment, Endpoint
 from ..domain.endpoint_health import BreakerState, EndpointHealth
 from ..errors import EndpointDown, EndpointRefused, ScoringFailed
+from ..frozen import frozen
 from ..outbound.egress import EgressPolicy
 from ..payloads.wire import Rows
 from ..scoring.asking import name_model
@@ -31,7 +32,7 @@ Egress: TypeAlias = Callable[[], EgressPolicy]
 """Policy for allowed addresses, asked before each call."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Calls:
     """Allowed addresses, progress reports, and letting other checks run."""
 

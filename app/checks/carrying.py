@@ -1,10 +1,11 @@
 """Carries the figures of the last check forward where nothing has changed since."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
 from ..domain.checks import Measurement, Span, Trigger
+from ..frozen import frozen
 from ..store.checks.results import EarlierCheck, StoredTable, measurements_of, newest_success_before, origin_of, tables_of
 from ..store.database.arrow import ArrowReader
 from ..store.records.window import WindowQuery, count_payload, is_logged_between
@@ -14,7 +15,7 @@ from .subject import Subject
 from .window_details import describe_setting
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Carried:
     """An earlier check's measurements at a later time; `window` counts relative to the later span.
 

@@ -5,13 +5,14 @@ of the check is stored before, and no transaction is open while the model is cal
 """
 
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..batch.flags import FlagFile
 from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Progress
 from ..domain.retrying import CHECK_POLICY
 from ..domain.tables_of_files import PayloadTable
 from ..errors import ScoringFailed
+from ..frozen import frozen
 from ..metrics.labels import LabelCounts, judge_labels
 from ..metrics.tables import FeedbackCells
 from ..outbound.egress import EgressPolicy
@@ -45,7 +46,7 @@ from .tabulation import EVERYBODY, Tabulated, data_measured_on, tabulate
 from .window_details import LABELS_OF_SOME, describe_answers, describe_not_scored, describe_rows, describe_window
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Findings:
     """Everything that a check stores. `kept_tables` are set only if figures are carried forward: those of the measuring check."""
 
@@ -115,7 +116,7 @@ def _find_logged(subject: Subject, database: Database, calls: Calls, further: St
     return _measure_window(subject, read, database, calls, further)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _ReadWindow:
     """A window that was read, and the counts of all records of the span where the evidence has only some."""
 

@@ -3,7 +3,7 @@
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeAlias
@@ -19,6 +19,7 @@ from ..domain.deployments import Deployment, Endpoint
 from ..domain.records import Prediction
 from ..domain.values import Scalar
 from ..errors import InvalidInput, PageRefused
+from ..frozen import frozen
 from ..outbound.egress import EgressPolicy
 from ..records.cells import format_value, parse_value
 from ..scoring.client import ScoringClient
@@ -66,7 +67,7 @@ class AnswerToCopy(msgspec.Struct, frozen=True):
         return Prediction(parse_value(self.outcome), chance, is_rounded=self.is_rounded)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AskTask:
     """Asks about the copies of a piece without kept answer, on an executor. Holds the endpoint's secrets.
 
@@ -158,7 +159,7 @@ RESOLUTION = timedelta(microseconds=1)
 """Smallest step of a record's time."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnsweredCopy:
     key: TargetKey
     target_no: int

@@ -23,6 +23,7 @@ from ..domain.deployments import RecordSchema
 from ..domain.groups import NEAR_TWINS, NearTwin, describe_twins
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.outcomes import Outcome
+from ..frozen import frozen
 from ..metrics.groups import IntArray
 from ..metrics.left_out import CountedRecords
 from ..metrics.tables import GroupCounts
@@ -135,7 +136,7 @@ def _read_table(stored: Mapping[str, Any]) -> Tabulated:
     return Tabulated(DataSet.PAYLOAD, comparison, own, additional, stored["strata"], stored["lacking"], inside=inside)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SpanOfFiles:
     """Records of a span in files, as a task on a piece reads them. `form` holds no secret of the deployment."""
 
@@ -153,7 +154,7 @@ class SpanOfFiles:
             yield counted.append_column("logged_at", rows[time].cast(TIMES)) if with_times else counted
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CountTask:
     records: SpanOfFiles
     schema: RecordSchema
@@ -176,7 +177,7 @@ class CountTask:
         return counted.to_bytes()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValuesTask:
     records: SpanOfFiles
 

@@ -3,7 +3,7 @@
 import json
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import accumulate
 
 from sqlalchemy.orm import Session
@@ -14,6 +14,7 @@ from ..domain.monitors import Monitor
 from ..domain.training_data import Donor, Donors
 from ..domain.values import Scalar, label_of
 from ..errors import FieldProblem, InvalidInput
+from ..frozen import frozen
 from ..records.grouping import NEITHER, Group, typed_value
 from ..store.training.correlations import donor_features_of
 
@@ -23,7 +24,7 @@ Values = Mapping[str, Scalar | None]
 """Value of each correlated feature."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupDonors:
     features: tuple[str, ...]
     rows: tuple[tuple[Scalar | None, ...], ...]
@@ -41,7 +42,7 @@ class GroupDonors:
         return dict(zip(self.features, self.rows[place], strict=True))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Representatives:
     """Most frequent combinations of a group's correlated features, with their shares among them.
 

@@ -1,7 +1,6 @@
 """Doubts about correlated features that a monitor picks: chance may explain them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -10,6 +9,7 @@ from ..domain.deployments import Deployment
 from ..domain.monitors import Monitor
 from ..domain.training_data import Association
 from ..errors import FieldProblem
+from ..frozen import frozen
 from ..store.training.correlations import associations_of
 
 CHANCE = "no_stronger_than_chance"
@@ -41,7 +41,7 @@ _UNKNOWN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Doubts:
     """Picked features of a meta field that are no stronger than chance, and those not compared with it."""
 

@@ -5,7 +5,7 @@ Nothing is stored. A test that fails is a result, not an error.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..clock import monotonic_seconds
 from ..domain.deployments import Column, Endpoint, OutputFields, ProblemType
@@ -13,6 +13,7 @@ from ..domain.outcomes import Outcome, OutcomeRule, outcome_label
 from ..domain.records import ROUNDING, Prediction
 from ..domain.values import Scalar, number_of, spelled
 from ..errors import ScoringFailed
+from ..frozen import frozen
 from ..outbound.credentials import redacted_of
 from ..outbound.egress import EgressPolicy
 from ..payloads.registry import FINDABLE, codec_of
@@ -28,7 +29,7 @@ _SHOWN_CHARACTERS = 200
 """Max characters shown of a text, as of a class value."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Question:
     """Rows of a test, in the order of `features`; no `rule` without a monitor.
 
@@ -45,7 +46,7 @@ class Question:
     logged_revision: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class EndpointTest:
     """Result of a test. `fault` says why there are no predictions; no `outcomes` without a monitor.
 

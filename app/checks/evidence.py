@@ -1,7 +1,7 @@
 """Everything that one check reads, at one moment of the database."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from ..domain.checks import DataSet
 from ..domain.comparisons import Comparison
 from ..domain.groups import combine_groups
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..metrics.groups import IntArray
 from ..records.grouping import NEITHER, Grouping
 from ..records.reading import RecordColumns, RecordTable, read_table
@@ -25,7 +26,7 @@ COPIED = (DataSet.PAYLOAD_PERTURBED, DataSet.BALANCED, DataSet.DEBIASED, DataSet
 """Data sets that need the outcomes of copies."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckEvidence:
     """A check's records as the monitor reads them, and the known outcomes of their copies.
 

@@ -1,6 +1,6 @@
 """Observed labels with the model's predictions. Source: spec of the fairness check, section 9."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import cast
 
 import numpy as np
@@ -12,6 +12,7 @@ from ..domain.checks import Progress
 from ..domain.deployments import Deployment, ProblemType
 from ..domain.outcomes import Outcome, OutcomeRule
 from ..domain.records import Prediction
+from ..frozen import frozen
 from ..records.cells import canonical_texts, format_value, read_answers
 from ..records.outcomes import outcome_codes
 from ..scoring.refusals import Refusal
@@ -33,7 +34,7 @@ LabelPredictions = dict[str, Prediction]
 """Predictions for labels with features of their own, by feedback id."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Predicted:
     """Labels with a prediction, newly scored ones, and records that the model did not take."""
 
@@ -42,7 +43,7 @@ class Predicted:
     refused: tuple[RefusedRecord, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ComparedLabels:
     """Per label: its outcome, the predicted one, and whether the two labels are the same [records]."""
 

@@ -1,13 +1,14 @@
 """Steps of other rooms on a check's window, stored in the same transaction."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 import pyarrow as pa
 from sqlalchemy.orm import Session
 
 from ..domain.checks import Measurement
+from ..frozen import frozen
 from ..store.database.engine import Database
 from .evidence import CheckEvidence
 from .labelled import Labelled
@@ -15,7 +16,7 @@ from .subject import Subject
 from .tabulation import Tabulated
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Further:
     """Results in addition to the check's own. `store` writes the rest, for the check of that number.
 

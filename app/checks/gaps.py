@@ -1,11 +1,11 @@
 """Data sets that a check could not measure at all."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..details import Details
 from ..domain.checks import DataSet
 from ..domain.comparisons import Comparison, comparisons_of
+from ..frozen import frozen
 from ..metrics.catalogue import Metric
 from ..metrics.values import Measured, Scope, Undefined
 from .evidence import CheckEvidence
@@ -24,7 +24,7 @@ UNSCORED_LABELS = "the labelled records have no prediction, and the deployment h
 _HEADLINES: tuple[Scope, ...] = ("attribute", "pooled")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotMeasured:
     data: DataSet
     comparison: Comparison

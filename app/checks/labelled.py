@@ -1,13 +1,14 @@
 """Observed labels of a check's window, ready to be counted."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from ..domain.comparisons import Comparison
 from ..domain.outcomes import Outcome
+from ..frozen import frozen
 from ..metrics.groups import IntArray, as_groups
 from ..metrics.tables import FeedbackCells
 from ..records.grouping import Grouping
@@ -17,7 +18,7 @@ from .subject import Subject
 from .window import Window
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Labelled:
     window: Window
     comparison: ComparedLabels

@@ -1,12 +1,13 @@
 """Turns count tables into measurements, compared with the monitor's limits."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from ..domain.checks import DataSet, Measurement, Scope
 from ..domain.comparisons import Comparison, comparisons_of
 from ..domain.monitors import Limits, Monitor, MonitoredAttribute
+from ..frozen import frozen
 from ..metrics.balanced import measure_balanced
 from ..metrics.catalogue import CATALOGUE, Metric
 from ..metrics.debiased import measure_debiased, measure_debiased_feedback
@@ -37,7 +38,7 @@ DISPARATE_IMPACTS = frozenset(
 NO_LIMITS = Limits()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MeasuredRows:
     """Metrics of one data set's records, by the groups of a comparison or of EVERYBODY."""
 

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ..domain.checks import DataSet, Measurement
 from ..domain.deployments import Column, FieldType
+from ..frozen import frozen
 from ..scoring.refusals import Refusal
 
 MOST_REASONS = 10
@@ -20,13 +21,13 @@ NOT_SCORED_BECAUSE = "not_scored_because"
 _WITH_COPIES = frozenset({DataSet.BALANCED, DataSet.PAYLOAD_PERTURBED, DataSet.DEBIASED})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RefusedRecord:
     record: int | str
     refusal: Refusal
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotScored:
     """Reason: its columns (none: the answer names none), a sentence part, and the number of records."""
 

@@ -13,6 +13,7 @@ from ..domain.monitors import Monitor
 from ..domain.outcomes import Outcome, OutcomeRule
 from ..domain.records import Prediction
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..records.cells import format_value
 from ..records.grouping import NEITHER, Grouping
 from ..records.outcomes import outcome_codes
@@ -23,7 +24,7 @@ from .perturbation import CopyTarget, copies_needed, copy_target
 Matrix = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class TargetAnswers:
     """Answers to copies into one target: positions of the records, and outcomes and probabilities as JSON texts.
 

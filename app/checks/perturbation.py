@@ -8,7 +8,6 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +15,12 @@ import numpy.typing as npt
 from ..domain.deployments import Column, FieldType
 from ..domain.outcomes import Outcome
 from ..domain.values import Range, Scalar, canonical
+from ..frozen import frozen
 from ..records.grouping import Group, Grouping, typed_value
 from .donors import GroupDonors
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CopyTarget:
     """One kind of copy: the column set to a group's value, or to `draws` values drawn from its range.
 

@@ -4,7 +4,6 @@ No transaction is open meanwhile; features are read in chunks.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from ..domain.outcomes import Outcome, OutcomeRule
 from ..domain.records import Prediction
 from ..domain.values import spelled
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..records.outcomes import OutcomeClassifier
 from ..scoring.refusals import Refusal
 from ..store.records.counterfactuals import CounterfactualLines, TargetKey
@@ -30,7 +30,7 @@ MOST_COPIES = 5_000_000
 """Max copies of one check: about 600 MB of bookkeeping, and a day of calls."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Copy:
     """Copy of the record at `record` in the window, into target `target` of attribute `attribute`."""
 
@@ -40,7 +40,7 @@ class _Copy:
     draw: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answers:
     lines: CounterfactualLines
     new_targets: dict[TargetKey, int]

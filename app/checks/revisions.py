@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self, get_args
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..domain.checks import DataSet, Measurement
+from ..frozen import frozen
 from ..metrics import values as metrics
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import ComparedRate, OfPair, RateOf
@@ -24,7 +25,7 @@ _OF_REFERENCE = RateOf("perfect_equality")
 _LABELLED = frozenset({DataSet.DEBIASED_FEEDBACK})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OtherRevisions:
     """Records that the `present` revision answered, and each other one, by group label."""
 

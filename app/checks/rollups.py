@@ -1,7 +1,7 @@
 """Days, weeks and months from the hours' count tables, never from averages of ratios."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import groupby
@@ -13,6 +13,7 @@ from ..domain.groups import NamedGroup, list_combinations
 from ..domain.mitigation import MitigationSettings
 from ..domain.monitors import Monitor
 from ..domain.values import label_of
+from ..frozen import frozen
 from ..metrics.left_out import CountedRecords
 from ..metrics.tables import FeedbackCells, GroupCounts
 from ..store.checks.measurements import HourTable
@@ -31,7 +32,7 @@ class Period(StrEnum):
     MONTH = "month"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RolledUp:
     """One measurement of a period, and its number of checked hours. Its moment is the period's start.
 

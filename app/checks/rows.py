@@ -1,7 +1,7 @@
 """Metrics of the records themselves, which are in no roll-up."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ..domain.checks import DataSet, Progress
 from ..domain.comparisons import Comparison, comparisons_of
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..metrics.catalogue import Metric
 from ..metrics.groups import FloatArray, IntArray, as_groups
 from ..metrics.rows import RowData, measure_rows
@@ -27,7 +28,7 @@ COMPARES_GROUPS = "pooled"
 """Scope of metrics of two groups. The attribute that divides them does not count towards similarity."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class _Records:
     data: DataSet
     read: RecordTable

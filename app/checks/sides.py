@@ -1,8 +1,9 @@
 """Limits of a monitor that watch one side only, and the monitor that watches both."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..domain.monitors import Limits, Monitor
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.sides import both_sides, mirrored_ratio
 
@@ -10,7 +11,7 @@ THRESHOLDS_OF = "disparate_impact"
 """Metric that an attribute's thresholds apply to; other disparate impacts are compared with the same."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class MissingSide:
     """A lone limit of an attribute's metric, and the limits with its mirror image."""
 

@@ -1,6 +1,6 @@
 """Where the records of a check lie: in Postgres, or in files."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TypeAlias
@@ -20,6 +20,7 @@ from ..batch.table_files import TablePart
 from ..domain.checks import Span
 from ..domain.deployments import Deployment
 from ..domain.tables_of_files import FeedbackTable, PayloadTable
+from ..frozen import frozen
 from ..store.database.arrow import ArrowReader
 from ..store.records.counterfactuals import TargetKey, stored_outcomes, stored_targets
 from ..store.records.window import WindowQuery, count_payload, newest_cohort, newest_feedback, newest_payload
@@ -77,7 +78,7 @@ class LoggedRecords:
         return stored_outcomes(self._reader, known[key], bounds, with_probabilities=with_probabilities)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TablePlaces:
     """Operator's folders of tables, and the one for answers, or None for each table's own.
 

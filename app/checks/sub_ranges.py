@@ -4,7 +4,6 @@ The intervals follow from the range alone, so their counts may be added up over 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from math import ceil, floor
 from typing import Any, Self, TypeAlias
@@ -15,6 +14,7 @@ import pyarrow as pa
 
 from ..domain.deployments import FieldType
 from ..domain.values import Range, canonical
+from ..frozen import frozen
 from ..metrics.groups import IntArray
 from ..metrics.tables.count_table import OUTCOMES
 from ..metrics.tables.weighting import count_keys
@@ -32,7 +32,7 @@ FULL_STEPS = 6
 _ROUND_STEPS = (Decimal(1), Decimal(2), Decimal(5), Decimal(10))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class SubRanges:
     """One range. `edges` [I + 1] end its intervals, of which only the last holds its upper one.
 

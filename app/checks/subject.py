@@ -1,7 +1,7 @@
 """Subject of a check: deployment and monitor as the check starts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 
 from ..domain.checks import CheckRun
@@ -11,6 +11,7 @@ from ..domain.mitigation import MitigationSettings
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.training_data import Association, Donors
 from ..errors import InvalidInput, NotFound
+from ..frozen import frozen
 from ..records.grouping import Grouping
 from ..store.database.engine import Database
 from ..store.database.sealer import Sealer
@@ -22,7 +23,7 @@ from .donors import GroupDonors, describe_missing_field, donors_of_groups
 from .doubts import Doubts, find_doubts
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Subject:
     """A check with its deployment and monitor.
 

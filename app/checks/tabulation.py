@@ -5,7 +5,7 @@ span's, so that no record counts twice.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ..domain.checks import DataSet
 from ..domain.comparisons import Comparison, comparisons_of
 from ..domain.monitors import Monitor
+from ..frozen import frozen
 from ..metrics.groups import as_groups
 from ..metrics.tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts, RecordStrata
 from ..records.reading import RecordTable
@@ -54,7 +55,7 @@ OTHER_REVISIONS = "other_revisions"
 """Member of a stored table that counts its records by group, and those that other revisions answered."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tabulated:
     """One table in its two parts.
 

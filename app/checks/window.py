@@ -4,7 +4,6 @@ The newest `max_records` of the span, topped up with earlier ones to `min_record
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 
 from ..domain.checks import Span
 from ..domain.monitors import Monitor
+from ..frozen import frozen
 from ..store.records.window import VALUE_PREFIX, WindowQuery
 from .sources import WindowSource
 
@@ -21,7 +21,7 @@ BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 """Moment before any record's time."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Window:
     """Rows of a window, newest first; the first `own` lie in the span."""
 
@@ -53,7 +53,7 @@ class Window:
         return stored.rename_columns(list(self.columns))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PayloadWindow(Window):
     """Window of scoring records; `logged_in_span` includes those beyond `max_records`."""
 

@@ -5,12 +5,13 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..embedded.spawn import tied_command
+from ..frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ChildSpec:
     """A process to keep running: its command (the first item a path), and additions to our environment."""
 

@@ -1,12 +1,12 @@
 """`evenhand report --deployment`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..clock import utc_now
 from ..domain.checks import Span
 from ..domain.record_times import parse_moment
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..reports.document import Made
 from ..reports.regulator.making import ReportForm, make_regulator_report
 from ..reports.regulator.verification import check_database, check_file, read_report_file
@@ -19,7 +19,7 @@ from .startup import command_settings
 MOST_LINES = 50
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VerifiedReport:
     lines: tuple[str, ...]
     is_unchanged: bool

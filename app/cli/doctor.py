@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from ..clock import utc_now
 from ..errors import EvenhandError
+from ..frozen import frozen
 from ..outbound.egress import EgressPolicy, check_url
 from ..outbound.model_uris import check_model
 from ..security.secrets import KEY_FILE, find_secret_box
@@ -47,7 +47,7 @@ class ExamResult(StrEnum):
     FAULT = "fault"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     subject: str
     verdict: ExamResult

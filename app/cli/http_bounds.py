@@ -9,6 +9,7 @@ from typing import Protocol
 import structlog
 
 from ..clock import monotonic_seconds
+from ..frozen import frozen
 from ..settings import Network, Settings
 from ..web.addresses import client_of, is_within
 
@@ -33,7 +34,7 @@ _ENOUGH_FILES = 65_536
 log = structlog.get_logger("evenhand.http")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class HttpBounds:
     head_seconds: float = 10.0
     body_seconds: float = 10.0

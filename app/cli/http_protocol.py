@@ -5,7 +5,6 @@ Uses attributes of uvicorn's protocol that are not documented: `tests/unit/cli/t
 """
 
 import asyncio
-from dataclasses import dataclass
 from email.utils import formatdate
 from enum import Enum, auto
 from http import HTTPStatus
@@ -16,6 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from ..errors import Unavailable
+from ..frozen import frozen
 from ..web.problems import KINDS, ProblemKind, response_of
 from .http_bounds import MAX_HEAD_BYTES, MAX_HEADERS, MAX_PIPELINED, Connections
 
@@ -34,7 +34,7 @@ class _Phase(Enum):
     BODY = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Refusal:
     kind: ProblemKind
     detail: str

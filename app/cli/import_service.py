@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Final
@@ -26,6 +25,7 @@ from ..domain.deployments import (
 from ..domain.records import Receipt, RecordConflict, Rejection
 from ..domain.strict_json import parse_json
 from ..errors import FieldProblem, InvalidInput, NotFound, SetupError, Unavailable
+from ..frozen import frozen
 from ..imports.report import RejectedRow
 
 TIMEOUT_SECONDS: Final = 60
@@ -45,7 +45,7 @@ _HOURS_AT_ONCE: Final = 1000
 _SHOWN: Final = 500
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImportTarget:
     schema: RecordSchema
     outputs: OutputFields

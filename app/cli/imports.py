@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -21,6 +21,7 @@ from ..domain.checks import CheckState
 from ..domain.record_times import TimeRule
 from ..domain.strict_json import parse_json
 from ..errors import InvalidInput, SetupError
+from ..frozen import frozen
 from ..imports.bentoml import is_bento_schema, read_bento_schema
 from ..imports.clarify import ClarifyChoices, ClarifyConfig, violations_of
 from ..imports.engine import run_import, subject_members
@@ -57,7 +58,7 @@ Rejections = Annotated[Path | None, typer.Option(help="File to write every rejec
 State = Annotated[Path, typer.Option(help="Folder of the notes that a stopped import continues from.", show_default=False)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImportPlaces:
     """The files of a run of the command itself: its notes, and the rejected rows."""
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
@@ -11,6 +10,7 @@ from ..domain.deployments import Deployment
 from ..domain.paging import Paging
 from ..domain.report_schedules import MAX_SCHEDULES, KeptReport, ReportRhythm, ScheduleContent
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..reports.regulator.data import choose_controls, require_monitor
 from ..reports.regulator.wanted import SheetsWanted
 from ..security.secrets import open_secret_box
@@ -28,7 +28,7 @@ MOST_LINES = 1000
 ACTOR = "evenhand report"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScheduleOptions:
     schedule: str
     name: str | None

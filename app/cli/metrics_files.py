@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ from ..errors import InvalidInput
 from ..frames import Report
 from ..frames.columns import some_numbers_of
 from ..frames.left_out import NOT_NUMBERS
+from ..frozen import frozen
 from .file_options import RANGE, Texts, list_side, list_values, parse_side, parse_values
 
 FORMATS = (".json", ".csv")
@@ -47,7 +48,7 @@ _UNREADABLE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Declared:
     """Columns of numbers, texts that are missing values, listed values by column, and the file's encoding, as options say.
 

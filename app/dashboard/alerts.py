@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -17,6 +16,7 @@ from ..domain.comparisons import comparisons_of
 from ..domain.paging import Paging
 from ..domain.time_ranges import RangePreset
 from ..evidence.sentences import SINGLE_CHECKS_ALARM
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..security.principals import Permission
 from ..store.alerts import alerts, open_alerts
@@ -125,7 +125,7 @@ def deployment_alerts_page(
     return page(request, "deployment_alerts.html", values)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Listed:
     """Alerts by deployment, the query of older ones, and names of the people who work on them."""
 

@@ -1,7 +1,6 @@
 """Fairness of one deployment."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, cast
 from urllib.parse import urlencode
@@ -21,6 +20,7 @@ from ..domain.deployments import Deployment
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.paging import Paging
 from ..domain.time_ranges import RangeChoice
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..scan.cells import MAX_FEATURES
 from ..scan.results import SearchResult
@@ -69,7 +69,7 @@ NO_SCAN = "No scan has been requested yet."
 NO_WORKER = "No worker answers. A scan that waits begins when one is started, and one that was running is begun again."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class _ShownGroup:
     scan: SubgroupScan
     result: SearchResult

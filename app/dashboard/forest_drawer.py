@@ -1,7 +1,6 @@
 """Drawer of one row of the forest."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
 
@@ -12,6 +11,7 @@ from ..domain.attributions import AttributedGap, AttributionRun
 from ..domain.checks import DataSet
 from ..domain.paging import Paging
 from ..domain.texts import MAX_TEXT
+from ..frozen import frozen
 from ..store.alerts.alerts import AlertFilter, alerts_page
 from ..tracking.wording import note_first_hour
 from ..views.figures import Explanation, explained
@@ -28,7 +28,7 @@ LONGEST: Final = 4 * MAX_TEXT
 MOST_ALERTS: Final = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class DrawerFigure:
     """One figure in words. `query` is that of the page that explains it.
 
@@ -44,7 +44,7 @@ class DrawerFigure:
     since_note: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Drawer:
     """Opened row. `records` and `changed` are queries of its records; the second is None without copies.
 

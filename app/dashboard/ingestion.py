@@ -1,7 +1,6 @@
 """Page of a deployment's ingestion."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Final
@@ -12,6 +11,7 @@ from starlette.responses import Response
 from ..clock import HOUR, hour_of
 from ..domain.checks import Span
 from ..domain.time_ranges import RangeChoice, RangePreset
+from ..frozen import frozen
 from ..views.ingestion import SOURCE_WORDS, IngestionHour, ingestion_in, remedy_of, sentence_of
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from .ranges import KEEPS_RANGE, RangeIn, build_bar
@@ -24,7 +24,7 @@ MOST_HOURS: Final = 168
 """Max hours that are listed, the newest."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShownHours:
     hours: Sequence[IngestionHour]
     is_empty: bool

@@ -1,7 +1,6 @@
 """Part of a deployment's page over time: panels on one axis, or sums as charts."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import urlencode
@@ -30,6 +29,7 @@ from ..domain.group_words import GroupWords
 from ..domain.monitors import Monitor
 from ..domain.time_ranges import RangeChoice
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import CountOf, RateOf
 from ..metrics.verdicts import Verdict
@@ -52,7 +52,7 @@ _VERDICTS = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED, Verdict.FAIR,
 _NONE_OF_THEM = (0,) * len(_VERDICTS)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Drawn:
     """Chart with the address and query of its exports. `chart` is None next to a timeline, and with a `problem`."""
 
@@ -63,7 +63,7 @@ class Drawn:
     problem: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ShownPanel:
     """Picture of a panel, its sentences, and its steps for the script.
 
@@ -80,7 +80,7 @@ class ShownPanel:
     alerts: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TimeEvent:
     """`at` is a place in per cent of the axis; the address may be empty."""
 
@@ -91,7 +91,7 @@ class TimeEvent:
     at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ShownTimeline:
     """`hatched`, `gaps` and `changes` are paths that every panel shares."""
 
@@ -112,7 +112,7 @@ class ShownTimeline:
     ticks: tuple[TimeTick, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class WantedCharts:
     """Wanted charts; `rollup` is a period of sums or None."""
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -12,6 +11,7 @@ from starlette.responses import Response
 
 from ..charts.axes import LogAxis
 from ..clock import minute_of
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.sides import both_sides, is_ratio
 from ..security.principals import Permission
@@ -38,7 +38,7 @@ _HEIGHTS = {"unfair": 16, "suspected": 11, "unwatched": 11, "fair": 6}
 """Heights in a strip of 16, so that colour does not carry the meaning alone; other verdicts are a line."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Glyph:
     """Places from 0 to 120. `fair` is inside the limits; an end beyond the axis becomes an arrow."""
 
@@ -54,7 +54,7 @@ class Glyph:
         return round(self.fair[1] - self.fair[0], 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Strip:
     paths: tuple[tuple[str, str], ...]
     words: str

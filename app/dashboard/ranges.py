@@ -3,7 +3,7 @@
 import html
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated
 from urllib.parse import parse_qsl, urlencode
@@ -13,6 +13,7 @@ from fastapi import Depends, Query, Request
 
 from ..domain.checks import Span
 from ..domain.time_ranges import LENGTHS, MAX_ZONE, Earlier, RangeChoice, RangePreset, read_choice
+from ..frozen import frozen
 
 MAX_MOMENT = 40
 """Max characters of a moment in an address."""
@@ -72,7 +73,7 @@ RangeIn = Annotated[RangeChoice, Depends(read_range)]
 KEEPS_RANGE = Depends(read_range)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RangeLink:
     text: str
     title: str
@@ -80,7 +81,7 @@ class RangeLink:
     is_chosen: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RangeBar:
     """`span` is None on a list that shows everything until a range is chosen.
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import product
 from math import prod
@@ -19,6 +18,7 @@ from ..domain.paging import Paging
 from ..domain.texts import TOGETHER, character_problem
 from ..domain.values import label_of
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..store.checks import checks
 from ..store.checks.results import tables_of
 from ..views.check_source import counted_check
@@ -87,7 +87,7 @@ class ChosenRecords(BaseModel):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     attribute: str
     groups: tuple[str, ...]

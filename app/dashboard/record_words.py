@@ -1,7 +1,6 @@
 """Words of the pages of records."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, Final
@@ -13,6 +12,7 @@ from ..domain.monitors import Monitor
 from ..domain.outcomes import Outcome
 from ..domain.texts import TOGETHER
 from ..domain.values import canonical
+from ..frozen import frozen
 from ..store.records.transactions import StoredRecord
 from ..views.check_window import WindowPart
 from ..views.one_record import Counterfactual, RecordDetails
@@ -62,7 +62,7 @@ _MARKS: Final = frozenset({0.0, 0.5, 1.0})
 _DOTS: Final = frozenset({".", ".."})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShownValue:
     name: str
     text: str

@@ -1,18 +1,17 @@
 """Pages of a deployment whose records lie in files."""
 
-from dataclasses import dataclass
-
 from fastapi import Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ..domain.deployments import Deployment
 from ..domain.tables_of_files import FeedbackTable, PayloadTable, TableFormat
+from ..frozen import frozen
 from ..store.deployments.listed_files import FEEDBACK, PAYLOAD, ListingTotals, add_up_files
 from .rendering import page
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShownTable:
     title: str
     table: PayloadTable | FeedbackTable

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Final
 from urllib.parse import urlencode
@@ -19,6 +18,7 @@ from ..domain.paging import Paging
 from ..domain.report_schedules import MAX_SCHEDULES, ReportRhythm
 from ..domain.time_ranges import RangePreset
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE
 from ..reports.regulator.data import choose_controls
 from ..reports.regulator.making import ReportForm
@@ -46,7 +46,7 @@ USUAL_PERIOD: Final = timedelta(days=365)
 """LL144 asks for data of at most a year."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChosenContent:
     """Chosen attributes (none: all), controls, kind of tool, and categories as JSON."""
 

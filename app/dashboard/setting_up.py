@@ -1,6 +1,5 @@
 """Steps in which a new deployment is set up."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
@@ -10,6 +9,7 @@ from ..domain.checks import CheckState
 from ..domain.deployments import Deployment
 from ..domain.monitors import Monitor
 from ..domain.paging import Paging
+from ..frozen import frozen
 from ..store.checks import checks
 
 
@@ -44,7 +44,7 @@ class StepName(StrEnum):
     CHECK = "check"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Step:
     name: StepName
     title: str

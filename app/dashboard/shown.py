@@ -1,8 +1,9 @@
 """Texts of one measurement on a page."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..domain.checks import Measurement
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import CountOf, RateOf
 from ..metrics.rounding import MOST_OF_GAP, digits_apart, round_gap, write_minus
@@ -21,7 +22,7 @@ _CHANGES_OF_SHARES = frozenset(change for *_, change in QUALITY)
 _CHANGED_SHARES = frozenset(share for *shares, _ in QUALITY for share in shares)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Number:
     """Value with its 95 % interval; without one `text` is a dash and `reason` says why."""
 
@@ -51,7 +52,7 @@ def number_of(measurement: Measurement, least: int = _TENTHS) -> Number:
     return Number(_plain(measurement.value, digits), join_ends(*(None if end is None else _plain(end, digits) for end in ends)), None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShownChange:
     """Share before and after, and its change, which agree with so many `digits`."""
 

@@ -1,9 +1,9 @@
 """Words of the pages in plain language."""
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.verdicts import MINIMUM_GROUP_SIZE
 
@@ -11,7 +11,7 @@ METRIC: Final = "metric-"
 """Prefix of the keys of metrics."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Term:
     """`key` is its place in the address: `/glossary#disparate-impact`."""
 

@@ -1,7 +1,7 @@
 """Logged records, and one record with its counterfactuals."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Final
 from urllib.parse import urlencode
 
@@ -12,6 +12,7 @@ from ..domain.checks import WindowCounts
 from ..domain.group_words import GroupWords
 from ..domain.mitigation import ONLY_DIRECT
 from ..domain.time_ranges import RangePreset
+from ..frozen import frozen
 from ..store.checks import checks
 from ..store.deployments.monitors import monitor_of
 from ..store.records.record_conditions import GapPlace
@@ -35,7 +36,7 @@ SHOWN: Final = 50
 SORTS = {RecordSort.NEWEST: "newest first", RecordSort.GAP: "largest score difference first"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ListedRecords:
     """Length of a list, as far as it is known. `is_all`: no other page has more.
 

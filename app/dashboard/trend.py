@@ -1,11 +1,11 @@
 """Small picture of a figure in its last checks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from ..charts.axes import LogAxis
+from ..frozen import frozen
 from ..metrics.rounding import write_minus
 from ..views.forest import StripPoint, is_on_ratios
 
@@ -16,21 +16,21 @@ _TEXT_HEIGHT: Final = 13
 """Px between two levels whose numbers do not cover each other."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TrendDot:
     x: float
     y: float
     point: StripPoint
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TrendLevel:
     y: float
     text: str
     is_limit: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Trend:
     """Line in a box of `TREND_WIDTH` by `TREND_HEIGHT`; broken where a check has no figure.
 

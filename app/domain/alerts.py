@@ -1,11 +1,11 @@
 """Alerts of a deployment and the rules that open them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
+from ..frozen import frozen
 from .checks import DataSet, Scope
 
 DEFAULT_REMIND_AFTER_HOURS = 24
@@ -69,7 +69,7 @@ class Event(StrEnum):
     REPORT = "report"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class VerdictCondition:
     """A metric is outside its limits in that many checks in a row. `attributes` None = all; `scope` is `group` or `worst`."""
 
@@ -81,22 +81,22 @@ class VerdictCondition:
     checks_in_a_row: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class StaleDataCondition:
     hours: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FailedChecksCondition:
     checks_in_a_row: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class EndpointErrorsCondition:
     checks_in_a_row: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class EvidenceCondition:
     """Enough evidence has accumulated that a metric is beyond a limit. `metrics` and `attributes` None = all."""
 
@@ -120,7 +120,7 @@ CONDITIONS: dict[RuleKind, type[Condition]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RuleContent:
     """The content of a rule. `channels` are the ids of those that are notified; `remind_after_hours` None = never."""
 
@@ -135,7 +135,7 @@ class RuleContent:
         return next(kind for kind, form in CONDITIONS.items() if isinstance(self.condition, form))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Rule:
     """A stored rule. `version` grows with every change of content."""
 
@@ -152,7 +152,7 @@ DEFAULT_RULE_ID = "unfair"
 DEFAULT_RULE = RuleContent(name="Unfair outcomes", condition=EvidenceCondition())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AlertSubject:
     data: DataSet | None = None
     metric: str | None = None
@@ -163,7 +163,7 @@ class AlertSubject:
 WHOLE_DEPLOYMENT = AlertSubject()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Alert:
     """One alert, from its opening to its resolution.
 

@@ -1,11 +1,11 @@
 """Ways by which records come in, and the kinds of reasons for which some are not stored."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
 from ..errors import InvalidInput
+from ..frozen import frozen
 
 KEPT: Final = timedelta(days=31)
 
@@ -57,7 +57,7 @@ class RejectionReason(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Arrivals:
     """Records that were stored in one hour, by the service's clock, from one source."""
 
@@ -67,7 +67,7 @@ class Arrivals:
     records: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RejectionCount:
     """Records of one hour that were not stored. `field` is empty where the service does not know it."""
 

@@ -1,9 +1,9 @@
 """Attributions: what carries the gaps of a window, and why the gap of an alert changed."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from ..frozen import frozen
 from .checks import Progress, Span
 from .comparisons import Comparison
 
@@ -44,7 +44,7 @@ class ResampledUnits(StrEnum):
     RECORDS = "records"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AttributionLimits:
     """Max pairs of each gap (None: as many as is usual), and max rows that the model is asked about in all (None: no limit).
 
@@ -56,7 +56,7 @@ class AttributionLimits:
     comparisons: tuple[Comparison, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AttributionCost:
     """Rows that a model will be asked about, in that many requests at least."""
 
@@ -64,7 +64,7 @@ class AttributionCost:
     requests: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SideCounts:
     """Records of one side of a gap, and how many have a favourable outcome. `label` None: every other value is the reference."""
 
@@ -77,7 +77,7 @@ class SideCounts:
         return self.favourable / self.records if self.records else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PartOfGap:
     """Part of a gap, with both ends of its 95 % interval; None where too few records allow none."""
 
@@ -86,13 +86,13 @@ class PartOfGap:
     high: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ShareOfPlayer:
     features: tuple[str, ...]
     share: PartOfGap
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class HybridShares:
     """Shares of the gap of the sampled pairs, which they sum to; the gap of the window is that plus `sampling`.
 
@@ -111,7 +111,7 @@ class HybridShares:
     shares: tuple[ShareOfPlayer, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CellsOfFeature:
     """Parts of a gap by the cells of one feature, which sum to it; parts of different features must not be added."""
 
@@ -122,7 +122,7 @@ class CellsOfFeature:
     no_counterpart: PartOfGap
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AttributedGap:
     """Gap of one monitored group of `features`, of several if it is of an intersection: its favourable rate less the reference's.
 
@@ -145,7 +145,7 @@ class AttributedGap:
         return self.comparison.label
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ChangedParts:
     """Change of a gap by the cells of one feature; parts of the logarithm of the ratio are None where a rate is 0."""
 
@@ -158,7 +158,7 @@ class ChangedParts:
     no_counterpart_log_ratio: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PeriodCounts:
     """Both sides' records before a moment or after it, logged from `first` to `last`, and how many are of each model revision.
 
@@ -173,7 +173,7 @@ class PeriodCounts:
     gap: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RevisionBoundary:
     """The change of the model revision, at the time of the new one's first record."""
 
@@ -182,7 +182,7 @@ class RevisionBoundary:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ChangedGap:
     """Change of a group's gap at the onset `at`: the records before it against those from then on. Descriptive only.
 
@@ -205,7 +205,7 @@ class ChangedGap:
         return self.before.gap is not None and self.after.gap is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AttributionResult:
     """Findings of an attribution, with the counts that each figure is traced by.
 
@@ -227,7 +227,7 @@ class AttributionResult:
     not_drawn: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AttributionRun:
     """One queued, running or ended attribution. `span` is that of the check whose window it takes; for an alert, from onset to alarm.
 

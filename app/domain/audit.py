@@ -3,10 +3,11 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
+
+from ..frozen import frozen
 
 FIRST_HASH = bytes(32)
 
@@ -19,7 +20,7 @@ class AuditOutcome(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AuditEvent:
     """One audited event. `position` (from 1) and `hash` (32 bytes) are absent until the event is sealed.
 
@@ -41,7 +42,7 @@ class AuditEvent:
     hash: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChainHead:
     """The position of an event, 0 before the first one, and its hash."""
 
@@ -49,7 +50,7 @@ class ChainHead:
     hash: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChainReport:
     """Result of checking a chain. `head` is the last intact event, `fault` says what differs after it; None if nothing."""
 

@@ -1,12 +1,13 @@
 """Facts about a trained bias detector."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from ..frozen import frozen
 
 ALL_TOGETHER = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class QualityFigure:
     """One figure of quality over `n` records with its 95 % interval, or the reason why there is none."""
 
@@ -18,7 +19,7 @@ class QualityFigure:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class DetectorQuality:
     """The quality of a detector on the records held out.
 
@@ -32,7 +33,7 @@ class DetectorQuality:
     selected: QualityFigure
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class DetectorCounts:
     """Records of a training. `records` and `biased` are before the newest were picked; the others of those used."""
 
@@ -44,7 +45,7 @@ class DetectorCounts:
     held_out_biased: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class DetectorVersion:
     """One stored training for an attribute: either `threshold` and `quality`, or the `reason` why nothing was trained.
 

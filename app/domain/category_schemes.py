@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 
 from ..errors import FieldProblem, InvalidInput
+from ..frozen import frozen
 
 SCHEMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -35,7 +36,7 @@ MAX_MAPPING_LENGTH = 6_000
 EXAMPLE_MAPPING = '{"sex": {"scheme": "sex", "values": {"f": "Female", "m": "Male"}}}'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CategoryMapping:
     """Categories of one attribute, by its values or by weights.
 

@@ -3,12 +3,13 @@
 import base64
 import re
 import secrets
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from enum import StrEnum
 from urllib.parse import urlsplit
 
 from ..errors import FieldProblem
+from ..frozen import frozen
 from .texts import character_problem, name_problem
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - the form of a signing secret, none itself
@@ -34,7 +35,7 @@ class ChannelKind(StrEnum):
     EMAIL = "email"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ChannelContent:
     """The content of a channel. `secret` signs messages to a webhook; a Slack-compatible webhook's `url` is a secret, too."""
 
@@ -45,7 +46,7 @@ class ChannelContent:
     to: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Channel:
     """A stored channel. `url` is a webhook's, `host` a webhook's or Slack's, `to` of e-mail.
 

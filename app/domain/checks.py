@@ -1,11 +1,12 @@
 """A check: the fairness of a deployment over one span of time, and its measurements."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from ..details import Details
+from ..frozen import frozen
 from .comparisons import Comparison
 
 
@@ -73,7 +74,7 @@ class Scope(StrEnum):
     OVERALL = "overall"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Span:
     """A half-open time range [start, end) on the clock on which records are logged; aware, UTC."""
 
@@ -86,14 +87,14 @@ class Span:
         return starts_hour and self.end - self.start == timedelta(hours=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Progress:
     step: str
     done: int = 0
     total: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class WindowCounts:
     """Records of a check's window; None where the check ended before it read one.
 
@@ -115,7 +116,7 @@ class WindowCounts:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CheckRun:
     """One queued, running or ended check. `span` is the hour, or the range that was asked for.
 
@@ -157,7 +158,7 @@ class CheckRun:
 PRESENT_TRIGGERS = (Trigger.SCHEDULE, Trigger.REQUEST, Trigger.FILES)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Measurement:
     """One value of a series, with everything needed to trace it.
 

@@ -4,9 +4,9 @@ The label, the names joined by ` × `, is for people, stored rows and answers.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 
+from ..frozen import frozen
 from .monitors import Monitor, MonitoredAttribute
 from .texts import TOGETHER
 from .values import label_of
@@ -15,7 +15,7 @@ MOST_WAYS = 20
 """Max ways to divide the label of a combination: a filter of nothing but × would have exponentially many."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     """Attributes whose groups are compared, by their columns' names; none: all records are measured as a whole."""
 

@@ -1,12 +1,11 @@
 """The content of a deployment: everything but what the store adds (numbers, versions, times)."""
 
-from dataclasses import dataclass
-
+from ..frozen import frozen
 from .deployments import Column, Deployment, Endpoint, OutputFields, ProblemType
 from .tables_of_files import FeedbackTable, PayloadTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Definition:
     name: str
     problem_type: ProblemType

@@ -1,10 +1,11 @@
 """A deployment: the watched model, the columns of its records, and its endpoint."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
+from ..frozen import frozen
 from .endpoint_health import HEALTHY, EndpointHealth
 from .tables_of_files import FeedbackTable, PayloadTable
 from .values import GroupValue, Scalar
@@ -41,13 +42,13 @@ class StorageKind(StrEnum):
     GROUPS = "groups"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ColumnGroup:
     label: str
     values: tuple[GroupValue, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Storage:
     """`sent` is the type of the values that come in; of `groups`, the first that has a value counts."""
 
@@ -56,7 +57,7 @@ class Storage:
     groups: tuple[ColumnGroup, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Column:
     """One column of the records. `type` and `kind` describe what is stored.
 
@@ -78,7 +79,7 @@ def has_protected(*parts: tuple[Column, ...]) -> bool:
     return any(column.storage for part in parts for column in part)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RecordSchema:
     """The columns of a deployment's records. `version` grows with every change; stored rows keep theirs."""
 
@@ -90,7 +91,7 @@ class RecordSchema:
         return next((column for column in (*self.features, *self.meta) if column.name == name), None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class OutputFields:
     """Names of the columns in the model's answer. `label` is the decoded form of the prediction.
 
@@ -137,7 +138,7 @@ class CredentialsKind(StrEnum):
         return self not in (CredentialsKind.BASIC, CredentialsKind.BEARER, CredentialsKind.HEADER)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Credentials:
     """`name` is the user (basic, cpd_key), the header's name (header) or the client's id (OAuth).
 
@@ -151,7 +152,7 @@ class Credentials:
     scope: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class EndpointTls:
     """PEM texts for calls of an endpoint by https; empty where there is none. `key` never appears in a repr, log or answer.
 
@@ -163,7 +164,7 @@ class EndpointTls:
     key: str = field(default="", repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class BodyMapping:
     """The places of records and answers in an endpoint's own JSON, as JSONPath.
 
@@ -185,7 +186,7 @@ class EndpointSource(StrEnum):
     MLFLOW = "mlflow"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Endpoint:
     """The endpoint that scores rows, and the limits on calls to it. `payload_format` is a name of `app/payloads/registry.py`.
 
@@ -210,7 +211,7 @@ class Endpoint:
         return self.source is EndpointSource.MLFLOW
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Deployment:
     """A watched model. `no` is the store's number, `id` the public name in addresses, `health` that of its endpoint.
 

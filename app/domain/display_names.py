@@ -1,23 +1,23 @@
 """Names that people give to groups and to the favourable outcome. They word sentences only."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 
 from ..errors import FieldProblem
+from ..frozen import frozen
 from .texts import name_problem, quote_names
 
 MAX_DISPLAY_NAME = 60
 MAX_NAMED_GROUPS = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GroupName:
     feature: str
     group: str
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class DisplayNames:
     """Names of a monitor. `favourable` continues "they are": `rated No Risk`."""
 

@@ -1,8 +1,9 @@
 """The circuit breaker: an endpoint that keeps failing is not called for a while, then tried with a single record."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+
+from ..frozen import frozen
 
 OPENS_AFTER = 3
 
@@ -18,7 +19,7 @@ class BreakerState(StrEnum):
     HALF_OPEN = "half_open"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class EndpointHealth:
     state: BreakerState = BreakerState.CLOSED
     failures: int = 0

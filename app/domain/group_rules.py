@@ -1,8 +1,8 @@
 """Groups by a rule over several columns, as a scan finds them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from ..frozen import frozen
 from .values import Scalar, canonical, number_of
 
 ALL_OTHERS = "all others"
@@ -10,7 +10,7 @@ ALL_OTHERS = "all others"
 MOST_NAMED = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class NumberInterval:
     """The numbers above `above` and up to, including, `up_to`; an absent end is open."""
 
@@ -28,7 +28,7 @@ class NumberInterval:
         return f"above {low} to {high}" if high else f"above {low}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Condition:
     """One of these values, a number in one of these intervals, or any value but those `excluded` (an empty one takes any).
 
@@ -62,7 +62,7 @@ class Condition:
         return f"{self.feature} {' or '.join(parts)}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupRule:
     """A union of conjunctions: who meets every condition of one of the lists is in the group."""
 
@@ -80,7 +80,7 @@ class GroupRule:
         return ", or ".join(" and ".join(condition.words for condition in conditions) for conditions in self.any_of)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FoundBy:
     """The search that found a group: it searched that many groups, and chance alone finds as much in that share of searches.
 

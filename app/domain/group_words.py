@@ -1,8 +1,9 @@
 """Groups in words: display names, or else the attribute with the group's label."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ..frozen import frozen
 from .checks import Measurement
 from .comparisons import Comparison, split_group
 from .display_names import DisplayNames
@@ -13,7 +14,7 @@ _SEPARATOR = ", "
 _PHRASES = ("aged ", "born ", "from ", "in ", "living ", "of ", "over ", "paid ", "under ", "with ", "without ", "working ")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupWords:
     names: DisplayNames = field(default_factory=DisplayNames)
     attributes: tuple[MonitoredAttribute, ...] = ()

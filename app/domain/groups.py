@@ -3,11 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal, TypeAlias
 
 from ..errors import InvalidInput
+from ..frozen import frozen
 from .deployments import Column, FieldType
 from .monitor_rules import MAX_GROUPS_TOGETHER
 from .monitors import MonitoredAttribute
@@ -42,7 +42,7 @@ MAX_TWINS = 10
 _BLANKS = re.compile("[\\s\u200b\u2060\ufeff]+")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NearTwin:
     """A value that differs by blanks only from a listed one, `original`: it is in no group until it is listed, too."""
 
@@ -78,7 +78,7 @@ def collapse_blanks(text: str) -> str:
     return _BLANKS.sub(" ", text).strip()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Group:
     label: str
     role: Role

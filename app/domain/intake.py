@@ -1,8 +1,9 @@
 """Outcomes of calls that came through the gateway or by events."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from ..frozen import frozen
 
 
 class IntakeOutcome(StrEnum):
@@ -16,7 +17,7 @@ class IntakeOutcome(StrEnum):
     IGNORED = "ignored"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class IntakeCount:
     """Records of one source and outcome in one hour; events where unpaired or ignored. `reason` is that of the last."""
 

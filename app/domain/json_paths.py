@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from ..frozen import frozen
 
 MOST_STEPS = 20
 MOST_EMPTY = 1000
@@ -18,7 +19,7 @@ class PathUnclear(ValueError):
     """Raised for a path that is not of this part of JSONPath, or leads nowhere; the message continues a sentence about it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JsonPath:
     """The steps to one place, or to each element of the array there (`is_of_many`)."""
 
@@ -74,7 +75,7 @@ def spell_path(steps: Sequence[Step]) -> str:
     return "$" + "".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlacedValue:
     path: JsonPath
     value: Any

@@ -1,9 +1,10 @@
 """Limits of an API key, and what it uses."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
+
+from ..frozen import frozen
 
 BURST_SECONDS: Final = 2.0
 """Seconds' worth of a rate that may come at once after a pause."""
@@ -17,7 +18,7 @@ class KeyLimit(StrEnum):
     STORAGE = "storage"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class KeyLimits:
     """Limits of one key; None: no limit. `max_bytes` bounds the bytes of all records that it ever sends."""
 
@@ -26,7 +27,7 @@ class KeyLimits:
     max_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class KeyUse:
     """Requests to log records, records and bytes that were stored, refused requests."""
 

@@ -1,10 +1,11 @@
 """Records that programs scored and Evenhand did not get: dropped, or left out of a sample on purpose."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from ..frozen import frozen
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@frozen(kw_only=True)
 class MissingTotals:
     """Running totals of one sender for one hour: dropped records, and those not in its sample."""
 
@@ -13,7 +14,7 @@ class MissingTotals:
     left_out: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class MissingRecords:
     """Missing records of all senders together, with the sample rates of those that left records out."""
 
@@ -23,7 +24,7 @@ class MissingRecords:
     highest_rate: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class MissingHour(MissingRecords):
     """Missing records of one hour, by the clocks of the `senders` that counted them."""
 

@@ -1,9 +1,9 @@
 """Mitigation of unfair outcomes. Source: spec of the fairness check, section 8."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from ..frozen import frozen
 from .values import Scalar
 
 ONLY_DIRECT = (
@@ -30,7 +30,7 @@ class DetectorUse(StrEnum):
     CHOOSE = "choose"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class MitigationSettings:
     """The mitigation of a deployment. `attributes` None = every monitored one. `version` 0 = never set."""
 
@@ -43,7 +43,7 @@ class MitigationSettings:
         return self.attributes is None or attribute in self.attributes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """The part of the model's probability that is about the favourable outcome.
 
@@ -58,7 +58,7 @@ class Reading:
     classes: tuple[str | None, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CutOff:
     """The score above which the model predicts the favourable outcome.
 
@@ -71,7 +71,7 @@ class CutOff:
     lowest_favourable: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StandIn:
     """One copy that represents reference records: new values of the model's features, and the share of reference records it covers.
 
@@ -83,7 +83,7 @@ class StandIn:
     share: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttributeProfile:
     """Facts fitted for one attribute. Without `stand_ins`, `reason` says why it cannot be mitigated by substitution.
 
@@ -102,7 +102,7 @@ class AttributeProfile:
         return total
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Profile:
     """Everything fitted to `records` payload records, fixed until the next fit, so that the same request gets the same answer.
 
@@ -124,7 +124,7 @@ class Profile:
         return next((one for one in self.attributes if one.feature == feature), None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FlaggedRecord:
     """A payload record that needs a second look: with a reference value of the attribute its outcome would be another, or probably.
 

@@ -1,9 +1,10 @@
 """The configuration of a deployment's fairness monitor."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
+from ..frozen import frozen
 from .deployments import Column, FieldKind, FieldType, RecordSchema
 from .display_names import DisplayNames
 from .group_rules import ALL_OTHERS, FoundBy, GroupRule
@@ -29,7 +30,7 @@ class Schedule(StrEnum):
     OFF = "off"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Limits:
     """The range in which a metric counts as fair: `lower <= value <= upper`; an absent side is open."""
 
@@ -37,7 +38,7 @@ class Limits:
     upper: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class MonitoredAttribute:
     """One watched attribute. `reference` None = every other value seen; `metric_limits` overrides per metric key.
 
@@ -77,7 +78,7 @@ LABEL_HORIZON_HOURS = 720
 FALSE_ALARM_HOURS = 8760
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class EvidenceSettings:
     """Settings of the evidence over time.
 
@@ -93,7 +94,7 @@ class EvidenceSettings:
 MAX_NIGHTLY_ROWS = 50_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AttributionSettings:
     """Whether the gaps of each day are attributed in the night after it, and for about how many rows at most."""
 
@@ -101,7 +102,7 @@ class AttributionSettings:
     max_rows: int = MAX_NIGHTLY_ROWS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Monitor:
     """A deployment's fairness monitor. `version` grows with every change but one of `attribution` or `names`; each check records it.
 

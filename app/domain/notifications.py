@@ -1,11 +1,11 @@
 """Notifications of alerts: messages, and the state of their delivery."""
 
 import uuid
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from ..frozen import frozen
 from .alerts import Alert, Event, display_sentence
 from .report_schedules import KeptReport, KeptReportState
 
@@ -24,7 +24,7 @@ class NotificationState(StrEnum):
     GIVEN_UP = "given_up"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Notification:
     """One message to one channel. `id` is the same in every attempt; `alert_id` is None for a test.
 
@@ -46,7 +46,7 @@ class Notification:
     sent_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Message:
     id: str
     body: dict[str, Any]

@@ -1,8 +1,8 @@
 """The predictions that count as favourable. Source: spec of the fairness check, sections 1 and 2."""
 
-from dataclasses import dataclass
 from enum import IntEnum
 
+from ..frozen import frozen
 from .value_tests import ValueTest, is_numeric, outcome_test
 from .values import BOOLEANS, GroupValue, Scalar, exact_number, fold, label_of, number_of
 
@@ -15,7 +15,7 @@ class Outcome(IntEnum):
     UNCLASSIFIED = 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutcomeTests:
     """An answer that passes both tests, which no monitor allows, is favourable."""
 
@@ -35,7 +35,7 @@ class OutcomeTests:
         return BOOLEANS[text] if text in (*self.favourable.spellings, *self.unfavourable.spellings) else answer
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutcomeRule:
     """The favourable and unfavourable class values, or closed ranges for regression."""
 

@@ -1,9 +1,9 @@
 """Part of a list that somebody asks for."""
 
-from dataclasses import dataclass
+from ..frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Paging:
     """At most `limit` items after that of the number `after`, in the order of the list; 0: from its beginning."""
 

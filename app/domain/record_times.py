@@ -11,6 +11,7 @@ from itertools import product
 from typing import Final, NamedTuple
 
 from ..errors import InvalidInput
+from ..frozen import frozen
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -117,7 +118,7 @@ def list_readings(text: str, form: str | None = None) -> Iterator[tuple[str, dat
             yield name, _parse(text, name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TimeRule:
     """Times that are possible, and the form of all where it is stated. `zone` is that of times without an offset, else UTC is taken."""
 

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
+from ..frozen import frozen
 from .values import Scalar
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rejection:
     """One record of a batch that was not stored: its position (from 0), the field, and what was expected and found."""
 
@@ -14,7 +15,7 @@ class Rejection:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordConflict:
     """A record whose id is stored already with other content. The stored one stays."""
 
@@ -23,7 +24,7 @@ class RecordConflict:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Receipt:
     """The result of a batch, after its durable commit: accepted + duplicate + rejected = sent.
 

@@ -1,11 +1,12 @@
 """Reports that are kept, and the calendar periods that they are made for."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from ..frozen import frozen
 from .checks import Span
 
 SETTLING = timedelta(hours=6)
@@ -37,7 +38,7 @@ class KeptReportState(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ScheduleContent:
     """`wanted` are the sheets as JSON, `channels` the ids of those that each report is announced on."""
 
@@ -48,7 +49,7 @@ class ScheduleContent:
     enabled: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ReportSchedule:
     """A stored schedule. Periods that ended before `since` get no report."""
 
@@ -62,7 +63,7 @@ class ReportSchedule:
     updated_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class KeptReport:
     """One kept report. `seal` is that of its data, `chain_head` the last link of its chain; both None until it is ready.
 

@@ -4,11 +4,11 @@ import calendar
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
+from ..frozen import frozen
 from .values import Scalar
 
 MAX_MONTHS: Final = 1200
@@ -33,7 +33,7 @@ class RetentionPreset(StrEnum):
 _PRESET_MONTHS: Final = {RetentionPreset.EU: 6, RetentionPreset.COLORADO: 36, RetentionPreset.CALIFORNIA: 48}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RetentionPolicy:
     """Calendar months for which records, labels and the model's answers to copies are kept; None keeps them. Version 0: nothing was set."""
 
@@ -48,7 +48,7 @@ class RetentionPolicy:
         return self.records_months is None and self.feedback_months is None and self.answers_months is None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LegalHold:
     reason: str
     placed_by: str
@@ -72,7 +72,7 @@ class ErasureState(StrEnum):
     FINISHED = "finished"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RecordSelector:
     """Records of one person: those of the ids, or those that have `value` in the meta field `field`. One of the two.
 
@@ -98,7 +98,7 @@ class RecordSelector:
 Counts: TypeAlias = Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Erasure:
     """One erasure. `counts` are the erased rows by table. `hash` is of the receipt, once it has finished.
 

@@ -1,8 +1,8 @@
 """Leases of checks and notifications, and retries after a failed attempt."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from ..frozen import frozen
 from .alerts import Event
 from .checks import PRESENT_TRIGGERS, CheckRun, CheckState, Trigger
 from .notifications import Notification, NotificationState
@@ -16,7 +16,7 @@ KEPT = timedelta(days=90)
 """Min time that a notification is kept. While its alert is open it is kept, so that the alert is not sent twice."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CheckPolicy:
     """Rules for checks that do not succeed at once.
 

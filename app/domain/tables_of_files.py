@@ -1,8 +1,10 @@
 """Tables of files that hold a deployment's records, where these are not logged to Evenhand."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from ..frozen import frozen
 
 
 class TableFormat(StrEnum):
@@ -26,7 +28,7 @@ NOT_READ = (
 """Why a stored table of a database has no checks, and what to do; follows the table's name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PayloadColumns:
     """Columns of a payload table. `features` and `meta` map names of the schema to columns; those not named have their own name.
 
@@ -46,7 +48,7 @@ class PayloadColumns:
         return {name: self.features.get(name, self.meta.get(name, name)) for name in names}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FeedbackColumns:
     """Columns of a feedback table: the id of the payload record, the time from which the label is known, and the ground-truth label."""
 
@@ -55,7 +57,7 @@ class FeedbackColumns:
     label: str = "label"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PayloadTable:
     """A folder of files with scoring records. `partition_by` is a column in paths, as in `day=2026-07-01`."""
 
@@ -70,7 +72,7 @@ class PayloadTable:
         return self.columns.scored_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FeedbackTable:
     location: str
     columns: FeedbackColumns = FeedbackColumns()

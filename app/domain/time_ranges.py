@@ -5,7 +5,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ..clock import HOUR, hour_of
 from ..errors import InvalidInput
+from ..frozen import frozen
 from .checks import Span
 
 
@@ -57,7 +58,7 @@ _FORM = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?([Zz]|[+-]
 _EXPECTED = "must be a date and time such as 2026-03-01T09:00, with or without an offset such as Z or +01:00"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RangeChoice:
     """Choice of a person; without preset and start, the page decides. `end` without a `start` does not occur."""
 

@@ -1,10 +1,10 @@
 """Stored facts about a model's training data: distributions of values and labels, and never a whole row."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from ..frozen import frozen
 from .comparisons import Comparison, comparisons_of
 from .deployments import FieldType
 from .monitors import Monitor, MonitoredAttribute
@@ -20,7 +20,7 @@ class TrainingForm(StrEnum):
     DISTRIBUTION = "distribution"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cell:
     """Records that have these values (in the order of the distribution's columns) and this label; None is a missing one.
 
@@ -34,7 +34,7 @@ class Cell:
     squares: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Distribution:
     """Counts of the values of a column, or of several together, and of the labels that occur with them.
 
@@ -46,7 +46,7 @@ class Distribution:
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TrainingSummary:
     """One upload. `labels` is the distribution of the label by itself, `absent` the meta fields that were not in it."""
 
@@ -61,7 +61,7 @@ class TrainingSummary:
     processing_seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CountedBy:
     """Inputs of a count table of labels: a monitor with the same ones has the same table."""
 
@@ -75,7 +75,7 @@ class CountedBy:
         return Comparison(tuple(feature for feature, _, _ in self.groups))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LabelTable:
     """A count table of labels, `cells` in its JSON form.
 
@@ -100,7 +100,7 @@ RECOMMENDED_ABOVE = 0.1
 NOT_CORRECTED = "the training data were uploaded when strengths were not yet corrected for chance; upload them again"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Association:
     """The association of a feature with a meta field; without a strength, `reason` says why.
 
@@ -130,7 +130,7 @@ class Association:
         return self.strength is not None and self.strength > above and self.is_above_chance
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Donor:
     """Part of one training record: its value of a meta field, and of the donors' features, None where it had none.
 
@@ -142,7 +142,7 @@ class Donor:
     features: tuple[Scalar | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Donors:
     """The kept parts, from which the features correlated with a meta field are redrawn together. Others have another `digest`."""
 
@@ -151,14 +151,14 @@ class Donors:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Correlated:
     attribute: str
     associations: tuple[Association, ...]
     donors: Donors
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrainingData:
     """Everything that is kept of one upload. A ready distribution has no rows, so nothing in it is `correlated`."""
 

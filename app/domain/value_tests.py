@@ -1,12 +1,12 @@
 """The one comparison of outcomes and groups with values, in Python, in arrays and in SQL."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ..frozen import frozen
 from .values import BOOLEANS, GroupValue, Range, Scalar, canonical, fold, number_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValueTest:
     """Values of these canonical texts pass, those that fold to these spellings of booleans, and numbers in these closed ranges.
 

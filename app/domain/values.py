@@ -6,13 +6,13 @@ column, and of outcomes `app/domain/outcomes.py`.
 
 import math
 import re
-from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
 from typing import Any, TypeAlias, TypeGuard
 from uuid import UUID
 
+from ..frozen import frozen
 from .texts import MAX_TEXT
 
 Scalar: TypeAlias = str | int | float | bool
@@ -31,7 +31,7 @@ JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 MAX_SHOWN = 60
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Range:
     """A closed interval [lo, hi] of a numeric feature or of a regression's prediction."""
 

@@ -1,8 +1,9 @@
 """Workers, and whether one of them answers: without one no check runs and no alert is sent."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+
+from ..frozen import frozen
 
 BEAT_SECONDS = 10
 
@@ -19,7 +20,7 @@ class WorkerState(StrEnum):
     NEVER_SEEN = "never_seen"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class WorkersSeen:
     """Number of workers that answer, and their newest heartbeat; None where there never was one. On the database's clock."""
 

@@ -5,12 +5,12 @@ import pwd
 import shutil
 import stat
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
 
 from ..errors import SetupError
+from ..frozen import frozen
 
 OWN_NAME = "evenhand"
 NAMES = (OWN_NAME, "postgres")
@@ -21,7 +21,7 @@ NOBODY = "nobody"
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Account:
     uid: int
     gid: int

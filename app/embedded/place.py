@@ -4,12 +4,12 @@ import hashlib
 import os
 import stat
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
 
 from ..errors import SetupError
+from ..frozen import frozen
 from .account import Account, current_account, is_nobody, unprivileged_account
 
 PORT = 5432  # only in the socket's name: there is no address
@@ -19,7 +19,7 @@ POINTER = "postgres.location"
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Locations of one server. `log` belongs to the process that starts it, the rest to `account`."""
 

@@ -2,15 +2,15 @@
 
 import os
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
+from ..frozen import frozen
 from .place import PORT
 
 PID_LINES = 8  # written in steps; the last one is the state
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Postmaster:
     pid: int
     socket_dir: Path

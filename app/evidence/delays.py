@@ -1,10 +1,10 @@
 """Hours and records until an unfairness is found with a given probability, by simulation."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from ..frozen import frozen
 from .betting import RATE_HOURS, log_e_values
 from .hours import Hours, Side
 from .nulls import SMALLEST_RATE, Limit
@@ -17,7 +17,7 @@ MAX_HOURS = 17_520
 """Max simulated hours, two years."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Delay:
     """Hours from the change to the alarm that are enough with the given probability, and the mean records in them."""
 

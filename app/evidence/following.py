@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from ..frozen import frozen
 from .betting import Past, weigh_against_fairness, weigh_against_unfairness
 from .detector import HOURS_OF_A_YEAR, Detector
 from .hours import FloatArray, Hours
@@ -20,7 +21,7 @@ from .proofs import FairnessProof
 _LOG_YEAR = math.log(HOURS_OF_A_YEAR)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Episode:
     """One time of unfairness: hour of the alarm, onset, and ln Q at the alarm.
 
@@ -40,7 +41,7 @@ class Episode:
         return self.resolved is None and self.closed is None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Followed:
     """Comparison followed over its hours.
 

@@ -1,15 +1,17 @@
 """Counts of the two groups of a comparison, hour by hour."""
 
 from collections.abc import Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, field
 
 import numpy as np
 import numpy.typing as npt
 
+from ..frozen import frozen
+
 FloatArray = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Side:
     """One group's `records` [H] and how many are `favourable` [H]; both may be sums of weights up to 1.
 
@@ -29,7 +31,7 @@ class Side:
             raise ValueError("favourable must be between 0 and records, and both finite")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Hours:
     """Successive hours without gaps; an hour without records has zeros.
 

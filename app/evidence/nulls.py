@@ -1,10 +1,10 @@
 """Claims that evidence is collected against, and the rates it bets on instead."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
+from ..frozen import frozen
 from .hours import FloatArray
 
 RATIO_FACTORS = (0.975, 0.9, 0.8125, 0.6875, 0.5)
@@ -36,7 +36,7 @@ class Scale(StrEnum):
     DIFFERENCE = "difference"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Null:
     """Claim for every hour: rate of a ≥ slope · rate of b - slack. `monitored_first`: a is the monitored side."""
 
@@ -45,7 +45,7 @@ class Null:
     slack: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Lines:
     """Lines monitored rate = slope · reference rate - slack, one for each value [G] of a figure."""
 
@@ -59,7 +59,7 @@ class Lines:
         return cls(values if is_ratio else np.ones(len(values)), np.zeros(len(values)) if is_ratio else -values)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limit:
     """One limit of a figure; a figure with a lower and an upper limit has two.
 

@@ -1,9 +1,8 @@
 """Hour at which a comparison went beyond its limit, or came back."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ..frozen import frozen
 from .betting import project
 from .hours import FloatArray, Hours
 from .nulls import Limit, Lines, Scale, UnfairSide
@@ -17,7 +16,7 @@ TOLERANCE = 3.0
 """Distance from the best log-likelihood of hours in the range."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Onset:
     """Most likely first hour, and the range of hours nearly as likely, both ends included."""
 

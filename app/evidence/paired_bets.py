@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..frozen import frozen
 from .confidence import find_crossings
 from .hours import FloatArray, Hours, Side
 from .nulls import UnfairSide
@@ -14,7 +15,7 @@ STAKES = np.array([0.05, 0.1, 0.2, 0.4, 0.7])
 """Shares of the capital that one record can lose at most; each is an alternative."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class PairedHours:
     """Kinds of records [K] and how many [H, K] of each an hour has.
 

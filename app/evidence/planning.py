@@ -1,11 +1,11 @@
 """Hours until a given unfairness would be found."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
 
+from ..frozen import frozen
 from .betting import project
 from .hours import Hours
 from .nulls import Limit, Null, UnfairSide
@@ -19,7 +19,7 @@ MIN_STRENGTH = 20.0
 """Threshold times growth below which the formula is too far from simulation."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Traffic:
     monitored: float
     reference: float
@@ -50,7 +50,7 @@ def expect_delay_within(limit: Limit, traffic: Traffic, monitored_rate: float, t
     return math.ceil(hours) if hours < FURTHEST_HOURS else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EvidenceProgress:
     """Logarithms of the alarm's threshold and of the evidence of and against unfairness."""
 

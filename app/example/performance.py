@@ -7,7 +7,6 @@ import threading
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..clock import utc_now
+from ..frozen import frozen
 from .applicants import applicants
 from .client import Evenhand, Http, ModelClient, Stopped
 from .story import DEPLOYMENT_ID, Scene, catch_up, check_now, measurements_of, register
@@ -40,7 +40,7 @@ COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
 COLOURS = {"fair": "green", "unwatched": "yellow", "suspected": "yellow", "unfair": "red"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckFigures:
     points: Sequence[Point]
 

@@ -1,12 +1,12 @@
 """The story: register a model, define what is fair, log its decisions, have it checked, all by the REST API."""
 
 import threading
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from ..clock import HOUR, hour_of
 from ..errors import SetupError
+from ..frozen import frozen
 from .applicants import BAD, FEATURES, GOOD
 from .client import Evenhand, ModelClient, Stopped
 from .model_address import OUTPUTS
@@ -42,7 +42,7 @@ MONITOR = {
 POLL_SECONDS = 0.2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scene:
     evenhand: Evenhand
     model: ModelClient

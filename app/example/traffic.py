@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..clock import HOUR
+from ..frozen import frozen
 from .applicants import Applicant, applicants, outcomes
 from .client import ModelClient
 
@@ -20,7 +21,7 @@ SHARE_LABELLED = 0.4
 LATEST_LABEL = timedelta(hours=12)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Visit:
     id: str
     at: datetime

@@ -1,7 +1,6 @@
 """Categories of the people in a frame: how many of each a tool assessed and selected."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -9,6 +8,7 @@ import pandas as pd
 from ..domain.comparisons import Comparison
 from ..domain.texts import TOGETHER
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..impact.categories import Category, CategoryTable
 from ..metrics.groups import NEITHER, ComparedGroup, IntArray
 from ..metrics.left_out import CountedRecords, Marks, count_records
@@ -20,7 +20,7 @@ MOST_CATEGORIES = 500
 """Max values of one attribute."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Selection:
     """Counted people: tables of each attribute and, of several, of all together, and the records of each.
 
@@ -65,7 +65,7 @@ def count_scored(frame: pd.DataFrame, *, attributes: Sequence[str], score: str) 
     return _count(frame, attributes, PersonAnswers(are_assessed, scores > median, "scores", ~are_assessed, median))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class PersonAnswers:
     """Per record, whether the tool assessed the person, and selected it; `kind` are the answers of `count_records`.
 

@@ -1,7 +1,6 @@
 """Explanation of a change in a DataFrame."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 
 import numpy as np
@@ -11,13 +10,14 @@ from ..attribution.bins import MIN_BINS, count_cells
 from ..attribution.changes import BeforeAndAfter, GapChange, explain_change_of_gap
 from ..domain.record_times import parse_moment
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..metrics.groups import IntArray
 from .compared import ComparedRecords, read_compared
 from .features import check_bins
 from .times import read_hours
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FeatureChange:
     """Change of a gap by the cells of one feature; parts of different features must not be added."""
 
@@ -25,7 +25,7 @@ class FeatureChange:
     parts: GapChange
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ExplainedChange:
     """Gap of a monitored group before and after the moment: its favourable rate minus the reference's; None without a record."""
 
@@ -36,7 +36,7 @@ class ExplainedChange:
     features: tuple[FeatureChange, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ChangeExplanation:
     """Change of each monitored group's gap, with the records before `at` and from then on."""
 

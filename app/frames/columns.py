@@ -1,7 +1,6 @@
 """One column of a frame as arrays: positions in its distinct values, or numbers."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
@@ -12,6 +11,7 @@ import pandas as pd
 from ..domain.texts import quote_names
 from ..domain.values import Range, Scalar, canonical, exact_number, is_number, label_of, number_of, plain_cell
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..metrics.groups import FloatArray, IntArray
 from ..metrics.tables.weighting import slices
 
@@ -32,7 +32,7 @@ MOST_DISTINCT = 10_000
 _TRUE, _FALSE = ("true", "1"), ("false", "0")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Encoded:
     """A column by its distinct values: `codes` [records] are positions in `texts`, or MISSING.
 

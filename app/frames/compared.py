@@ -1,12 +1,12 @@
 """Records of a frame whose favourable rates are compared."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ..frozen import frozen
 from ..metrics.groups import IntArray, of_role
 from .columns import check_frame, column_of
 from .features import Feature, read_features
@@ -14,7 +14,7 @@ from .grouping import FrameGrouping, group_records
 from .outcomes import FAVOURABLE, UNCLASSIFIED, FrameOutcomes, OutcomeLists, outcomes_of
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class ComparedRecords:
     """A frame with the group, the outcome and the features of each record."""
 

@@ -1,7 +1,7 @@
 """Evidence over the hours of a DataFrame, with a bound on false alarms."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import date, datetime, timedelta
 from itertools import product
 from typing import Any
@@ -20,6 +20,7 @@ from ..evidence.hours import FloatArray, Hours, Side
 from ..evidence.nulls import Limit, Scale, UnfairSide
 from ..evidence.planning import EvidenceProgress, expect_more_hours
 from ..evidence.sentences import State
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.groups import of_role
 from ..metrics.labels import LabelCounts
@@ -37,7 +38,7 @@ RECENT_HOURS = 168
 """Last hours, from which the expected traffic is estimated."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class ComparisonEvidence:
     """Evidence of one group, metric and direction, after the last hour.
 
@@ -81,7 +82,7 @@ class ComparisonEvidence:
         return None if time is None else time.strftime("%Y-%m-%d" if self.is_daily else "%Y-%m-%dT%H:%M:%SZ")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Evidence:
     """Evidence of all comparisons."""
 
@@ -177,7 +178,7 @@ def check_arguments(
         raise InvalidInput.of("budget_hours", f"must be a number of hours, 1 or more, found {budget_hours!r:.100}")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Figure:
     """Share of the records in `total` that are in `part`. A reversed one is reference - monitored."""
 
@@ -231,7 +232,7 @@ def count_hours_of(hours: HourNumbers, grouping: FrameGrouping, place: int, figu
     return Hours(*(Side(count(codes, total & figure.part), count(codes, total)) for codes in sides))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class _Compared:
     """One figure of the monitored group at `place`, hour by hour."""
 

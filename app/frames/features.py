@@ -1,7 +1,6 @@
 """Features of a frame: cells of each, and which go together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -11,6 +10,7 @@ from ..attribution.bins import MIN_BINS
 from ..attribution.hybrids import MAX_PLAYERS
 from ..attribution.players import join_players
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..metrics.groups import FloatArray, IntArray
 from ..records.strengths import measure_strengths
 from .columns import Encoded, checked_name, column_of, encode, is_numeric, numbers_of
@@ -19,7 +19,7 @@ MAX_CELLS = 1_000
 """Max cells of a feature; with more, hardly any has records of both groups."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Feature:
     """One feature by its distinct values, or as numbers [records]."""
 

@@ -1,7 +1,7 @@
 """Explanation of a gap in a DataFrame, with the model or without it."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +14,7 @@ from ..attribution.hybrids import Answered, HybridPlan, plan_hybrids, usual_pair
 from ..attribution.pairs import RecordPairs, draw_pairs
 from ..attribution.parts import divide_difference, resample_parts
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..metrics.groups import IntArray
 from .compared import ComparedRecords, as_rates, read_compared
 from .features import Feature, check_bins, list_players
@@ -35,7 +36,7 @@ Players: TypeAlias = tuple[tuple[int, ...], ...]
 """Features of each player, by position."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Questions:
     """A monitored group's pairs, their hybrids, and records asked about as they are, by position in the frame."""
 
@@ -51,7 +52,7 @@ class Questions:
         return self.plan.masks.size + len(self.own)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Replies:
     """Outcomes of the pairs and hybrids, and how many records asked about as they are differ from the log."""
 
@@ -59,7 +60,7 @@ class Replies:
     differing: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlayerShare:
     """Part of the gap that a feature, or several that go together, carries."""
 
@@ -68,7 +69,7 @@ class PlayerShare:
     interval: Interval
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CarriedByFeatures:
     """Gap of the sampled pairs: `players`' shares sum to `gap_of_pairs`, which with `sampling` is the group's gap.
 
@@ -82,7 +83,7 @@ class CarriedByFeatures:
     pairs_left_out: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartIntervals:
     """95 % intervals of the parts; None with too few records."""
 
@@ -91,7 +92,7 @@ class PartIntervals:
     no_counterpart: Interval
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FeatureParts:
     """Parts of the gap by the cells of one feature. They sum to the gap; parts of different features must not be added.
 
@@ -106,7 +107,7 @@ class FeatureParts:
     intervals: PartIntervals
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ExplainedGap:
     """Favourable rate minus that of the reference, -1 to 1; None where either has no record.
 
@@ -120,7 +121,7 @@ class ExplainedGap:
     parts: tuple[FeatureParts, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GapExplanation:
     """Explanation of each monitored group's gap, for which the model was asked about so many `rows`."""
 
@@ -130,7 +131,7 @@ class GapExplanation:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class GapPlan:
     """Questions to a model that will explain the gaps. `players` are the features that move together."""
 

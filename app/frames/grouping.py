@@ -1,7 +1,7 @@
 """Groups of one or several attributes, and the group of each record."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice, product
 from math import prod
 from typing import NamedTuple, TypeAlias
@@ -15,6 +15,7 @@ from ..domain.texts import TOGETHER, quote_names
 from ..domain.value_tests import ValueTest
 from ..domain.values import Range, Scalar, canonical
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..metrics.groups import NEITHER, ComparedGroup, Groups, IntArray, Role
 from ..records.grouping import cross
 from ..records.outcomes import in_ranges
@@ -36,7 +37,7 @@ Listing: TypeAlias = tuple[Scalar | Range, ...] | None
 """Values or ranges of one side; None if left out."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class FrameGrouping:
     """Groups, monitored ones first, and per record the position of its group or NEITHER.
 
@@ -62,7 +63,7 @@ class FrameGrouping:
         return ", ".join(group.label for group in self.groups if group.role == "reference")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Crossing:
     """Records divided by several attributes at once into cells, combinations of groups or of none.
 
@@ -74,7 +75,7 @@ class Crossing:
     groupings: tuple[FrameGrouping, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class _Part:
     """One attribute: labels, roles (None where neither side was given), and the records' codes.
 

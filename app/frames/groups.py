@@ -1,7 +1,6 @@
 """Subgroups of a DataFrame that nobody listed, found by a scan."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
@@ -10,6 +9,7 @@ import pandas as pd
 
 from ..errors import InvalidInput
 from ..evidence.nulls import UnfairSide
+from ..frozen import frozen
 from ..metrics.groups import NEITHER
 from ..metrics.left_out import CountedRecords, count_records
 from ..scan.bins import MAX_VALUES, Bins, Codes
@@ -26,7 +26,7 @@ MAX_STRATA = 50
 """Max strata within which records are compared."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupSearch:
     """Answer of a scan, and the records that it searched."""
 

@@ -1,7 +1,7 @@
 """Measurements of a pandas DataFrame."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from typing import Literal
 
 import numpy as np
@@ -9,6 +9,7 @@ import pandas as pd
 
 from ..domain.values import label_of
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..metrics import (
     CATALOGUE,
     FeedbackCells,
@@ -138,7 +139,7 @@ def measure_attributes(
     return reports
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Given:
     frame: pd.DataFrame
     _: KW_ONLY
@@ -184,7 +185,7 @@ class _Given:
         return [name for need in metric.needs if (name := _ARGUMENT.get(need)) is not None and getattr(self, name) is None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Asked:
     metrics: list[str]
     lists: OutcomeLists

@@ -1,6 +1,5 @@
 """Outcome of each label and prediction of a frame."""
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -12,6 +11,7 @@ from ..domain.texts import quote_names
 from ..domain.value_tests import ValueTest, is_numeric, outcome_test
 from ..domain.values import Range, Scalar, canonical, label_of
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..metrics.groups import FloatArray
 from ..records.outcomes import in_ranges
 from . import columns
@@ -22,7 +22,7 @@ UNFAVOURABLE, FAVOURABLE, UNCLASSIFIED = map(int, (Outcome.UNFAVOURABLE, Outcome
 _Listed: TypeAlias = tuple[Scalar | Range, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutcomeLists:
     """Favourable values or ranges of numbers; the unfavourable ones, None for all others.
 
@@ -67,7 +67,7 @@ class OutcomeLists:
         return isinstance(self.favourable[0], Range)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class FrameOutcomes:
     """Each record's outcome, whether it has a value, and the class of each of the column's distinct values, unless the outcomes are ranges.
 
@@ -80,7 +80,7 @@ class FrameOutcomes:
     classes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class KnownOutcomes:
     """Outcomes of labels and of predictions; one of them may be None."""
 

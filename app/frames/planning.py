@@ -1,7 +1,6 @@
 """Planning from a DataFrame: when an unfairness would be found, at the log's traffic."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
@@ -14,6 +13,7 @@ from ..evidence.delays import simulate_delay
 from ..evidence.detector import HOURS_OF_A_YEAR
 from ..evidence.nulls import Limit, Scale, UnfairSide
 from ..evidence.planning import Traffic
+from ..frozen import frozen
 from ..metrics.groups import of_role
 from ..metrics.left_out import CountedRecords
 from .evidence import RECENT_HOURS, check_arguments, count_hours_of, list_figures
@@ -23,7 +23,7 @@ from .outcomes import OutcomeLists, read_outcomes
 from .times import read_hours
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """Plan of one group: assumed traffic and reference rate, and the hours and records that suffice.
 

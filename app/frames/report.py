@@ -1,10 +1,10 @@
 """Report on a frame: groups, figures, intervals, verdicts and sentences."""
 
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import pandas as pd
 
+from ..frozen import frozen
 from ..metrics import CATALOGUE, FeedbackCells, GroupCounts, Measured, Undefined, Value, Verdict, verdict
 from ..metrics.groups import Role
 from ..metrics.intervals import Interval
@@ -16,7 +16,7 @@ from ..metrics.statements import JudgedFigure, figure_sentence, gap_statement, l
 Table: TypeAlias = GroupCounts | FeedbackCells
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupSize:
     """Records of one group."""
 
@@ -25,7 +25,7 @@ class GroupSize:
     records: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Report:
     """Everything measured of one frame. `data` is feedback (labels and predictions), payload, or training (labels).
 

@@ -1,7 +1,7 @@
 """Reports on the selections in a frame, by the rule of a preset."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from ..domain.category_schemes import CategoryMapping, require_mappings
 from ..domain.outcomes import Outcome
 from ..domain.values import canonical
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..impact.bounds import bound_categories, bounds_sheet
 from ..impact.categories import Category, CategoryTable, highest_rate
 from ..impact.controlled import controls_sheet
@@ -26,7 +27,7 @@ from .categories import PersonAnswers, Selection, count_scored, count_selected, 
 from .columns import MISSING, column_of, encode, is_numeric, numbers_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SelectionReport:
     """Sheets of a preset, and their counts. `score` is the column whose median decides.
 

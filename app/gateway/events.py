@@ -4,12 +4,13 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from ..domain.deployments import Deployment
 from ..domain.record_times import TimeRule
 from ..errors import InvalidInput, TooLarge, UnsupportedMediaType
+from ..frozen import frozen
 from ..ingest.cells import CellRefused, record_id
 from ..ingest.exchanges import CapturedBody
 from ..payloads.wire import decode_request
@@ -41,7 +42,7 @@ class EventUnclear(ValueError):
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReportedHalf:
     """One half of a call. `stated_at` is None where the sender gave no plausible time."""
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Lock
@@ -11,6 +10,7 @@ import structlog
 
 from ..clock import hour_of
 from ..domain.missing_records import MissingTotals
+from ..frozen import frozen
 from ..store.database.engine import Database
 from ..store.deployments.deployments import find_numbers
 from ..store.records.missing_records import put_missing
@@ -23,7 +23,7 @@ _KEPT = timedelta(hours=2)
 log = structlog.get_logger("evenhand.spool")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Place:
     deployment_no: int
     hour: datetime

@@ -1,11 +1,11 @@
 """Deployments and their models' connections, kept while the database is away."""
 
 import asyncio
-from dataclasses import dataclass
 
 from ..clock import monotonic_seconds
 from ..domain.deployments import Deployment, Endpoint
 from ..errors import Conflict, ScoringFailed
+from ..frozen import frozen
 from ..outbound.egress import EgressPolicy
 from ..payloads.codec import Codec
 from ..payloads.registry import codec_of
@@ -20,7 +20,7 @@ KEPT_SECONDS = 1.0
 MOST_MODELS = 1000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class CallPlan:
     """Without an endpoint called by HTTP, `codec` and `model` are None; a `model` may be why it cannot be called."""
 

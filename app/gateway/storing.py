@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import structlog
@@ -12,6 +12,7 @@ from ..clock import hour_of
 from ..domain.arrivals import LogKind, RecordSource, RejectionReason
 from ..domain.intake import IntakeCount, IntakeOutcome
 from ..errors import InvalidInput, NotFound, ScoringFailed, TooLarge, UnsupportedMediaType
+from ..frozen import frozen
 from ..ingest import Ingestion
 from ..ingest.exchanges import CapturedBody, Exchange
 from ..security.column_keys import open_body, seal_body
@@ -78,7 +79,7 @@ _SEALED = "sealed "
 log = structlog.get_logger("evenhand.intake")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _PairedCalls:
     calls: list[CompleteCall]
     keys: list[CallKey]

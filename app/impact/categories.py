@@ -1,12 +1,12 @@
 """Categories of people that a tool assessed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..domain.comparisons import Comparison
+from ..frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Category:
     """The name of its value of each attribute, people assessed, and people selected."""
 
@@ -28,7 +28,7 @@ class Category:
         return self.applicants - self.selected
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CategoryTable:
     """Categories of one attribute, or of several together, with at least one person each; `unknown` people are in none."""
 

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtrc, expit
 
+from ..frozen import frozen
 from ..metrics.formulas.conditional import StrataOutcomes
 from ..metrics.formulas.strata_odds import common_odds_limits, common_odds_ratio, expected_favourable
 from ..metrics.groups import FloatArray
@@ -27,7 +28,7 @@ _TOLERANCE = 1e-10
 _SEPARATES = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ControlledCount:
     controls: tuple[str, ...]
     is_category: bool
@@ -35,7 +36,7 @@ class ControlledCount:
     rejected: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AdjustedOdds:
     """Adjusted odds ratio. `left_out` people have a value of a control that says nothing about it."""
 
@@ -130,7 +131,7 @@ NO_FINITE = "within every stratum everybody of {one} was selected or nobody of {
 ZERO = "within every stratum nobody of {one} was selected or everybody of {other} was, so the odds ratio is 0 and has no interval"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stratum:
     """People of two categories with the same value of the control; either may be empty."""
 
@@ -147,7 +148,7 @@ class Stratum:
         return all((*sides, *outcomes))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StratumTest:
     """Chi-squared statistic with degrees of freedom and p-value; all None where there is none."""
 
@@ -157,7 +158,7 @@ class StratumTest:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StratifiedOdds:
     """Odds of selection over those of another category, given the control; None with a `reason`.
 

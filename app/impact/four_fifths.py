@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
+from ..frozen import frozen
 from ..metrics.intervals import Interval, Z, log_ratio
 from .categories import Category, CategoryTable, highest_rate
 from .local_law_144 import LEAST_SHARE
@@ -31,7 +32,7 @@ class Flag(StrEnum):
     FLIPS_WITH_TWO = "flips_with_two"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OddsRatio:
     """Odds of selection over those of the other category; None with a `reason` where a cell is empty."""
 
@@ -168,7 +169,7 @@ class ImpactRow:
         return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImpactTable:
     """Rows of one attribute or intersection. `compared_with` is None if every category is small."""
 

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from ..frozen import frozen
 from ..metrics.groups import FloatArray
 from ..metrics.intervals import Z, log_ratio
 from ..records.cells import MISSING
@@ -25,7 +26,7 @@ FLAT = "within both categories all scores are equal, so there is no standard dev
 NOT_APART = "no value of the controls has people of both categories, so the controls leave nothing to compare"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScoreGap:
     """Mean score of a category less the reference's, in points and standard deviations; None where there is none.
 
@@ -42,7 +43,7 @@ class ScoreGap:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResidualGap:
     """Gap that controls leave, divided by `sd_all`, with its 95 % interval; `people` of both categories."""
 
@@ -53,7 +54,7 @@ class ResidualGap:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QuantileRatio:
     """Share above the quantile `cut` of everybody's scores, over the reference's; None if that is 0.
 

@@ -6,10 +6,10 @@ rate are shown.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 from ..domain.category_schemes import SCHEMES
+from ..frozen import frozen
 from .categories import Category, CategoryTable, highest_rate
 
 LEAST_SHARE = 0.02
@@ -20,7 +20,7 @@ RULE_SCHEMES = (SCHEMES["sex"], SCHEMES["eeo-1"])
 """Sex, and race or ethnicity (6 RCNY 5-301, by the form EEO-1)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AuditRow:
     """One category: `impact_ratio` is None if it `is_excluded`, or if no included category was selected."""
 
@@ -29,7 +29,7 @@ class AuditRow:
     is_excluded: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AuditTable:
     """Rows of one attribute or intersection, and the category that their ratios are taken to; None if all are excluded."""
 
@@ -38,7 +38,7 @@ class AuditTable:
     most_selected: Category | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AuditSheet:
     """Tables of the attributes and their intersection. `unknown` people miss at least one of them.
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..domain.outcomes import Outcome
+from ..frozen import frozen
 from ..metrics.groups import FloatArray, IntArray
 from ..records.cells import MISSING, Codes
 from ..records.grouping import cross
@@ -20,7 +21,7 @@ MOST_CONTROL_VALUES = 20
 FIFTHS = 5
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class AttributeCategories:
     """Categories of one attribute; `codes` per row are positions or MISSING, `roles` those of each in the monitor.
 
@@ -34,7 +35,7 @@ class AttributeCategories:
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Control:
     """Values of a control; `codes` per row are positions or MISSING. `note` says how a numeric one was divided."""
 

@@ -1,10 +1,11 @@
 """Presets: sheets that a rule asks for, as read in November 2026; not legal advice."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
+
+from ..frozen import frozen
 
 NOTICE: Final = (
     "This report says what was counted, and by which rule. It is not legal advice, and does not say that a rule is complied with."
@@ -31,7 +32,7 @@ class PresetName(StrEnum):
     INSURANCE_CO = "insurance-co"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Preset:
     """One rule: its source, its dated state, its sheets, and what must accompany them that no file of decisions holds."""
 

@@ -1,8 +1,8 @@
 """Sheets of a report on selections as JSON, without rounding."""
 
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from ..frozen import frozen
 from .categories import Category, CategoryTable
 from .four_fifths import ImpactRow, ImpactTable
 from .local_law_144 import AuditSheet
@@ -11,7 +11,7 @@ from .presets import SheetName
 Row: TypeAlias = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImpactSheet:
     """Tables of the attributes and their intersection. `unknown` people miss at least one of them."""
 

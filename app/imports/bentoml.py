@@ -1,7 +1,7 @@
 """BentoML's monitor: a schema file, and a JSON line a record."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC
 from functools import partial
 from typing import Any, Final
@@ -9,6 +9,7 @@ from typing import Any, Final
 from ..domain.arrivals import LogKind
 from ..domain.strict_json import parse_json
 from ..errors import InvalidInput
+from ..frozen import frozen
 from .files import InputFile
 from .logged_calls import read_rows
 from .subject import ImportRow, ImportSubject, RowRefused
@@ -19,7 +20,7 @@ _ABSENT: Final = (None, "", "None", "0")
 """Ids of records that came with no request."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BentoSchema:
     bento: str
     version: str

@@ -3,13 +3,14 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from ..domain.checks import DataSet, Scope
 from ..domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
 from ..domain.values import Scalar, is_number
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.verdicts import Verdict
 
@@ -71,7 +72,7 @@ _HALF: Final = 0.5
 _METHODS: Final = ("pre_training_bias", "post_training_bias")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ClarifyChoices:
     """Answers to what an analysis configuration leaves open.
 
@@ -84,7 +85,7 @@ class ClarifyChoices:
     score_threshold: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TranslatedMonitor:
     """A monitor's definition. Answers are scores of the class 1 from `score_threshold` on, where the outcomes are 1 and 0."""
 

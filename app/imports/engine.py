@@ -6,7 +6,6 @@ import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Protocol
 
@@ -14,6 +13,7 @@ from ..clock import hour_of
 from ..domain.arrivals import LogKind
 from ..domain.records import Receipt
 from ..errors import InvalidInput
+from ..frozen import frozen
 from .files import InputFile, shown
 from .layouts import ImportLayout
 from .progress import Checkpoint
@@ -42,7 +42,7 @@ class ImportSink(Protocol):
         """Notes the records that a sampled log does not hold, by hour."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Line:
     row: ImportRow
     text: bytes

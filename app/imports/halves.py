@@ -3,13 +3,13 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 
+from ..frozen import frozen
 from .subject import ImportRow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Half:
     """A request or an answer, and its place. `time` is that of the call, if stated."""
 

@@ -4,13 +4,13 @@ import base64
 import binascii
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias
 
 from ..domain.deployments import OutputFields
 from ..domain.strict_json import parse_json
 from ..errors import InvalidInput, ScoringFailed, TooLarge
+from ..frozen import frozen
 from ..ingest.exchanges import ids_of_call, require_bounded
 from ..payloads.calls import CallColumns, read_call
 from ..payloads.codec import Codec
@@ -24,7 +24,7 @@ _CSV: Final = "text/csv"
 _Rows: TypeAlias = Iterable[tuple[int, dict[str, Any] | RowRefused]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LoggedCall:
     """A request and its answer, as bytes. `id` names the call, `time` is when it was answered (ISO 8601)."""
 

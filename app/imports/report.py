@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from ..frozen import frozen
+
 MAX_LISTED: Final = 1000
 
 MAX_REASONS: Final = 200
@@ -13,7 +15,7 @@ MAX_REASONS: Final = 200
 _VALUE = re.compile(r"(, found .*|; .*|:? '.*)$", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RejectedRow:
     """A row that was not stored. `line` is counted from 1."""
 

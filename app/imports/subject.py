@@ -1,7 +1,7 @@
 """The deployment and the choices that an import reads files by."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
@@ -10,9 +10,10 @@ from msgspec import Struct
 from ..domain.arrivals import LogKind
 from ..domain.deployments import Endpoint, OutputFields, RecordSchema
 from ..domain.record_times import TimeRule, TimeTally
+from ..frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ColumnNames:
     """Columns that are not features; None means the usual names."""
 
@@ -23,7 +24,7 @@ class ColumnNames:
     label: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ImportSubject:
     """A deployment as an import sees it, and the importer's choices.
 

@@ -2,13 +2,13 @@
 
 import json
 import zlib
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from ..domain.strict_json import require_strict
 from ..errors import InvalidInput, TooLarge, UnsupportedMediaType
+from ..frozen import frozen
 from .limits import MAX_BODY_BYTES, MAX_COMMAS, MAX_CONTAINERS
 from .strictness import require_strict_body
 
@@ -19,7 +19,7 @@ _MOST_MEMBERS = 16
 _DECODER = msgspec.json.Decoder()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decoded:
     """A body's JSON. `is_plain`: no text in it can hold a NUL or half a surrogate pair."""
 

@@ -1,7 +1,6 @@
 """A deployment's schema compiled for checking."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter, itemgetter
 from typing import Annotated, Any, TypeAlias
@@ -12,6 +11,7 @@ from msgspec import UNSET, Meta, UnsetType, structs
 from ..domain.deployments import Column, FieldType, ProblemType, has_protected
 from ..domain.texts import MAX_TEXT, printable
 from ..domain.values import tidy
+from ..frozen import frozen
 from ..payloads.classes import Classes
 from ..store.writing import Target
 from .cells import INT64_MAX, INT64_MIN, Check, Json, number, scalar
@@ -187,7 +187,7 @@ def _tidy_probability(value: Json) -> Json:
 _MOST_NAMES = 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Columns:
     kind: str
     columns: tuple[Column, ...]
@@ -226,7 +226,7 @@ class Columns:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IngestPlan:
     """`fast` is None where the schema's names forbid it."""
 

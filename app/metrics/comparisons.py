@@ -1,11 +1,11 @@
 """Comparisons of a monitored rate with the reference rate."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from ..frozen import frozen
 from .groups import FloatArray, divide
 from .intervals import Interval, log_ratio, newcombe, paired_difference, paired_ratio
 
@@ -15,7 +15,7 @@ ROUNDING = 1e-9
 """Max shortfall, by rounding, of an effective size that is a whole number."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Share:
     """`count` of `total` records, including counterfactuals; `original` counts records without them.
 
@@ -88,7 +88,7 @@ class Pairs(NamedTuple):
         return cls(*known) if len(known) == len(found) else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShareComparison:
     """Comparison of two shares, monitored first. `divides`: undefined at a reference rate of zero.
 

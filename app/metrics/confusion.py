@@ -4,13 +4,14 @@ Arrays end in [actual, predicted] with 0 unfavourable and 1 favourable: [1, 1] w
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..frozen import frozen
 from .estimates import Words
 from .groups import FloatArray, IntArray, divide
 
@@ -27,7 +28,7 @@ def false_negatives(cells: FloatArray) -> FloatArray:
     return cells[..., 1, 0]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CellPart:
     """Some of the four cells: `among` names them in a sentence, `empty` says that a group ({of}) has none."""
 
@@ -96,7 +97,7 @@ PARTS: Mapping[str, CellPart] = MappingProxyType(
 """Parts by name."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rate:
     """`counted` over `of_part`; `are` is the verb phrase of the counted.
 

@@ -6,13 +6,14 @@ would give an empty cell no chance, and intervals too narrow for small groups; w
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chndtr, chndtrinc
 
+from ..frozen import frozen
 from .groups import FloatArray, IntArray, divide_or
 from .intervals import Interval
 
@@ -45,7 +46,7 @@ class _Sums(NamedTuple):
     squares: FloatArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class DrawnCells:
     """Cells of a table's columns: counts [C, …], weights, and sums of squared weights.
 

@@ -1,10 +1,11 @@
 """A rate in every group with its uncertainty: in closed form, or by resampling records."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
+from ..frozen import frozen
 from .comparisons import ROUNDING, Pairs, Share, ShareComparison
 from .groups import FloatArray, IntArray, divide
 from .intervals import Interval, Z, proportion
@@ -19,7 +20,7 @@ CHUNK = 2**21
 """Max cells × draws in memory (16 MB)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Words:
     """Phrases: the counted thing, an empty group ({of} names it), a reference rate of zero, a group without counterfactual figure."""
 
@@ -29,7 +30,7 @@ class Words:
     no_counterfactual: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ComparedShares:
     """Interval of a comparison, and the `pairs` it comes from if both rates are of the same records."""
 
@@ -37,7 +38,7 @@ class ComparedShares:
     pairs: Pairs | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Counted:
     """Rate that counts each record once, independently. `count` and `total` [columns]: groups, perhaps ungrouped records last.
 
@@ -91,7 +92,7 @@ class Counted:
         return Share(count, total, total, weight, whole, effective)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Resampled:
     """Rate whose groups may count a record several times, through its counterfactuals.
 

@@ -1,12 +1,13 @@
 """A table's data, prepared for the measures."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..frozen import frozen
 from .catalogue.metric import Over
 from .drawing import PRIOR, DrawnCells
 from .estimates import Counted, Resampled, Words
@@ -22,7 +23,7 @@ Estimate: TypeAlias = Counted | Resampled | Paired
 """A rate as the measures use it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TableEvidence:
     """One table, ready to be measured. `unclassified` [groups] are in no rate; `labels` is the table of figures of labels."""
 

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ..frozen import frozen
 from .rounding import MINUS, write_minus
 
 SMALLEST = 1e-9
@@ -14,7 +14,7 @@ _MORE_DECIMALS = 3
 _MARKS = (-1.0, 0.0, 1.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FigureText:
     """A figure and its interval's ends with equally many decimals; an unbounded end is `open`."""
 

@@ -1,10 +1,11 @@
 """Figures that labels of some records allow. Source: spec of the whole decision, part C."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Self
 
+from ..frozen import frozen
 from .catalogue import CATALOGUE, Metric
 from .catalogue.metric import ComparedRate, CountOf, RateOf
 from .comparisons import Share
@@ -34,7 +35,7 @@ class LabelState(StrEnum):
     ALL = "all"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DecidedLabels:
     """Records with one prediction whose label could be there, and those that have one."""
 
@@ -51,7 +52,7 @@ class DecidedLabels:
         return self.labelled < min(FEWEST, self.records)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LabelCounts:
     favourable: DecidedLabels
     unfavourable: DecidedLabels

@@ -1,12 +1,13 @@
 """Records that a figure counts, and why the others of its range are left out."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from ..frozen import frozen
 from .comparisons import Share
 from .groups import NEITHER, ComparedGroup, Groups, IntArray, as_groups, of_role
 from .rates import significance
@@ -57,7 +58,7 @@ MAX_P_VALUE = 0.01
 """Max p value of a caution, divided by the number of groups that are compared."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CountedRecords:
     """Records of a range by group and outcome [groups + 1, 3], the last row of no known group: counted ones, and others by reason.
 

@@ -6,12 +6,13 @@ Source: spec of the fairness check, section 4.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ..frozen import frozen
 from .comparisons import Pairs, Share, ShareComparison
 from .estimates import ComparedShares, Words
 from .formulas.means import likened_limits
@@ -30,7 +31,7 @@ class _Figures(NamedTuple):
     influence: FloatArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Paired:
     """Favourable rate as if every record had one of the groups' values.
 

@@ -1,11 +1,11 @@
 """Measures rates, counts and comparisons of two rates."""
 
 import math
-from dataclasses import dataclass
 
 from scipy.special import ndtri
 
 from ..details import Details
+from ..frozen import frozen
 from .catalogue.metric import ComparedRate, CountOf, Metric, RateOf
 from .comparisons import Share
 from .confusion import PARTS, RATES
@@ -86,7 +86,7 @@ def _interval_of_count(share: Share, everybody: Share, squares: float) -> Interv
     return Interval(min(share.mass, part.lower * total * unit), max(share.mass, upper * total * unit), part.method)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Side:
     member: Member
     share: Share
@@ -177,7 +177,7 @@ def _build_value(point: float, interval: Interval, records: int) -> Value:
     return Value(point, lower, upper, interval.method, records)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Significance:
     p_value: float
     method: str

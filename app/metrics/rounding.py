@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from ..frozen import frozen
 from .verdicts import TOLERANCE
 
 MINUS = "\u2212"
@@ -16,7 +16,7 @@ MOST_OF_GAP = 2
 """Max digits after the point of a gap in per cent and its two rates."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RoundedGap:
     """Two numbers and the first less the second, which agree as they are shown."""
 

@@ -1,8 +1,8 @@
 """Group at a disadvantage by a figure, and values on a side without limit."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from ..frozen import frozen
 from .catalogue.metric import Direction, Metric
 from .verdicts import Limits, Verdict, keeps_to, reaches
 
@@ -15,7 +15,7 @@ class Disadvantaged(StrEnum):
     NOBODY = "nobody"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Turned:
     """A ratio seen from the other side, reference / monitored; an end of None is unbounded."""
 

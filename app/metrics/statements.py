@@ -1,9 +1,9 @@
 """Statements about a judged figure, from the stored numbers alone."""
 
 import math
-from dataclasses import dataclass
 
 from ..details import Details, Side
+from ..frozen import frozen
 from .catalogue import CATALOGUE
 from .catalogue.metric import ComparedRate, Metric, OfPair, OverStrata
 from .figure_text import format_figure
@@ -28,7 +28,7 @@ _FAVOURED = frozenset({"favourable", "favourable_before", "favourable_after", "b
 """Rates whose ratio says how many times as often a group gets the favourable outcome."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class JudgedFigure:
     """One figure with its 95 % interval (an end of None is unbounded), limits and verdict.
 

@@ -1,10 +1,11 @@
 """Results of measures: a number with its interval, or the reason why there is none."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from ..details import Details
+from ..frozen import frozen
 from .intervals import Interval
 
 Scope: TypeAlias = Literal["group", "worst", "pooled", "worst_pair", "reference", "attribute", "overall"]
@@ -14,7 +15,7 @@ No number has the scope `worst`: it asks for the group marked as furthest out.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Value:
     """A finite number and its 95 % interval, which holds it; an end of None is unbounded.
 
@@ -37,7 +38,7 @@ class Value:
             raise ValueError(f"expected finite lower <= value <= upper, found {self.lower}, {self.value}, {self.upper}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Undefined:
     """Reason why there is no number, naming the group. `n` records were examined."""
 
@@ -45,7 +46,7 @@ class Undefined:
     n: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Measured:
     """One metric of one scope.
 

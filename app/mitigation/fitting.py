@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TypeAlias
 
@@ -22,6 +22,7 @@ from ..domain.outcomes import Outcome
 from ..domain.training_data import Donors
 from ..domain.values import Range, Scalar
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..records.grouping import Grouping, group_records, typed_value
 from ..records.outcomes import outcome_codes
 from ..records.scores import Scores, favourable_scores
@@ -44,7 +45,7 @@ NO_DONORS = "the training data keep no record of the reference group, from which
 UNSEEN = "the model never sees it, and the monitor names no correlated features, so changing it changes no answer"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Goal:
     """Conditions that a profile is fitted for. `donors` are those of the meta fields that work through correlated features."""
 
@@ -62,7 +63,7 @@ class Goal:
         return require_column(self.deployment, name)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Payload:
     outcomes: npt.NDArray[np.int64]
     scores: Scores

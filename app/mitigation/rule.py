@@ -8,7 +8,7 @@ Source: spec of the fairness check, section 8.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 import msgspec
@@ -19,6 +19,7 @@ import pyarrow as pa
 from ..domain.mitigation import CutOff, Mode, Profile, Reading
 from ..domain.outcomes import Outcome, OutcomeRule
 from ..domain.values import Range
+from ..frozen import frozen
 from ..metrics.groups import FloatArray, IntArray
 from ..records.cells import NumberCells
 from ..records.outcomes import classify_cells
@@ -37,7 +38,7 @@ ALMOST = 1e-12
 _DECODER = msgspec.json.Decoder(float | tuple[float, ...])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judge:
     """The model's way to decide: the outcome rule, how its probabilities are read, and its cut-off; the last two are None if unknown."""
 
@@ -60,7 +61,7 @@ class Judge:
         return self.predicts_numbers and max(len(self.rule.favourable), len(self.rule.unfavourable)) > 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class CopyAnswers:
     """The model's answers to copies, one entry for each copy [copies], in any order.
 

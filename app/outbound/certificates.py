@@ -5,7 +5,6 @@ import ssl
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 
 from cryptography import x509
@@ -15,6 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 
 from ..domain.deployments import EndpointTls
 from ..errors import FieldProblem, ScoringFailed
+from ..frozen import frozen
 
 MAX_PEM_BYTES = 100_000
 """A certificate takes about 2,000."""
@@ -22,7 +22,7 @@ MAX_PEM_BYTES = 100_000
 _PLACE = "endpoint.tls"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CertificateFacts:
     """`expires_at` is the first moment at which one certificate expires."""
 

@@ -7,19 +7,19 @@ no spelling or IPv6 wrapping.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from ipaddress import IPv6Address
 
 import httpx
 
 from ..errors import EndpointRefused, SetupError
+from ..frozen import frozen
 from .addresses import METADATA_NAMES, Address, Network, address_of, is_odd_ipv4, is_private, network_of, refusal_of
 
 _HIGHEST_PORT = 65_535
 _HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\Z")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EgressPolicy:
     """The allowed addresses; `model_prefixes` are those of MLflow models that may be loaded.
 

@@ -4,10 +4,11 @@ import os
 import re
 import socket
 import ssl
-from dataclasses import dataclass
 from http.client import responses
 
 import httpx
+
+from ..frozen import frozen
 
 _MAY_PASS = frozenset({408, 425, 429, 500, 502, 503, 504})
 _OF_RECORDS = frozenset({400, 422})
@@ -36,7 +37,7 @@ _EXCERPT = re.compile(r' Its answer began: ".*"\.', re.DOTALL)
 _CERTIFICATE_ALERT = re.compile("CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CallFailure:
     """One failed attempt. `what` continues "The model's endpoint HOST …".
 

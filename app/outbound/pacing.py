@@ -4,11 +4,11 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from ..clock import utc_now
+from ..frozen import frozen
 
 LONGEST_WAIT_SECONDS = 30.0
 """Max wait, for back-off and Retry-After alike."""
@@ -16,7 +16,7 @@ LONGEST_WAIT_SECONDS = 30.0
 _FIRST_BACKOFF_SECONDS = 0.5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Timing:
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import quote_plus, urlencode
 
 import httpx
@@ -11,6 +11,7 @@ import msgspec
 
 from ..clock import monotonic_seconds
 from ..domain.deployments import Credentials, CredentialsKind
+from ..frozen import frozen
 from .egress import parse_url
 from .failures import CallFailure, failure_of_error, failure_of_status
 
@@ -34,7 +35,7 @@ class _Answer(msgspec.Struct):
         return self.access_token or self.token
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Token:
     text: str = field(repr=False)
     renewed_at: float

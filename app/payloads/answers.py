@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, repeat
 from typing import Any, NoReturn, cast
 
@@ -14,6 +14,7 @@ from ..domain.records import Prediction, round_probability
 from ..domain.texts import MAX_TEXT
 from ..domain.values import Scalar
 from ..errors import ScoringFailed
+from ..frozen import frozen
 from .classes import Classes, ClassesUnclear
 from .outputs import OutputsUnclear, find_outputs
 
@@ -24,7 +25,7 @@ _LARGEST_INTEGER = 2**63
 _JSON_NAMES = {type(None): "null", list: "an array", dict: "an object", str: "text", bool: "true or false"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """A model's answer: its columns and the outputs. Position i is row i."""
 

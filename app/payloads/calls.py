@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ..domain.deployments import Column, FieldType, OutputFields
 from ..errors import InvalidInput, ScoringFailed
+from ..frozen import frozen
 from .answers import Answer
 from .codec import Codec
 from .pairs import LoggedTable
@@ -19,7 +20,7 @@ _NOTHING, _MEMBER, _COLUMNS, _ANSWER = range(4)
 _PLACES = re.compile(r"[.\[]")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallColumns:
     """Features, which a request must have, meta fields, which it may have, and outputs, which a log may lack."""
 
@@ -29,13 +30,13 @@ class CallColumns:
     may_lack_outputs: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadCall:
     codec: Codec
     table: LoggedTable
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Refusal:
     closeness: int
     error: InvalidInput | ScoringFailed

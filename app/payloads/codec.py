@@ -2,12 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..domain.deployments import Endpoint, FieldType, OutputFields
 from ..domain.texts import printable
 from ..errors import FieldProblem, InvalidInput
+from ..frozen import frozen
 from .answers import Answer
 from .forms import AskedRows, Form, Objects
 from .tables import Table, kind_of, read_matrix, require_object
@@ -16,7 +16,7 @@ from .wire import Rows, decode_request, encode_rows
 JSON = "application/json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Asking:
     """Outputs to ask for, and types of columns (None: by values), which some formats write."""
 
@@ -27,7 +27,7 @@ class Asking:
 NOTHING_KNOWN = Asking()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HttpMessage:
     body: bytes
     headers: list[tuple[bytes, bytes]]

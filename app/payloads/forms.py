@@ -2,15 +2,15 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
+from ..frozen import frozen
 from .schemas import Schema
 from .tables import Table
 from .wire import Rows
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tables:
     """Rows under column names. Meta fields are in `meta`, or among the columns."""
 
@@ -18,7 +18,7 @@ class Tables:
     meta: Table | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Objects:
     """Rows as objects, unchecked. `path` is their place in the request."""
 

@@ -1,9 +1,9 @@
 """Finds the outputs among an answer's columns, by names only."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..domain.deployments import OutputFields
+from ..frozen import frozen
 
 FALLBACKS = ("prediction", "predictedLabel", "predicted_label")
 """Used when the configured column is absent and exactly one of these is there:
@@ -23,7 +23,7 @@ class OutputsUnclear(ValueError):
     """Columns cannot be distinguished; the message continues "the answer …"."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutputPositions:
     prediction: int
     probability: int | None

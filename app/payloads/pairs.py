@@ -1,14 +1,14 @@
 """Requests logged with their answers: `{request, response, scoring_id?, scoring_timestamp?}`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InvalidInput
+from ..frozen import frozen
 from .tables import kind_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LoggedTable:
     """One logged pair: position i of every list is the same record. Cells are as decoded, possibly None."""
 

@@ -1,16 +1,16 @@
 """Rows under column names in decoded JSON; cells are not read."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..domain.texts import printable
 from ..errors import FieldProblem, InvalidInput
+from ..frozen import frozen
 
 _MOST_PROBLEMS = 100
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Table:
     fields_path: str
     values_path: str

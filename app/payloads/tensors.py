@@ -3,7 +3,6 @@
 import struct
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain
 from math import isfinite, prod
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 
 from ..domain.deployments import FieldType
 from ..errors import PageRefused, ScoringFailed
+from ..frozen import frozen
 from .tables import kind_of
 
 BYTES, BOOL, INT64, UINT64, FP64 = "BYTES", "BOOL", "INT64", "UINT64", "FP64"
@@ -52,7 +52,7 @@ class TensorUnclear(ValueError):
         self.name = name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Tensor:
     """One tensor, row by row, null as None. `is_plain`: no null, finite numbers."""
 
@@ -72,7 +72,7 @@ class Tensor:
         return [list(self.values[start : start + width]) for start in range(0, len(self.values), width)] if width else []
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Head:
     """Description of a tensor. `binary_size`: bytes after the JSON; None if the JSON has the data."""
 

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..errors import FieldProblem, InvalidInput
+from ..frozen import frozen
 from ..metrics.sides import mirrored_ratio
 from .choice import GroupChoice
 from .recommending import Recommended
@@ -16,7 +17,7 @@ Picked: TypeAlias = Literal["proposed", "customary"]
 _PLACE = re.compile(r"attributes\[(\d+)\]")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Accepted:
     """One attribute that was asked for; `changes` are the edited members of a MonitoredAttribute.
 

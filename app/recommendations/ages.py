@@ -1,10 +1,11 @@
 """Ranges of ages: divided where custom divides, at the surest disadvantage. The first customary division is offered as well."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..domain.monitors import DEFAULT_THRESHOLD
 from ..domain.values import GroupValue, Range, number_of
+from ..frozen import frozen
 from ..metrics.intervals import log_ratio
 from .age_values import OLDEST
 from .choice import MIN_RECORDS, GroupChoice, NoChoice, Role, build_share, warn_of_small_groups
@@ -18,13 +19,13 @@ ALMOST = 0.9999
 """After the last whole year of a range of ages with fractions, because both ends of a range belong to it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Part:
     range: Range
     count: Count
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Division:
     """The monitored side, the reference, and the upper limit of the ratio of their rates (None: not known)."""
 
@@ -42,7 +43,7 @@ class _Division:
         return f"{self.monitored.range.label} against {self.reference.range.label}: {self.split.custom}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Middle:
     """The ages between two ends of life that are both monitored, and the upper limit of the ratio of the other end to them."""
 

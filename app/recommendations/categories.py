@@ -4,11 +4,12 @@ A group that is not surely better off does not replace the customary reference.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..domain.monitor_rules import MAX_GROUPS
 from ..domain.texts import name_problem
 from ..domain.values import GroupValue, label_of
+from ..frozen import frozen
 from ..metrics.intervals import newcombe
 from .choice import MIN_RECORDS, MIN_REFERENCE_SHARE, GroupChoice, NoChoice, ObservedShare, Role, build_share, warn_of_small_groups
 from .kinds import NO_ANSWER, KindRow
@@ -21,7 +22,7 @@ _SHOWN = 3
 _MOST_LEFT_OUT = 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Group:
     meaning: str
     values: tuple[GroupValue, ...]
@@ -33,13 +34,13 @@ class _Group:
         return f"{shown} and {len(self.values) - _SHOWN} more" if len(self.values) > _SHOWN else shown
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Reference:
     group: _Group
     because: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Values:
     """All values of a column, the most frequent first, and those of them that a monitor may list."""
 

@@ -1,9 +1,10 @@
 """The groups that would be compared, and the known facts of each."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from ..domain.values import GroupValue, label_of
+from ..frozen import frozen
 from ..metrics.intervals import wilson
 from ..metrics.verdicts import MINIMUM_GROUP_SIZE
 from .observed import Count
@@ -19,7 +20,7 @@ NO_OUTCOMES = "the favourable outcomes are not known"
 NO_RECORDS = "no record of it has a favourable or unfavourable outcome"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ObservedShare:
     """One group: its records, its favourable rate with the 95 % interval, or why there is none."""
 
@@ -34,7 +35,7 @@ class ObservedShare:
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GroupChoice:
     """The groups of one attribute. `because` gives the reason for the reference, `warnings` what a person should know first.
 

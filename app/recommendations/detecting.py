@@ -1,10 +1,10 @@
 """The kind of a column, by name and values together."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from ..domain.values import GroupValue, Range, label_of, number_of
+from ..frozen import frozen
 from .age_values import match_ages
 from .kinds import NO_ANSWER, KindRow, ValueNature
 from .names import NameMatch, fold, match_name, split_words, unfit_reason
@@ -135,7 +135,7 @@ class Confidence(StrEnum):
     MEDIUM = "medium"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Detected:
     row: KindRow
     confidence: Confidence
@@ -143,7 +143,7 @@ class Detected:
     values: ValueMatch
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dismissed:
     row: KindRow
     reason: str

@@ -1,8 +1,10 @@
 """Knowledge of one kind of attribute, whose words are in `words/`: the keys of a file are the attributes of these classes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from ..frozen import frozen
 
 
 class Kind(StrEnum):
@@ -23,7 +25,7 @@ class ValueNature(StrEnum):
     PLACES = "places"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Coding:
     """Codes and their meanings, as a source writes them. Codes are folded texts.
 
@@ -40,7 +42,7 @@ class Coding:
     """Further meanings of the codes, which groups made of them do not distinguish."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Split:
     """A customary place to divide a quantity, up to `upto` and above, with the side to protect."""
 
@@ -49,7 +51,7 @@ class Split:
     custom: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class KindRow:
     """One kind. Names and words are folded: small letters without accents, words separated by one blank."""
 

@@ -2,9 +2,9 @@
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from functools import lru_cache
 
+from ..frozen import frozen
 from .kinds import KindRow
 from .vocabulary import NEUTRAL, NEUTRAL_TO_CLEAR_NAMES
 
@@ -18,7 +18,7 @@ _MIN_AFFIX = 4
 MAX_READ = 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NameMatch:
     """The part of a name that names the kind.
 

@@ -1,6 +1,5 @@
 """Facts about a column: how its values and the outcomes occur with each other."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
@@ -8,6 +7,7 @@ from ..domain.deployments import Column
 from ..domain.outcomes import Outcome, OutcomeRule
 from ..domain.training_data import Distribution
 from ..domain.values import GroupValue
+from ..frozen import frozen
 from ..training.from_distributions import Inexact, classify_cell_label
 
 
@@ -18,7 +18,7 @@ class CountsOrigin(StrEnum):
     PAYLOAD = "payload"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """The data that were looked at. `at` is when the training data were processed, or when the newest record was logged."""
 
@@ -27,7 +27,7 @@ class Source:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Count:
     """Records of one value: all, and those whose outcome is known to be favourable or unfavourable."""
 
@@ -48,7 +48,7 @@ class Count:
         return self.favourable / self.classified if self.classified else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Observed:
     """One column of the deployment; without a source nothing is known of its values."""
 

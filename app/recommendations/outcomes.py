@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from ..domain.monitors import Monitor
 from ..domain.outcomes import Outcome, OutcomeRule
 from ..domain.values import Range, Scalar, canonical, label_of
+from ..frozen import frozen
 from .names import split_words
 from .vocabulary import read_words
 
@@ -26,7 +26,7 @@ class OutcomesOrigin(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecommendedOutcomes:
     """The outcomes that rates are counted by. `is_certain` = a monitor may be made of them without a person's word."""
 

@@ -1,12 +1,13 @@
 """Recommends monitors: for each column of a kind a proposal with its evidence, or the reason why not."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..domain.deployments import FieldKind
 from ..domain.monitors import DEFAULT_THRESHOLD
 from ..domain.outcomes import OutcomeRule
 from ..domain.values import Range
+from ..frozen import frozen
 from ..metrics.sides import mirrored_ratio
 from .age_values import is_band
 from .ages import choose_ages
@@ -26,7 +27,7 @@ NOT_NUMERIC = "it holds ages, but the deployment declares it categorical, and on
 STRATA = "the monitor compares within its values (`strata`), so not between them"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ColumnEvidence:
     name: str | None
     values: str
@@ -36,7 +37,7 @@ class ColumnEvidence:
     threshold: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Proposal:
     """One attribute that a monitor should watch. `by_default` = it is accepted if nothing else is asked for."""
 
@@ -51,14 +52,14 @@ class Proposal:
     evidence: ColumnEvidence
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotProposed:
     feature: str
     kind: Kind
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AlreadyMonitored:
     """An attribute that the monitor has, and the kind it was recognised as; `choice` is the proposal for it."""
 
@@ -67,7 +68,7 @@ class AlreadyMonitored:
     choice: GroupChoice | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Recommended:
     """Proposals are in the order of the kinds, then of the schema."""
 

@@ -1,11 +1,12 @@
 """The evidence that a column's values give of a kind."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from functools import lru_cache
 
 from ..domain.values import GroupValue, label_of
+from ..frozen import frozen
 from .names import split_words
 from .vocabulary import NO_ANSWERS
 
@@ -33,7 +34,7 @@ class Fit(IntEnum):
     """Values that are enough without a name."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValueMatch:
     """The fit of a column's values with a kind, as a sentence, and the meaning of each value by its label.
 

@@ -11,13 +11,13 @@ The level of chance is the square that 95 of 100 shuffles stay below, corrected 
 A record without a value in one of the columns is left out. If a column then has a single value, the strength is undefined, not 0.
 """
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
+from ..frozen import frozen
 from ..metrics.groups import FloatArray
 from ..metrics.values import Undefined
 from .cells import MISSING, Codes
@@ -30,7 +30,7 @@ FEWEST_RECORDS = 20
 _ROUNDING = 1e-12
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shape:
     """Rank of a column's projection (1 of a quantity, categories less one), and the sum of squared leverages."""
 
@@ -48,7 +48,7 @@ def shape_of_quantity(squares: float, fourths: float) -> Shape:
     return Shape(1, min(fourths / squares**2, 1.0))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shuffled:
     """The squared association over all shuffles of that many records, at least two."""
 
@@ -139,7 +139,7 @@ OUT_OF_BOUNDS = "its numbers are too large, or too close to each other, to be mu
 _SMALLEST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Strength:
     """Strength of an association, 0 to 1, corrected for chance; chance's level; the uncorrected one."""
 

@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -14,6 +13,7 @@ from ..domain.deployments import Column
 from ..domain.groups import typed
 from ..domain.outcomes import OutcomeRule
 from ..domain.values import Scalar, canonical, normalised
+from ..frozen import frozen
 from ..metrics.groups import FloatArray
 
 Codes: TypeAlias = npt.NDArray[np.int64]
@@ -21,7 +21,7 @@ Codes: TypeAlias = npt.NDArray[np.int64]
 MISSING = -1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Coded:
     """Distinct values of a column, and per record the position of its value or MISSING."""
 

@@ -1,7 +1,7 @@
 """Assigns each record its group of an attribute, or of several together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -13,13 +13,14 @@ from ..domain.deployments import Column, FieldType
 from ..domain.groups import MOST_REFERENCE_VALUES, NEITHER, Group, NamedGroup, combine_groups, find_twins, group_test, groups_of, positions
 from ..domain.monitors import MonitoredAttribute
 from ..domain.values import Scalar, canonical, label_of
+from ..frozen import frozen
 from .cells import Cells, Codes, stored_cells
 from .outcomes import are_ranges, in_ranges
 
 __all__ = ["NEITHER", "Codes", "Group", "Grouping", "ListedGroups", "cross", "group_records", "intersect", "place", "typed_value"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grouping:
     """An attribute's groups, and per record the position of its group, or NEITHER."""
 
@@ -35,7 +36,7 @@ class Grouping:
         return np.array([group.role == "monitored" for group in self.groups], dtype=np.bool_)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListedGroups:
     """The groups that an attribute lists; without a listed reference, every other value but a near twin is a reference group of its own."""
 

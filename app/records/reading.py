@@ -15,6 +15,7 @@ from ..domain.groups import NEITHER, NamedGroup, NearTwin, count_twins
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.values import label_of
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..metrics.groups import IntArray
 from .cells import MISSING, Codes, stored_cells
 from .grouping import Grouping, group_records, intersect
@@ -49,7 +50,7 @@ def _meets(condition: Condition, column: pa.ChunkedArray) -> npt.NDArray[np.bool
     return meets
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class RecordColumns:
     """Stored columns: features and meta fields (numeric ones as float64, others as text), answers as JSON texts."""
 

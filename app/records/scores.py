@@ -4,7 +4,6 @@ Predictions show which number it is. Where they do not, there are no scores rath
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
@@ -15,6 +14,7 @@ import pyarrow as pa
 from ..domain.mitigation import Reading
 from ..domain.outcomes import Outcome, OutcomeRule
 from ..domain.values import Range, Scalar, canonical
+from ..frozen import frozen
 from ..metrics.groups import FloatArray, IntArray
 from .cells import canonical_texts, parse_value, read_answers
 
@@ -46,7 +46,7 @@ _DECODER = msgspec.json.Decoder(list[float | list[float | None] | None])
 _ONE_DECODER = msgspec.json.Decoder(float | list[float | None])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Scores:
     """Probabilities of the favourable outcome [records], NaN for none; `values` is None for the `reason`."""
 
@@ -177,7 +177,7 @@ def _rises(numbers: FloatArray, outcomes: IntArray) -> bool | None:
     return None if rises == falls else bool(rises)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClassPlace:
     """A predicted class and the place of its number; None for a class seen in ties only."""
 

@@ -1,17 +1,16 @@
 """Strata within which conditional metrics compare: the values of one column."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 
 from ..domain.values import canonical
+from ..frozen import frozen
 from ..metrics.groups import NEITHER, IntArray
 from ..metrics.tables.strata import MOST_STRATA
 from .cells import stored_cells
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Divided:
     """Values of a column, and per record the position of its value or NEITHER; or why there are none."""
 

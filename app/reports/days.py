@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from ..domain.checks import Span
+from ..frozen import frozen
 from ..metrics.verdicts import GRAVEST
 from ..views.series import SeriesPoint
 
@@ -15,7 +15,7 @@ _LEAST = timedelta(microseconds=1)
 _MONDAY = datetime(1970, 1, 5, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Day:
     """Checks whose span ends in the step from `start`. Without a value both ends are None."""
 

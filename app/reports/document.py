@@ -1,26 +1,27 @@
 """Parts of a report in any format. All texts are plain texts."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TypeAlias
 
 from ..charts.drawing import Chart
 from ..charts.theme import ThemeLook
+from ..frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Paragraph:
     text: str
     is_caution: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bullets:
     items: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReportTable:
     """The first column names its row; `is_last_wide`: the last holds sentences."""
 
@@ -31,7 +32,7 @@ class ReportTable:
     is_last_wide: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReportChart:
     caption: str
     draw: Callable[[ThemeLook], Chart]
@@ -40,7 +41,7 @@ class ReportChart:
 Block: TypeAlias = Paragraph | Bullets | ReportTable | ReportChart
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Section:
     """Heading of `level` (2 or 3) and its contents."""
 
@@ -49,7 +50,7 @@ class Section:
     level: int = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Made:
     """Time of making and author: `by` is a key's id, or `user:` and a name; `name` is for people."""
 
@@ -62,13 +63,13 @@ class Made:
         return self.name or self.by
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Fact:
     name: str
     value: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GroupRow:
     """Row of the forest plot: `picture` is SVG, empty for figures that are not ratios."""
 
@@ -82,7 +83,7 @@ class GroupRow:
     since: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FirstPage:
     """First page. `axis` is SVG, and empty without pictures.
 
@@ -107,14 +108,14 @@ class FirstPage:
     categories: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TimeRow:
     name: str
     picture: str
     summary: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ReportedAlert:
     opened: str
     about: str
@@ -123,7 +124,7 @@ class ReportedAlert:
     resolved: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SecondPage:
     """Second page. `axis` is SVG, empty without rows; `carried` is empty where nothing was attributed."""
 
@@ -138,7 +139,7 @@ class SecondPage:
     carried: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Attachment:
     name: str
     media_type: str
@@ -146,7 +147,7 @@ class Attachment:
     content: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Document:
     """Whole report. One of tables has sections only, no pages."""
 

@@ -7,7 +7,6 @@ import threading
 import traceback
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal, TypeAlias
 
@@ -16,6 +15,7 @@ import structlog
 from ..domain.checks import CheckRun, Span
 from ..domain.deployments import Deployment
 from ..errors import EvenhandError, FieldProblem, InvalidInput, ReportNotMade, Unavailable
+from ..frozen import frozen
 from ..store.database.engine import Database
 from ..turns import Turns
 from .canonical import canonical_json
@@ -52,7 +52,7 @@ Form: TypeAlias = Literal["html", "pdf", "json"]
 """`json` is the data that the report is made from."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Order:
     deployment: Deployment
     of: CheckRun | Span
@@ -61,7 +61,7 @@ class Order:
     has_annex: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RegulatorOrder:
     deployment: Deployment
     of: Span
@@ -70,7 +70,7 @@ class RegulatorOrder:
     form: ReportForm
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RefusedReport:
     """Problems of an order. Errors with problems do not survive the way between processes."""
 

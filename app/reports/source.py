@@ -1,7 +1,7 @@
 """Data that a report is made from, read in one transaction."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 
 from sqlalchemy.orm import Session
@@ -12,6 +12,7 @@ from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, S
 from ..domain.comparisons import comparisons_of
 from ..domain.deployments import Deployment
 from ..domain.monitors import Monitor
+from ..frozen import frozen
 from ..store.alerts.alerts import alerts_between
 from ..store.attributions.attributions import newest_of_gaps
 from ..store.checks.checks import get
@@ -35,7 +36,7 @@ BEFORE = timedelta(days=7)
 """Time before the end of a check that its report shows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class History:
     """Headlines of one attribute on one data set over the time.
 
@@ -49,7 +50,7 @@ class History:
     days: Sequence[Day]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ReportSource:
     """`span` is the shown time; `check` has the groups' figures, None where no check has any.
 

@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.sides import Disadvantaged
 from ..metrics.verdicts import Verdict
@@ -18,7 +18,7 @@ _OUTSIDE = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED)
 _JUDGED = frozenset({*_OUTSIDE, Verdict.FAIR})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class VerdictCounts:
     """Verdicts on one attribute's headline on one data set.
 

@@ -5,7 +5,6 @@ Every batch is a transaction that looks for a legal hold first; a process that d
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from sqlalchemy.orm import Session
 from ..batch.flags import FlagFile
 from ..batch.own_files import NO_PLACES, OwnPlaces, delete_all, delete_answers
 from ..domain.retention import Erasure, ErasureKind, months_before
+from ..frozen import frozen
 from ..outbound.failures import without_excerpt
 from ..store.checks.checks import current_time
 from ..store.database.engine import Database
@@ -113,7 +113,7 @@ def finish_aged(session: Session, no: int) -> Erasure:
     return erasure
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Ageing:
     database: Database
     applied: AppliedPolicy

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy.typing as npt
 
 from ..domain.group_rules import Condition, NumberInterval
 from ..domain.values import Scalar, canonical, is_number
+from ..frozen import frozen
 from .cells import FloatArray
 from .search import MIN_RECORDS
 
@@ -22,7 +22,7 @@ MAX_VALUES = 10
 Codes = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bins:
     """Division of one feature: ranges that end at these `edges`, or these `kept` values. Either is empty.
 

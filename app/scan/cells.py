@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from ..frozen import frozen
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.signedinteger]
@@ -15,7 +16,7 @@ MAX_FEATURES = 8
 """Max features of a scan."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class CellTable:
     """Counts of the combinations that occur.
 

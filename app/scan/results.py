@@ -1,12 +1,12 @@
 """Answer of a scan: the group as a rule over features, and how many were searched."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..domain.group_rules import GroupRule
 from ..evidence.nulls import UnfairSide
+from ..frozen import frozen
 from .bins import Bins, Codes
 from .cells import BoolArray, CellTable, IntArray, count_cells, count_subsets
 from .search import GAIN, MIN_RECORDS, RESTARTS, search_tables
@@ -18,14 +18,14 @@ PENALTY = 1.0
 """Score that each named value costs, so that short descriptions win."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Subgroup:
     """For each feature the positions of the subgroup's values, or None for all."""
 
     values: tuple[tuple[int, ...] | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scan:
     """Result of a scan of `subsets` subgroups.
 
@@ -81,7 +81,7 @@ MAX_P_VALUE = 0.05
 _DOES = {UnfairSide.BELOW: ("falls short", "falls short most"), UnfairSide.ABOVE: ("is ahead", "is furthest ahead")}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FoundGroup:
     rule: GroupRule
     records: int
@@ -98,7 +98,7 @@ class FoundGroup:
         return self.others_favourable / self.others_records
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SearchResult:
     """Answer of a scan that searched `subsets` groups over `features`.
 

@@ -1,11 +1,11 @@
 """Search for the subgroup that falls short most: one feature at a time, from many starts, in many tables at once."""
 
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 
 import numpy as np
 
+from ..frozen import frozen
 from .cells import BoolArray, CellTable, FloatArray, IntArray
 
 LOWEST = -30.0
@@ -96,7 +96,7 @@ MAX_CELLS = 4_000_000
 """Max elements of one array."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Best:
     """Best subgroup of each table: `scores` [T], and for each feature its values [T, V]."""
 

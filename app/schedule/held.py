@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from types import TracebackType
@@ -16,6 +15,7 @@ from ..clock import monotonic_seconds
 from ..domain.attributions import AttributionRun
 from ..domain.checks import CheckRun, Progress
 from ..errors import CheckCancelled, CheckTooLong, EvenhandError, LeaseLost, Unavailable
+from ..frozen import frozen
 from ..store.attributions.leases import release_attribution, renew_attribution
 from ..store.checks.leases import release, renew
 from ..store.database.engine import Database
@@ -33,7 +33,7 @@ class Renew(Protocol):
     def __call__(self, session: Session, *, lease: timedelta, progress: Progress | None) -> bool: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeasedWork:
     """Work under a lease. `name` is for people, `advice` says what to do when it takes too long."""
 

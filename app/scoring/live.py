@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..domain.deployments import Endpoint, FieldType, OutputFields
 from ..errors import ScoringFailed
+from ..frozen import frozen
 from ..outbound.egress import EgressPolicy
 from ..outbound.pacing import Timing
 from ..outbound.transport import PinnedTransport, Resolver, resolve
@@ -25,7 +26,7 @@ MOST_MODELS = 200
 """Max models with connections in a process; those unused for longest are closed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelKey:
     endpoint: Endpoint
     outputs: OutputFields

@@ -11,8 +11,9 @@ import signal
 import struct
 import sys
 import threading
-from dataclasses import dataclass
 from typing import Any, BinaryIO
+
+from ..frozen import frozen
 
 SIZE = struct.Struct(">Q")
 
@@ -33,7 +34,7 @@ _SECRET_CHARACTERS = 6
 """Min characters of a secret: shorter values are in ordinary words."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PageAnswer:
     """Predictions as JSON, or the reason in words."""
 

@@ -6,11 +6,11 @@ They are divided by the places of their nulls, or else halved.
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..domain.records import Prediction
 from ..errors import PageRefused
+from ..frozen import frozen
 from ..payloads.wire import Rows
 
 MOST_CALLS = 400
@@ -23,7 +23,7 @@ _ENOUGH_TO_INFER = 3
 """Min records with the same nulls for which three decide, unless one was answered."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refusal:
     nulls: tuple[str, ...]
     error: PageRefused

@@ -6,7 +6,6 @@ Only the SHA-256 of the whole text is stored. A slow hash would add nothing: the
 import hashlib
 import re
 import secrets
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from ..clock import utc_now
 from ..errors import Conflict, InvalidInput
+from ..frozen import frozen
 from ..store.people.api_keys import ApiKey, ApiKeys, NewApiKey
 from ..store.people.key_limits import limits_of, put_limits
 from .principals import Role
@@ -31,7 +31,7 @@ USUAL_OVERLAP_HOURS: Final = 24
 MAX_LIFE: Final = timedelta(days=3650)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Rotation:
     text: str
     old: ApiKey

@@ -1,10 +1,10 @@
 """Principals, their roles and permissions."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from ..errors import Forbidden, NotFound
+from ..frozen import frozen
 
 
 class Permission(StrEnum):
@@ -45,7 +45,7 @@ USER = "user:"
 """Begins the actor that is a person; anything else is the id of a key."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Principal:
     """The caller: the holder of one key, or a person who logged in.
 

@@ -3,13 +3,13 @@
 import hashlib
 import re
 import secrets
-from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
 from ..clock import utc_now
 from ..errors import Forbidden, Unauthenticated
+from ..frozen import frozen
 from ..store.database.engine import Database
 from ..store.people import sessions, users
 from ..store.people.activities import record_activity
@@ -36,7 +36,7 @@ STARTED, ENDED = "session.started", "session.ended"
 PASSWORD, KEY, OIDC = "password", "key", "oidc"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class IssuerLogIn:
     """Facts of a log-in that has ended at the issuer. `state_hash` is accepted once within `state_lasts`."""
 

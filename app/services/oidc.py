@@ -2,12 +2,12 @@
 
 import asyncio
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
 from ..clock import utc_now
 from ..errors import EvenhandError, Forbidden, SetupError, Unauthenticated
+from ..frozen import frozen
 from ..outbound.egress import EgressPolicy
 from ..outbound.transport import PinnedTransport
 from ..security import sessions
@@ -36,7 +36,7 @@ _CLOCKS_DIFFER = timedelta(seconds=LEEWAY_SECONDS)
 _LONGEST_NOTICE = timedelta(days=366)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CallbackIn:
     code: str
     state: str

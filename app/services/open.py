@@ -1,12 +1,12 @@
 """The resources that one service process keeps open."""
 
 import asyncio
-from dataclasses import dataclass
 
 import structlog
 
 from ..alerts.mail_server import mail_server_of
 from ..errors import Unavailable
+from ..frozen import frozen
 from ..gateway.service import Gateway
 from ..ingest import Ingestion
 from ..mitigation.live.plan import ActivePlans, PlanReader
@@ -47,7 +47,7 @@ LOG_INS_WAITING, LOG_INS_OF_ADDRESS = 40, 4
 log = structlog.get_logger("evenhand.services")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Services:
     settings: Settings
     policy: EgressPolicy

@@ -17,6 +17,7 @@ from ..domain.checks import DataSet, Span
 from ..domain.comparisons import comparisons_of
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.outcomes import Outcome
+from ..frozen import frozen
 from ..metrics.balanced import BALANCED
 from ..metrics.groups import of_role
 from ..metrics.paired import Paired
@@ -97,7 +98,7 @@ class FollowedEra:
         return timedelta(hours=self.monitor.evidence.label_horizon_hours)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class ReadRecords:
     """Records of a span [records]: rows, what the monitor reads in them, the number of each one's hour, and whether it counts.
 

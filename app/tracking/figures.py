@@ -1,7 +1,6 @@
 """Figures with evidence: a monitor's metrics that have a limit, for each monitored group."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ..checks.measuring import strictest_limits
 from ..checks.picking import picked_on
@@ -9,10 +8,11 @@ from ..domain.checks import DataSet
 from ..domain.comparisons import Comparison, comparisons_of
 from ..domain.monitors import Limits, Monitor
 from ..evidence.nulls import Limit, Scale, UnfairSide
+from ..frozen import frozen
 from ..store.evidence.hours import CountedPlace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RateDefinition:
     """A metric as a rate in each group: positions of part and whole among its counts.
 
@@ -47,7 +47,7 @@ labelled unfavourable, labelled unfavourable; right, all.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class WatchedMetric:
     """One metric of a comparison, with its one or two limits.
 

@@ -1,7 +1,7 @@
 """Counts the hours of records in files: pieces of payload where the engine works, labels in this process."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import msgspec
@@ -24,6 +24,7 @@ from ..domain.deployments import RecordSchema
 from ..domain.monitors import Monitor
 from ..domain.tables_of_files import PayloadTable
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..records.reading import RecordColumns, RecordTable, read_table
 from ..store.deployments.listed_files import FEEDBACK, PAYLOAD, newest_listed_row, paths_within
 from ..store.evidence.hours import CountedHour
@@ -145,7 +146,7 @@ class HoursInFiles:
         self._session.execute(select(1))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HoursTask:
     records: SpanOfFiles
     schema: RecordSchema

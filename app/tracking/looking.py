@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -19,6 +19,7 @@ from ..evidence.planning import EvidenceProgress, expect_more_hours, expect_more
 from ..evidence.quiet import QUIET_HOURS, is_quiet
 from ..evidence.sentences import State, say_state
 from ..evidence.unsteadiness import UNSTEADINESS_HOURS
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.groups import IntArray
 from ..metrics.labels import LabelCounts
@@ -37,7 +38,7 @@ RECENT_HOURS = 168
 """Hours from which the expected traffic is estimated."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ComparisonState:
     """Evidence on one metric, group and direction after its last hour.
 
@@ -97,7 +98,7 @@ class ComparisonState:
         return self.since is not None and (self.earliest or self.since) == self.counted_from
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class DeploymentEvidence:
     """Evidence of a deployment in its present era; without an era nothing has been counted."""
 
@@ -227,7 +228,7 @@ def _is_quiet(session: Session, followed: FollowedEra, watched: WatchedMetric, f
     return is_quiet(unfair, fair)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class _FigureAtLimit:
     figure: StoredFigure
     state: FigureState

@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -13,6 +13,7 @@ from ..domain.checks import DataSet, Span
 from ..domain.monitors import Monitor
 from ..evidence.nulls import Limit, UnfairSide
 from ..evidence.planning import Traffic, expect_delay_within
+from ..frozen import frozen
 from ..store.database.arrow import ArrowReader
 from ..store.evidence.eras import Era, find_era, followed_deployment
 from ..store.evidence.hours import Cells, CountedPlace, count_records, hours_between, next_record_hour
@@ -27,13 +28,13 @@ MOST_RECORDS = 20_000
 PLANNED = "disparate_impact"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WantedDetection:
     ratio: float
     chance: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupCount:
     favourable: int
     records: int
@@ -45,7 +46,7 @@ class GroupCount:
 NOTHING = GroupCount(0, 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PlannedComparison:
     """Plan of one group: assumed counts, and the hours and records that suffice.
 
@@ -64,7 +65,7 @@ class PlannedComparison:
     words: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class EvidencePlan:
     """Plan of a monitor at the traffic of `span`, None without records.
 
@@ -81,7 +82,7 @@ class EvidencePlan:
         return 0 if self.span is None else (self.span.end - self.span.start) // HOUR
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Traffic:
     """Counts of each comparison, by label and role."""
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -14,6 +13,7 @@ from ..evidence.detector import log_mean
 from ..evidence.following import record_life
 from ..evidence.nulls import UnfairSide
 from ..evidence.unsteadiness import UNSTEADINESS_HOURS
+from ..frozen import frozen
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.closures import closures_of
 from ..store.evidence.eras import find_era, followed_deployment
@@ -25,7 +25,7 @@ from .settling import Budget, lag_of, load_series
 from .states import Course, FigureState, weigh_hours
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class EvidenceOfHour:
     """Evidence after one hour, for one limit: logarithms. `log_e` is of the hour alone, None where skipped.
 
@@ -41,7 +41,7 @@ class EvidenceOfHour:
     is_closed: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class HourOfEvidence:
     """One hour: all and favourable records of both sides, and the evidence after it for each limit.
 

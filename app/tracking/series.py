@@ -15,6 +15,7 @@ from ..evidence.betting import Past, look_back, weigh_against_fairness, weigh_ag
 from ..evidence.hours import FloatArray, Hours, Side, join_hours
 from ..evidence.nulls import Limit
 from ..evidence.paired_bets import Kind, PairedHours, pair_hours, weigh_pairs_against_fairness, weigh_pairs_against_unfairness
+from ..frozen import frozen
 from ..store.evidence.hours import Cells
 from .figures import RateDefinition
 
@@ -55,7 +56,7 @@ class RateSeries:
         return self.hours.between(start - self.first, end - self.first)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class PairSeries:
     """Kinds of records of a monitored group and the reference from the hour of number `first` on."""
 

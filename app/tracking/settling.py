@@ -4,7 +4,6 @@ import math
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate
 
@@ -14,6 +13,7 @@ from ..clock import HOUR
 from ..domain.checks import DataSet, Span
 from ..domain.monitors import Monitor
 from ..evidence.unsteadiness import UNSTEADINESS_HOURS
+from ..frozen import frozen
 from ..store.evidence.closures import closures_of
 from ..store.evidence.eras import note_progress
 from ..store.evidence.figures import (
@@ -88,7 +88,7 @@ def settle_figures(
     return None if births or stale else stored
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Seen:
     hours: Mapping[tuple[CountedPlace, str], set[datetime]]
 
@@ -122,7 +122,7 @@ def lag_of(data: DataSet, monitor: Monitor) -> int:
     return {DataSet.PAYLOAD: 0, DataSet.BALANCED: 1}.get(data, monitor.evidence.label_horizon_hours + 1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Budget:
     """Threshold of the alarm in each hour of the clock: the budget times the comparisons by then.
 
@@ -156,7 +156,7 @@ class Budget:
         return math.log(self.hours * self.comparisons(hour))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Forward:
     figures: int
     is_complete: bool
@@ -192,7 +192,7 @@ def take_forward(session: Session, followed: FollowedEra, known: Sequence[KnownF
     return Forward(len(reached), is_complete=len(reached) == len(late))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class _Late:
     """One figure that needs the hours from `start` to `end` (exclusive). If stale, its state begins again at `start`."""
 

@@ -5,7 +5,7 @@ deployment.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import takewhile
@@ -20,6 +20,7 @@ from ..domain.checks import DataSet, Span
 from ..domain.comparisons import comparisons_of
 from ..domain.turns import in_turn
 from ..errors import InvalidInput, Unavailable
+from ..frozen import frozen
 from ..metrics.tables import BalancedCells
 from ..store.alerts.alert_rules import hold_deployment
 from ..store.database.arrow import arrow_reader
@@ -156,7 +157,7 @@ def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
     log.warning("evidence_not_counted", deployment_no=deployment_no, problem=problem)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Counted:
     until: datetime | None
     any_due: bool = False

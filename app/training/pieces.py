@@ -12,6 +12,7 @@ from ..domain.storage_rules import group_labels
 from ..domain.stored_forms import sent_column
 from ..domain.texts import quote_names
 from ..errors import FieldProblem, InvalidInput, TooLarge
+from ..frozen import frozen
 from ..records.cells import MISSING, Cells, Coded, Codes, NumberCells
 from .columns import (
     Numbers,
@@ -49,7 +50,7 @@ class Part:
         return as_whole(self.read)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Piece:
     rows: int
     parts: Mapping[str, Part]
@@ -57,7 +58,7 @@ class Piece:
     weights: Numbers | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Layout:
     """Columns of a file that are read, and their types. `absent` are the meta fields that are not in it.
 

@@ -1,11 +1,12 @@
 """Count tables for the monitor as it is now, made from the stored facts of an upload."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..domain.comparisons import Comparison
 from ..domain.deployments import RecordSchema
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.training_data import TrainingData, counted_by, watched
+from ..frozen import frozen
 from ..metrics.tables import GroupCounts
 from .from_distributions import Inexact, build_table
 
@@ -13,7 +14,7 @@ AGAIN = "upload the training data again"
 NO_STRATA = "the monitor names no strata, within which it compares"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Present:
     """The table of a comparison; or why there is none. `no_strata` says why a table has no strata."""
 

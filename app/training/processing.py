@@ -12,6 +12,7 @@ from ..domain.groups import EVERYBODY_ELSE, Group, NamedGroup, combine_groups, g
 from ..domain.monitors import Monitor
 from ..domain.training_data import CountedBy, Distribution, LabelTable, TrainingData, TrainingForm, TrainingSummary, counted_by, watched
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..metrics.groups import as_groups
 from ..metrics.tables import GroupCounts, RecordStrata
 from ..records.cells import Codes
@@ -27,7 +28,7 @@ from .survey import LABEL, Seen, Survey, survey_file
 from .unclassified import require_outcomes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StrataOfColumn:
     """The values of the column within which the conditional metrics compare; without an axis, why there are none."""
 
@@ -160,7 +161,7 @@ def _axis(seen: Seen, name: str, survey: Survey, *, others: int, is_quantity: bo
     return None, f"{too_many}: {LEFT_OUT}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Upload:
     form: TrainingForm
     deployment: Deployment

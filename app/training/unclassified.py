@@ -1,19 +1,18 @@
 """The labels that are in neither outcome list: refused if there are no others."""
 
-from dataclasses import dataclass
-
 from ..domain.monitors import Monitor
 from ..domain.outcomes import Outcome, OutcomeRule
 from ..domain.training_data import Cell, Distribution
 from ..domain.values import GroupValue, spelled
 from ..errors import InvalidInput
+from ..frozen import frozen
 from .from_distributions import Inexact, classify_cell_label
 
 MOST_EXAMPLES = 5
 _SHOWN = 50
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unclassified:
     """Records with such a label, and some of these labels, the most frequent first. Missing labels are not counted."""
 

@@ -12,6 +12,7 @@ from ..domain.monitors import Monitor
 from ..domain.outcomes import Outcome, OutcomeRule
 from ..domain.values import GroupValue, Range, canonical, fold, label_of, number_of, show, spelled
 from ..errors import FieldProblem
+from ..frozen import frozen
 from ..store.records.samples import SampledColumn, ValueCount, newest_values
 from ..store.training.training_data import distributions_of, training_summary_of
 from .from_distributions import Inexact, classify_cell_label
@@ -57,7 +58,7 @@ class _Seen:
         return sorted(self.counts, key=lambda key: (-self.counts[key], key))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _List:
     """One list of the monitor: its place, its members, and the column whose values it lists; None: outcomes."""
 

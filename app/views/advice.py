@@ -1,15 +1,15 @@
 """Causes in words, with the next step."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ..domain.checks import CheckState
+from ..frozen import frozen
 from .causes import Because, Cause
 from .workers import notice_of, silence_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Advice:
     """Cause for programs, reason and next step; None where there is nothing to say."""
 

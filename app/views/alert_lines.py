@@ -1,7 +1,7 @@
 """Alerts as lines of a list: one group as logged and counterfactual is one line."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from ..domain.alerts import Alert, AlertState, AlertSubject, RuleKind
 from ..domain.checks import DataSet
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.rounding import digits_apart, join_of, write_minus
 from ..metrics.verdicts import GRAVEST, Verdict
@@ -20,7 +21,7 @@ _GRAVEST: Final = (AlertState.OPEN, AlertState.ACKNOWLEDGED, AlertState.RESOLVED
 _HUNDREDTHS: Final = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AlertFigure:
     """Value and interval as text; empty where there is none."""
 
@@ -30,7 +31,7 @@ class AlertFigure:
     interval: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AlertLine:
     """Alerts of one group, the one on records as logged first."""
 
@@ -71,7 +72,7 @@ class AlertLine:
         return tuple(figure_of(one) for one in self.alerts if one.subject.data is not None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AlertsOfDeployment:
     """Lines, the gravest first, of equals the newest."""
 
@@ -88,7 +89,7 @@ class AlertsOfDeployment:
         return sum(len(line.open_ids) for line in self.lines)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _LineKey:
     deployment_no: int
     rule_no: int | None

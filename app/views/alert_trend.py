@@ -1,6 +1,5 @@
 """An alert's figure in the checks around it, and the records it affects."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -9,6 +8,7 @@ from sqlalchemy.orm import Session
 from ..domain.alerts import Alert
 from ..domain.checks import DataSet
 from ..errors import Conflict, InvalidInput, NotFound
+from ..frozen import frozen
 from ..store.checks.recent import recent_checks, recent_figures
 from ..store.records.transactions import RecordCount
 from .forest import ForestSource, StripPoint, collect_strips
@@ -22,7 +22,7 @@ MOST_COUNTED: Final = 10_000
 """Max affected records that are counted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AlertTrend:
     """Oldest first; `begun` is the place of the first one from `since` on."""
 
@@ -78,7 +78,7 @@ def affected_records(alert: Alert) -> RecordsWanted | None:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AffectedRecords:
     records: Records
     count: RecordCount

@@ -1,7 +1,6 @@
 """Causes of states, with the facts that their sentences need."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
@@ -9,6 +8,7 @@ from ..clock import HOUR, hour_of
 from ..domain.checks import CheckRun, CheckState, Failure, WindowCounts
 from ..domain.monitors import Schedule
 from ..domain.workers import WorkersSeen, WorkerState
+from ..frozen import frozen
 from ..metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict
 from ..store.overviews.figures import Compared, GroupFigure
 from ..store.overviews.overview import EndedCheck, OverviewEntry, Success
@@ -56,7 +56,7 @@ _OF_FAILURE: Mapping[Failure, Cause] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Outlook:
     """`due_at` is None where the schedule is off or follows the files (`by_files`); `under_way` is `queued`, `running` or None."""
 
@@ -66,7 +66,7 @@ class Outlook:
     under_way: CheckState | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Because:
     """A fact that does not belong to the cause is None.
 

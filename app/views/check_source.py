@@ -1,7 +1,7 @@
 """Stored tables and measurements of the views of one check."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
@@ -17,6 +17,7 @@ from ..domain.checks import CheckRun, DataSet, Measurement, Span
 from ..domain.comparisons import Comparison
 from ..domain.monitors import Monitor
 from ..domain.outcomes import OutcomeRule
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.left_out import name_lost
 from ..store.checks.checks import get
@@ -27,7 +28,7 @@ from ..store.records.period_counts import count_not_stored
 _NOBODY: Final = OutcomeRule(favourable=(), unfavourable=())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredParts:
     """`additional` is the part of earlier hours in `whole`, `cells` are the stored parts."""
 
@@ -36,7 +37,7 @@ class StoredParts:
     cells: tuple[Mapping[str, Any], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CountedCheck:
     """Check, and the one that counted its records: itself, unless carried forward. `data_sets` are those with tables."""
 
@@ -63,7 +64,7 @@ CheckRecords: TypeAlias = Mapping[str, Mapping[str, Any]]
 """JSON of counted records by data set and attribute."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckSource:
     """Tables and measurements that a view needs, and the present monitor, whose limits and seed are used."""
 

@@ -4,7 +4,6 @@ Source: spec of the fairness check, section 12.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from ..domain.checks import CheckRun, Measurement, Span
 from ..domain.comparisons import Comparison
 from ..domain.groups import Role
+from ..frozen import frozen
 
 
 class ViewKind(StrEnum):
@@ -23,7 +23,7 @@ class ViewKind(StrEnum):
     DEBIASED = "debiased"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ViewState:
     """`reason` says why the check does not have the view; None where it has."""
 
@@ -31,7 +31,7 @@ class ViewState:
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SubRange:
     """Interval of a numeric group: `20-21` of whole numbers, else `0.5 to <1`, the last `1 to 1.5`.
 
@@ -52,7 +52,7 @@ class SubRange:
         return self.favourable + self.unfavourable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Outcomes:
     """Outcomes of some records; of weighted training data they are weights.
 
@@ -71,7 +71,7 @@ class Outcomes:
     figure: Measurement | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GroupShare:
     """One group, or (`group` None) all groups of the role together.
 
@@ -104,14 +104,14 @@ class GroupShare:
         return self.outcomes.records
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Change:
     before: Measurement
     after: Measurement | None
     change: Measurement | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class MitigatedRecords:
     """Monitored records that mitigation changes.
 
@@ -126,7 +126,7 @@ class MitigatedRecords:
     note: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AttributeView:
     """One attribute, or an intersection.
 
@@ -159,7 +159,7 @@ class AttributeView:
         return self.comparison.features
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CheckView:
     """One view. Without anything to show `attributes` is empty and `reason` says why.
 

@@ -1,6 +1,5 @@
 """Records that a check read, from its stored window. Source: spec of the fairness check, section 2."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
@@ -8,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from ..domain.checks import Span
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..store.checks.checks import get
 from ..store.records.record_conditions import RecordPlace
 from ..store.records.transactions import StoredRecord, nth_newest
@@ -15,7 +15,7 @@ from ..store.records.transactions import StoredRecord, nth_newest
 WindowPart: TypeAlias = Literal["span", "additional"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckWindow:
     """Records of one schema version (None: of all) before the end of the span, back to `oldest`; None: none at all.
 

@@ -1,10 +1,11 @@
 """Explanation of one stored figure: formula, counts, interval and limits in words."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..details import SIDES, Details
 from ..domain.checks import DataSet, Measurement, Scope
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.estimates import RESAMPLING
 from ..metrics.sides import mirror_of
@@ -67,13 +68,13 @@ _WORDS = {
 _SHOWN_ELSEWHERE = {"formula", "whom", "monitored", "reference", "caution"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FigureCount:
     label: str
     value: str | int | float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Explanation:
     """Basis of a figure. `interval` is None without a number. `convention` says what sign or size mean, `caution` that records are few."""
 

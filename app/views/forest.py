@@ -1,7 +1,6 @@
 """Forest of a deployment: one row for each compared group, worst first."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -9,6 +8,7 @@ from ..domain.checks import DataSet, Measurement, Scope
 from ..domain.group_words import GroupWords
 from ..domain.monitors import Monitor
 from ..evidence.nulls import UnfairSide
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.sides import is_ratio
 from ..metrics.verdicts import GRAVEST, Verdict, keeps_to, reaches
@@ -28,7 +28,7 @@ LOGGED: Final = (DataSet.PAYLOAD, DataSet.FEEDBACK)
 SHOWN: Final = (*LOGGED, DataSet.BALANCED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class StripPoint:
     """`value` and `verdict` are None where the check has no figure of the group."""
 
@@ -40,7 +40,7 @@ class StripPoint:
     is_topped_up: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ForestFigure:
     measurement: Measurement
     strip: tuple[StripPoint, ...]
@@ -63,7 +63,7 @@ class ForestFigure:
         return GRAVEST.index(self.verdict), -self.beyond
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ForestRow:
     """One group compared with its reference. At least one figure is there.
 
@@ -125,7 +125,7 @@ class ForestRow:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Forest:
     """Forest of one metric. `check` is the newest with figures; `checks` are newest first.
 
@@ -150,7 +150,7 @@ class Forest:
         return sum(len(row.figures) for row in self.rows)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ForestSource:
     """`measured` are of the newest check, `recent` of the last checks."""
 
@@ -220,7 +220,7 @@ def is_on_ratios(metric: str) -> bool:
     return is_ratio(CATALOGUE[metric])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Series:
     data: DataSet
     attribute: str | None

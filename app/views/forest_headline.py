@@ -1,7 +1,7 @@
 """Headline of a forest in one sentence: who, by how much, how sure, since when."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
 from typing import Final, TypeAlias
@@ -10,6 +10,7 @@ from ..clock import HOUR
 from ..domain.checks import DataSet
 from ..domain.group_words import GroupWords
 from ..evidence.sentences import State
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import ComparedRate
 from ..metrics.choice import interval_for_choice
@@ -35,7 +36,7 @@ Ends: TypeAlias = tuple[float | None, float | None]
 """None is unbounded."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ForestHeadline:
     """`lead`, its 95 % interval (may be empty), which `note` explains, and further `parts`.
 
@@ -60,7 +61,7 @@ class ForestHeadline:
         return " · ".join((lead, *self.parts))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Clause:
     """Figure without a full stop, and its 95 % interval, empty where the clause has it or there is none.
 
@@ -257,7 +258,7 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
         yield f"{round(short):,} fewer favourable outcomes in this check than at the rate of {reference}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Onset:
     """`may_be_older` where no hour before it is known to be fair."""
 

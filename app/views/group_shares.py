@@ -1,7 +1,6 @@
 """Groups of a view from measurements and count tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -10,6 +9,7 @@ from ..checks.sub_ranges import SubRanges
 from ..details import SIDES
 from ..domain.checks import Measurement, Scope
 from ..domain.groups import Role
+from ..frozen import frozen
 from ..metrics.groups import Groups, IntArray, of_role
 from ..metrics.intervals import proportion
 from ..metrics.tables import BalancedCells, DebiasedCells, GroupCounts
@@ -26,7 +26,7 @@ def side_subject(role: Role, groups: Groups) -> "ShareSubject":
     return ShareSubject(Scope.GROUP, groups[places[0]].label) if len(places) == 1 else ShareSubject(_POOLED[role], None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShareSubject:
     """Group by label, or (None) all monitored or reference ones."""
 
@@ -38,7 +38,7 @@ class ShareSubject:
         return cls(figure.scope, figure.group)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupFigures:
     """Outcomes of groups and comparisons with the reference, before or after mitigation.
 

@@ -1,11 +1,11 @@
 """Headlines of a check in sentences. No other module words a verdict."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from ..domain.checks import DataSet, Measurement
 from ..domain.comparisons import Comparison
+from ..frozen import frozen
 from ..metrics.sides import Disadvantaged
 from ..metrics.verdicts import GRAVEST, Verdict
 from .figures import judged_figure, limits_of, sentence_of, statements_of
@@ -102,7 +102,7 @@ _TURNED_ROUND: Mapping[tuple[str | None, str | None], str] = {
 """Other groups are at a disadvantage: {logged} as logged, {equal} with everything else equal."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class WordedFigure:
     """`group`, `sentence` for its figure, and `statements` on how sure it is.
 
@@ -122,7 +122,7 @@ class WordedFigure:
         return " ".join((self.sentence, *self.statements, self.limits))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class OnData:
     """Figure on one data set, or why there is none (`absent`)."""
 
@@ -132,7 +132,7 @@ class OnData:
     absent: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Headline:
     """Headline of one attribute. `reading` says what its sentences mean together.
 

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Final
@@ -14,6 +14,7 @@ from ..domain.arrivals import Arrivals, LogKind, RecordSource, RejectionCount, R
 from ..domain.checks import Span
 from ..domain.intake import IntakeCount, IntakeOutcome
 from ..domain.missing_records import MissingHour
+from ..frozen import frozen
 from ..store.records.arrivals import MOST_WAITING, arrivals_in, rejections_in, waiting_labels
 from ..store.records.intake_counts import intake_hours
 from ..store.records.missing_records import missing_hours
@@ -74,7 +75,7 @@ _REASON_OF_CALLS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class IngestionHour:
     """Arrivals are by the service's clock, missing records by the senders' clocks."""
 
@@ -92,7 +93,7 @@ class IngestionHour:
         return not (self.payload or self.feedback or any(numbers))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class IgnoredEvents:
     """Events of which nothing was used; `reason` is the last, without a value of a record."""
 
@@ -100,7 +101,7 @@ class IgnoredEvents:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class IngestionView:
     """All hours, newest first. Rejections are summed up by reason, the most frequent first; their hour is the last with any.
 

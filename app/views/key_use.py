@@ -1,15 +1,14 @@
 """Use of API keys next to their limits."""
 
-from dataclasses import dataclass
-
 from sqlalchemy.orm import Session
 
 from ..domain.key_limits import KeyLimits, KeyUse
+from ..frozen import frozen
 from ..store.people.api_keys import ApiKeys
 from ..store.people.key_limits import all_limits, use_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class UsedKey:
     key_id: str
     name: str

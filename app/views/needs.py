@@ -1,11 +1,11 @@
 """Lines of the overview that need a person: at most five, the gravest first."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ..clock import HOUR
 from ..domain.checks import DataSet
+from ..frozen import frozen
 from ..metrics.rounding import digits_apart, write_minus
 from ..store.overviews.overview import Unacknowledged
 from .causes import Cause
@@ -18,7 +18,7 @@ WORKER_HELP = "/glossary#worker"
 """Says what a worker does, and what to do without one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NextStep:
     """`path` is under the deployment's address; `{check}` is the last check's id."""
 
@@ -26,7 +26,7 @@ class NextStep:
     page: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PressingNeed:
     """`name` None: it is about the installation. `acknowledges` is the alert that the verb acknowledges."""
 
@@ -39,7 +39,7 @@ class PressingNeed:
     acknowledges: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Needs:
     lines: tuple[PressingNeed, ...]
     total: int

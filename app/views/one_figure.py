@@ -1,7 +1,6 @@
 """One figure of a check, without building the views."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy.orm import Session
@@ -10,6 +9,7 @@ from ..domain.checks import DataSet, Measurement, Scope
 from ..domain.deployments import Deployment
 from ..domain.group_words import GroupWords
 from ..errors import NotFound
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from .check_source import CountedCheck, source_of
 from .check_views import ViewKind
@@ -19,7 +19,7 @@ from .payload_view import EQUALITY, OPENSCALE, RATE
 from .training_view import training_figures
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class MeasurementKey:
     """Identifies a measurement of a check, under REST's names.
 
@@ -33,7 +33,7 @@ class MeasurementKey:
     group: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _TableFigures:
     table: DataSet
     metrics: frozenset[str]

@@ -1,7 +1,6 @@
 """One payload record with its counterfactuals."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +13,7 @@ from ..domain.groups import Group, Role
 from ..domain.training_data import Donors
 from ..domain.values import Range, Scalar, shown_value
 from ..errors import InvalidInput, NotFound
+from ..frozen import frozen
 from ..records.grouping import typed_value
 from ..store.records.counterfactuals import TargetKey
 from ..store.records.transactions import copies_of, feedback_of, record_of
@@ -25,7 +25,7 @@ from .transactions import RecordSummary, summaries
 DONORS_REPLACED = "The training data that the values of the copy were taken from have been replaced."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Counterfactual:
     """Copy of a record and the model's answer to it.
 
@@ -47,14 +47,14 @@ class Counterfactual:
     is_present: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Feedback:
     label: Any
     outcome: OutcomeWord | None
     logged_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RecordDetails:
     summary: RecordSummary
     feedback: Feedback | None

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from ..domain.checks import CheckState
 from ..domain.group_words import GroupWords
 from ..domain.monitors import Schedule
 from ..domain.workers import WorkersSeen
+from ..frozen import frozen
 from ..metrics.verdicts import Verdict
 from ..store.checks.workers import workers_seen
 from ..store.evidence.summaries import EvidenceCounts, evidence_counts
@@ -109,7 +110,7 @@ class OverviewPlace(NamedTuple):
     no: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class OverviewWanted:
     """An absent member allows all. The caller may see only `only_no`, if set.
 
@@ -126,7 +127,7 @@ class OverviewWanted:
     points: int = TREND_POINTS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Overview:
     """Deployments in order, and how many that the caller may see are in each state.
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from sqlalchemy.orm import Session
@@ -12,6 +12,7 @@ from ..domain.groups import Group, Role, groups_of
 from ..domain.monitors import Monitor
 from ..domain.outcomes import Outcome
 from ..domain.values import Range, Scalar, label_of
+from ..frozen import frozen
 from ..records.grouping import ListedGroups
 from ..store.deployments.monitors import monitor_of
 from ..store.records.counterfactuals import TargetKey
@@ -28,7 +29,7 @@ WORDS: Mapping[Outcome, OutcomeWord] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordGroup:
     """Both None where the value is in neither, or missing."""
 
@@ -37,7 +38,7 @@ class RecordGroup:
     role: Role | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CopyKind:
     """Kind of copy, by the change it makes.
 
@@ -53,7 +54,7 @@ class CopyKind:
     digest: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lens:
     """Present monitor or None, every schema version, and every kind of copy ever scored."""
 

@@ -1,7 +1,6 @@
 """Records that need a second look, in words."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
@@ -12,6 +11,7 @@ from ..domain.mitigation import FlaggedRecord
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.paging import Paging
 from ..domain.values import Range, Scalar, label_of
+from ..frozen import frozen
 from ..metrics.rounding import digits_apart
 from ..store.checks import checks
 from ..store.checks.results import measurements_of
@@ -31,7 +31,7 @@ MAX_LABELS = 6
 """Max buttons of a record; a label of more classes is sent as a file."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FlipTotal:
     """`records` of a group whose outcome a copy would make favourable.
 

@@ -1,7 +1,7 @@
 """All groups of an attribute of one metric, over hours or rolled up."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from ..domain.checks import CheckState, DataSet, Scope, Span
 from ..domain.comparisons import comparisons_of
 from ..domain.monitors import Limits, Monitor
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.left_out import CountedRecords
 from ..metrics.sides import Disadvantaged, disadvantaged
@@ -52,21 +53,21 @@ class SeriesPoint(NamedTuple):
     definition: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GroupSeries:
     group: str | None
     scope: Scope
     points: tuple[SeriesPoint, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Gap:
     at: datetime
     state: CheckState
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Series:
     """`attribute` None: of all records. The limits are those of the newest point. `rollup` None: one point a check."""
 
@@ -89,7 +90,7 @@ class Series:
         return min(point.at for group in self.groups for point in group.points if point.definition == newest)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Volume:
     """Records logged in an hour or period, and earlier ones added to the windows."""
 
@@ -98,7 +99,7 @@ class Volume:
     additional: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SeriesWanted(SeriesKey):
     scopes: tuple[Scope, ...] = SHOWN_SCOPES
     rollup: Period | None = None

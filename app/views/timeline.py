@@ -6,7 +6,6 @@ ends of the time, which are parts of a day, are read figure by figure.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -16,6 +15,7 @@ from ..domain.alerts import Alert
 from ..domain.checks import DataSet, Scope, Span
 from ..domain.group_words import GroupWords
 from ..domain.time_ranges import Earlier, RangeChoice, RangePreset, period_before, preset_holding, step_of_picture
+from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.verdicts import GRAVEST, Limits, Verdict
 from ..metrics.worst import rank
@@ -82,7 +82,7 @@ class TimeStep(NamedTuple):
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TimePanel:
     """Steps oldest first; `earlier` are those compared with, at their own times."""
 
@@ -98,13 +98,13 @@ class TimePanel:
         return sum(one.figures for one in self.steps)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ShownRange:
     span: Span
     usual: RangePreset
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class EarlierTime:
     """`span` is drawn `shift` later. `revision`: the model revision then in use."""
 
@@ -114,7 +114,7 @@ class EarlierTime:
     revision: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Timeline:
     """Groups, those outside their limits most often first. `accuracy` is None if it was not measured.
 
@@ -138,7 +138,7 @@ class Timeline:
         return all(sum(step.figures + step.carried for step in one.steps) <= 1 for one in self.panels)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TimelineWanted:
     metric: str
     data: DataSet
@@ -269,7 +269,7 @@ def _read_steps(session: Session, deployment_no: int, span: Span, step: timedelt
     return [*head, *figure_days(session, deployment_no, days, wanted), *tail]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _GroupKey:
     attribute: str | None
     scope: str

@@ -1,7 +1,6 @@
 """Lists payload records in the words of the present monitor."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal, TypeAlias
@@ -17,6 +16,7 @@ from ..domain.texts import TOGETHER, quote_names
 from ..domain.value_tests import ValueTest
 from ..domain.values import GroupValue, label_of
 from ..errors import Conflict, InvalidInput
+from ..frozen import frozen
 from ..store.records.record_conditions import ColumnPlace, GapPlace, GroupTest, RecordFilter, RecordPlace
 from ..store.records.records_by_gap import find_by_gap
 from ..store.records.transactions import (
@@ -43,7 +43,7 @@ class RecordSort(StrEnum):
     GAP = "gap"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RecordsWanted:
     """An absent member allows all. Times are half-open [since, until).
 
@@ -68,7 +68,7 @@ class RecordsWanted:
         return any(member is not None for member in (self.attribute, self.group, self.outcome, self.changed))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RecordSummary:
     """`outcome` None: there is no monitor. `changes` has the attributes whose copies were scored; `part` is of the check's window."""
 
@@ -86,7 +86,7 @@ class RecordSummary:
         return max((gap for flag in self.flags if (gap := known_gap(flag)) is not None), default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Records:
     """`next_place` begins the next page; None at the end.
 

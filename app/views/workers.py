@@ -1,9 +1,9 @@
 """Words for the time in which no worker answers."""
 
-from dataclasses import dataclass
 from datetime import UTC
 
 from ..domain.workers import WorkersSeen, WorkerState
+from ..frozen import frozen
 
 RUNBOOK = "docs/operations/runbook.md#no-worker-answers"
 """Section that says what to do."""
@@ -14,7 +14,7 @@ _START = "Start one with evenhand worker, or with evenhand serve, which runs one
 _START_AGAIN = "The end of the worker's log says why it stopped. Start it again with evenhand worker or evenhand serve."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class WorkerNotice:
     sentence: str
     next_step: str

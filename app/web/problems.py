@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
@@ -34,6 +33,7 @@ from ..errors import (
     Unavailable,
     UnsupportedMediaType,
 )
+from ..frozen import frozen
 
 MEDIA_TYPE = "application/problem+json"
 MAX_BODY_BYTES = 1_048_576
@@ -42,7 +42,7 @@ MAX_BODY_BYTES = 1_048_576
 _TYPES = "urn:evenhand:problem:"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProblemKind:
     status: int
     word: str

@@ -7,7 +7,7 @@ before, and no transaction is open while the model is called.
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -36,6 +36,7 @@ from ...domain.deployments import Deployment, Endpoint
 from ...domain.group_words import GroupWords
 from ...domain.monitors import Monitor
 from ...errors import InvalidInput, NotFound
+from ...frozen import frozen
 from ...metrics.groups import IntArray
 from ...outbound.egress import EgressPolicy
 from ...store.alerts.alert_rules import hold_deployment
@@ -58,7 +59,7 @@ from .records import WindowRecords, query_of, read_as_monitored, read_window_rec
 from .sentences import say_change
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AlertedGroup:
     """Group that an alert is about; `counted_from` is the first counted hour if the alert may be as old."""
 
@@ -67,7 +68,7 @@ class AlertedGroup:
     counted_from: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExplainedAlert:
     records: WindowRecords
     features: DividedFeatures
@@ -170,7 +171,7 @@ def _find_boundary(records: WindowRecords) -> RevisionBoundary | None:
     return RevisionBoundary(before=str(records.revisions[earlier[0]]), after=records.deployment.model_revision, at=first)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Subject:
     run: AttributionRun
     deployment: Deployment
@@ -178,7 +179,7 @@ class _Subject:
     alert: Alert | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Found:
     result: AttributionResult
     asked_rows: int = 0

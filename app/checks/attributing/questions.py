@@ -1,7 +1,6 @@
 """Questions to the model about a window's gaps, and their cost in rows."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from ...domain.deployments import Column, FieldKind
 from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS
 from ...domain.values import Scalar, canonical, number_of
 from ...errors import InvalidInput
+from ...frozen import frozen
 from ...metrics.groups import FloatArray, IntArray
 from ...records.cells import MISSING
 from ...records.strengths import measure_strengths
@@ -31,7 +31,7 @@ MAX_COMPARED = 100
 """Max records of each gap asked about as they are, to see whether the model still answers as logged."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class GapQuestions:
     """One gap, its pairs by positions in the window, and their hybrids; `own` are asked about as they are."""
 
@@ -58,7 +58,7 @@ class GapQuestions:
             yield slice(start, min(start + PART, self.rows))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class AttributionPlan:
     """Questions of an attribution. `players` are features that move together, by place in the schema."""
 

@@ -15,6 +15,7 @@ from ...domain.deployments import Column, Deployment
 from ...domain.monitors import Monitor
 from ...domain.outcomes import Outcome
 from ...errors import InvalidInput
+from ...frozen import frozen
 from ...metrics.groups import FloatArray, IntArray
 from ...records.alike import choose_alike
 from ...records.cells import stored_cells
@@ -29,7 +30,7 @@ MAX_CELLS = 1_000
 """Max cells of a feature; with more, hardly any has records of both groups."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class GapRecords:
     """Positions of the records of a monitored group and its reference."""
 

@@ -1,7 +1,6 @@
 """Requests for an attribution, and what it would cost."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
@@ -9,6 +8,7 @@ from ...clock import hour_of
 from ...domain.attributions import AttributionCost, AttributionLimits, AttributionRun, Method
 from ...domain.checks import Span
 from ...domain.deployments import Deployment
+from ...frozen import frozen
 from ...store.attributions.attributions import find_waiting, lock_requests, queue_manual
 from ...store.checks.checks import current_time, get
 from ...store.database.arrow import arrow_reader
@@ -19,7 +19,7 @@ from .questions import plan_attribution
 from .records import read_window_records, require_comparisons
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class WantedAttribution:
     """Window of that check, or of one of that span; of neither, of a check for now."""
 
@@ -28,7 +28,7 @@ class WantedAttribution:
     limits: AttributionLimits
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GapCost:
     features: tuple[str, ...]
     attribute: str
@@ -37,7 +37,7 @@ class GapCost:
     rows: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class EstimatedCost:
     method: Method
     span: Span

@@ -1,13 +1,14 @@
 """Rows of the catalogue: how a figure is computed, and what it means."""
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from ...frozen import frozen
 from ..cautions import no_caution
 from ..comparisons import ShareComparison
 from ..formulas.conditional import StrataOutcomes
@@ -40,7 +41,7 @@ class Direction(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Need:
     """Records that a figure cannot do without: their number or weight, and the reason where there are none.
 
@@ -52,7 +53,7 @@ class Need:
     is_outcome: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RateOf:
     """A rate by itself. `parts` are rates of the same records that add up to it."""
 
@@ -60,18 +61,18 @@ class RateOf:
     parts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ComparedRate:
     rate: str
     by: ShareComparison
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CountOf:
     part: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OfSet:
     """Function of one set's cells. `endless` is the reason where it is not finite."""
 
@@ -81,7 +82,7 @@ class OfSet:
     endless: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OfPair:
     """Function of a monitored group's cells and the reference's. `vanishing` are its signed parts, all zero at equality.
 
@@ -97,7 +98,7 @@ class OfPair:
     whole: Callable[..., FloatArray] = np.mean
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Across:
     """Function of all groups' cells [..., G, …].
 
@@ -112,7 +113,7 @@ class Across:
     reach: Callable[[FloatArray], tuple[float, float]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OverStrata:
     """Function of a monitored group's outcomes [..., S, 2] and the reference's by stratum, and its `limits`.
 
@@ -127,12 +128,12 @@ class OverStrata:
     endless: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FromScores:
     """Measured by `measure_scores`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FromRows:
     """Measured by `measure_rows`."""
 
@@ -140,7 +141,7 @@ class FromRows:
 Measure: TypeAlias = RateOf | ComparedRate | CountOf | OfSet | OfPair | Across | OverStrata | FromScores | FromRows
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Metric:
     """One metric of the catalogue.
 

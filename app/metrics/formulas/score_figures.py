@@ -5,11 +5,12 @@ groups of twenty records with a rare label.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from ...frozen import frozen
 from ..groups import FloatArray, IntArray
 from ..tables.score_bins import MOST
 from ..tables.score_sums import LARGEST_LOSS, QUANTITIES, ScoreSums, losses_of
@@ -21,7 +22,7 @@ FAVOURABLE, UNFAVOURABLE = 1, 0
 SCORE, SQUARED_ERROR, LOG_LOSS = range(len(QUANTITIES))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Figures:
     """One figure of each set [S]. `points` are NaN where `lacking`, a format with the set's name ({of}), says why.
 
@@ -40,7 +41,7 @@ class Figures:
     doubtful: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Known:
     """Sums of the sets [S, …], and of all records [1, …]."""
 

@@ -5,11 +5,11 @@ the lowest score that so large a share does not exceed.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from ...frozen import frozen
 from ..groups import FloatArray, IntArray
 from ..intervals import log_ratio
 from ..tables.score_bins import MOST, scores_of
@@ -34,7 +34,7 @@ TOO_CLOSE = (
 _NARROWEST = 0.5
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Gaps:
     """One figure of each set [S] against the reference. `points` are NaN where `lacking` says why, a format with names and details.
 

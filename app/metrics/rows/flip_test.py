@@ -9,13 +9,13 @@ FT is not 0 wherever all are treated alike: a majority exaggerates. At 60 % favo
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.special import binom
 
+from ...frozen import frozen
 from ..groups import FloatArray, IntArray
 from ..intervals import Interval, Z
 from .neighbours import TIE, Points, neighbour_shares
@@ -27,7 +27,7 @@ FEW_REFERENCE_RECORDS = 9
 METHOD = "adjusted_wald_with_neighbours"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Flips:
     """Treatment of the reference neighbours of each monitored record [monitored], compared with its own.
 

@@ -1,7 +1,7 @@
 """Measures the flip test, consistency and rich subgroups."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from ...details import Details
+from ...frozen import frozen
 from ..catalogue import CATALOGUE, Data
 from ..cautions import caution
 from ..groups import FloatArray, IntArray
@@ -26,7 +27,7 @@ NEIGHBOURS = 5
 METHOD = "wilson_of_effective_size"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Neighbourhood:
     """Positions of records, and the share of each position's records in the neighbours of each position [points, points]."""
 
@@ -44,7 +45,7 @@ class Neighbourhood:
         return cls(points, neighbour_shares(points.places, points, NEIGHBOURS))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Agreement:
     """Agreement [records] with the neighbours' outcomes, in [0, 1], 1 where all have the same."""
 
@@ -144,7 +145,7 @@ def _find_needed(key: str) -> set[Outcome]:
     raise ValueError(f"expected a metric of the records themselves, found {key}")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class _Rows:
     rows: RowData
     records: int

@@ -5,11 +5,11 @@ a mean over neighbours is the average over all ways to break ties. Distances tha
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from ...frozen import frozen
 from ..groups import FloatArray, IntArray
 
 TIE = 1e-9
@@ -17,7 +17,7 @@ CHUNK = 1 << 21
 """Max distances held at once."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Points:
     """Distinct positions [points, features], records at each, and each record's position."""
 

@@ -8,13 +8,13 @@ regression of the rate. AIF360's rate of the complement is wrong for records on 
 """
 
 import math
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from ...frozen import frozen
 from ..groups import FloatArray, IntArray
 from ..intervals import Interval, Z
 from .neighbours import TIE, Points, standardise
@@ -29,7 +29,7 @@ PAIRED = 8
 Kind: TypeAlias = Literal["false_positive", "false_negative"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class RichSubgroup:
     """Subgroup on the smaller side of its line.
 

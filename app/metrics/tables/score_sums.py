@@ -1,11 +1,12 @@
 """Sums over records with a score, whatever their order."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
+from ...frozen import frozen
 from ..groups import FloatArray, IntArray, check_counts
 from .score_bins import ScoreBins
 
@@ -36,7 +37,7 @@ _SHAPES: Mapping[str, tuple[int, ...]] = {
 """Axes of each array after that of the columns."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class ScoreSums:
     """Sums by column and actual outcome (unfavourable, favourable), over records with a score and a known outcome.
 

@@ -1,18 +1,18 @@
 """Probabilities of the favourable outcome with their labels, by group."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from ...frozen import frozen
 from ..groups import NEITHER, ComparedGroup, Groups, IntArray, align, as_groups, check_codes, check_counts
 from .score_sums import ScoreSums
 from .weighting import check_weights
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class ScoreTable:
     """Sums by group, ungrouped records last. `unscored` [groups + 1] have no score in [0, 1], or a label of neither outcome.
 

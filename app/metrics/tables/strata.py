@@ -1,12 +1,12 @@
 """Outcomes by stratum and group, to compare like with like."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from ...frozen import frozen
 from ..groups import NEITHER, FloatArray, IntArray, check_codes, check_counts, divide_or
 from .weighting import PlacedCells, Weighting, count_keys, sum_cells
 
@@ -24,7 +24,7 @@ class RecordStrata(NamedTuple):
     codes: npt.ArrayLike
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Strata:
     """Counts [S strata, groups, 2] by outcome, or [S, groups, 2, 2] by actual and predicted outcome, and their weighting.
 

@@ -1,16 +1,16 @@
 """Instance weights of counted records: sums, and sums of squares."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from ...frozen import frozen
 from ..groups import FloatArray, IntArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Weighting:
     """Sums of the weights w and of w² in cells of any shape.
 

@@ -1,13 +1,13 @@
 """Choosing the live records that get a second call of the model, and marking records."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from ...domain.bias_detectors import ALL_TOGETHER
 from ...domain.values import Scalar
+from ...frozen import frozen
 from ...metrics.groups import FloatArray
 from .model import BiasDetector
 from .quality import BoolArray
@@ -27,7 +27,7 @@ class Chooser(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BiasScores:
     """Each record's probability of biased treatment, and whether that reaches the detector's threshold."""
 
@@ -52,7 +52,7 @@ def bias_scores(
     return BiasScores(scores, scores >= detector.threshold)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DetectorChooser:
     """Chooses by the detectors of each attribute. They know only records with an unfavourable outcome."""
 

@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
 from ...domain.deployments import Column, FieldKind
 from ...domain.values import Scalar, canonical, number_of
+from ...frozen import frozen
 from ...metrics.groups import FloatArray
 
 MOST_CATEGORIES = 254
@@ -21,7 +21,7 @@ LARGEST = 1e300
 """Larger numbers are replaced by this: the classifier adds neighbours, and their sum has to stay finite."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Encoding:
     """`codes` has the number of each known value of a categorical column, and None for a quantity.
 

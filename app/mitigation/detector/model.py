@@ -7,7 +7,6 @@ import hashlib
 import zipfile
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Self
@@ -18,6 +17,7 @@ import numpy as np
 from ...domain.bias_detectors import DetectorCounts, DetectorQuality
 from ...domain.values import Scalar
 from ...errors import InvalidInput
+from ...frozen import frozen
 from ...metrics.groups import FloatArray
 from .features import Encoding
 
@@ -43,7 +43,7 @@ _MARK = b"evenhand bias detector 1\n"
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class BiasDetector:
     """Predicts whether the model would act in a biased way on a monitored record with an unfavourable outcome.
 

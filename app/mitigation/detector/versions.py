@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ...domain.bias_detectors import ALL_TOGETHER, DetectorCounts, DetectorVersion
 from ...domain.deployments import Column
 from ...domain.values import Scalar
+from ...frozen import frozen
 from ...metrics.groups import FloatArray
 from ...store.mitigation.bias_detectors import NewDetector
 from .features import Encoding
@@ -37,7 +38,7 @@ FOLDS = 5
 _SALT = b"evenhand bias detector held out"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrainingRefusal:
     reason: str
     counts: DetectorCounts
@@ -142,7 +143,7 @@ RETRAINED_AFTER = timedelta(days=7)
 """Age at which a detector is trained again: a window of steady size never grows, while the people in it change."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class DetectorEvidence:
     """Records with a monitored value and an unfavourable outcome, whose outcome as reference is known: oldest first, each once.
 

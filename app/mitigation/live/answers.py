@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from ...frozen import frozen
 from ...payloads.answers import Answer
 from ...payloads.codec import JSON, Codec
 from ...payloads.forms import Form
@@ -34,7 +34,7 @@ STORED, DUPLICATE, CONFLICT = "stored", "duplicate", "conflict"
 _encode = msgspec.json.Encoder().encode
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DebiasedAnswers:
     own: Answer
     debiased: Sequence[Debiased]
@@ -43,7 +43,7 @@ class DebiasedAnswers:
     warning: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LiveAnswer:
     """An answer as it is sent. `facts` are the JSON of the header `FACTS_HEADER`."""
 

@@ -4,10 +4,10 @@ Source: spec of the fairness check, section 8: jointly over the record's monitor
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from ...domain.mitigation import AttributeProfile, StandIn
 from ...domain.values import Scalar
+from ...frozen import frozen
 
 MOST_COPIES = 100
 """Max copies of one record for its attributes together: those with the greatest shares."""
@@ -15,7 +15,7 @@ MOST_COPIES = 100
 Row = Sequence[Scalar | None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Substitution:
     """One copy: the new values by place in the row, and its share of the reference records. Shares add up to 1."""
 
@@ -29,7 +29,7 @@ class Substitution:
         return copy
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CopySet:
     """Copies for monitored values of these attributes: of all together and, if there are several, of each alone."""
 

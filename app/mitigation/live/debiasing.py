@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -11,6 +10,7 @@ from ...domain.mitigation import Mode
 from ...domain.outcomes import Outcome
 from ...domain.records import Prediction
 from ...domain.values import Scalar, canonical, number_of
+from ...frozen import frozen
 from ...metrics.groups import IntArray
 from ..rule import ALMOST, UNKNOWN, CopyAnswers, Judge, mean_numbers, mean_probabilities, outcomes_as_reference, substitute
 from .copies import CopySet, Substitution
@@ -30,7 +30,7 @@ class Debiasing(StrEnum):
     NOT_CHOSEN = "not_chosen"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Debiased:
     answer: Prediction
     debiasing: Debiasing
@@ -41,7 +41,7 @@ class Debiased:
         return self.debiasing is Debiasing.CHANGED
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CopiedRecord:
     own: Prediction
     outcome: Outcome
@@ -49,14 +49,14 @@ class CopiedRecord:
     answers: Sequence[Prediction]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClassifiedAnswer:
     prediction: Prediction
     outcome: Outcome
     share: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decider:
     """Decides records of one deployment, all of a request together, each as it would be alone."""
 

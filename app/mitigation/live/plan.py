@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ...clock import monotonic_seconds, utc_now
 from ...domain.deployments import Deployment
@@ -10,6 +9,7 @@ from ...domain.mitigation import ONLY_DIRECT, AttributeProfile, DetectorUse, Mit
 from ...domain.mitigation_rules import mitigated_attributes
 from ...domain.monitors import Monitor
 from ...errors import Conflict, InvalidInput
+from ...frozen import frozen
 from ...ingest import Ingestion
 from ...ingest.plan import IngestPlan
 from ...records.grouping import ListedGroups
@@ -35,7 +35,7 @@ KEPT_SECONDS = 1.0
 _MOST_PLANS = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MitigatedAttribute:
     listed: ListedGroups
     profile: AttributeProfile
@@ -45,7 +45,7 @@ class MitigatedAttribute:
         return self.listed.column.name
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class ActivePlan:
     """One state of a deployment, its monitor, its settings and the profile fitted for them.
 

@@ -1,7 +1,6 @@
 """Flags records that need a second look: their outcome would be another with a reference value."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -10,6 +9,7 @@ from ...checks.subject import Subject
 from ...checks.window import PayloadWindow
 from ...domain.checks import Trigger
 from ...domain.mitigation import FlaggedRecord, Profile
+from ...frozen import frozen
 from ...metrics.groups import IntArray
 from ...store.checks.results import newest_success_before
 from ...store.database.arrow import ArrowReader
@@ -18,7 +18,7 @@ from ..rule import UNKNOWN, BoolArray, known_scores, mean_probabilities, write_p
 from .treated import TreatedWindow, read_reference_answers
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Flags:
     """A check's flags among the records that it examined for an attribute: they replace earlier `kinds`.
 

@@ -1,7 +1,7 @@
 """Accuracy before and after mitigation: labelled records whose debiased outcome is known without asking the model."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from ...checks.outcomes_of_copies import CopyOutcomes, fill_stored, target_key
 from ...checks.revisions import OtherRevisions
 from ...checks.subject import Subject
 from ...domain.outcomes import Outcome
+from ...frozen import frozen
 from ...metrics.groups import IntArray, as_groups
 from ...metrics.tables import DebiasedFeedback
 from ...records.grouping import Grouping
@@ -22,7 +23,7 @@ NO_RECORD = -1
 """Record number of a label that came with features of its own: no copies were scored."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class LabelTables:
     """The labels of the span and the additional ones, before and after; the number that could not be compared, and why.
 
@@ -36,7 +37,7 @@ class LabelTables:
     revisions: tuple[OtherRevisions, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnownCopies:
     record_nos: IntArray
     targets: Mapping[TargetKey, int]

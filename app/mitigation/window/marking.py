@@ -1,7 +1,7 @@
 """The bias detector in a check: trained on the copies' outcomes, used on records of the span that the window left out."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ...domain.checks import Span
 from ...domain.mitigation import DetectorUse, FlaggedRecord, Profile, Reading
 from ...domain.outcomes import Outcome
 from ...domain.values import Scalar
+from ...frozen import frozen
 from ...records.grouping import group_records
 from ...records.outcomes import outcome_codes
 from ...store.database.arrow import ArrowReader
@@ -32,7 +33,7 @@ MOST_RECORDS = 50_000
 """Max records that are read for training, and that are marked: the newest of each attribute."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DetectedRecords:
     new: Sequence[NewDetector] = ()
     likely: Sequence[Flags] = ()

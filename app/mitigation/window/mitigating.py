@@ -1,7 +1,6 @@
 """Changes that mitigation would have made in the window, from outcomes that the check knows, without a call of the model."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +20,7 @@ from ...clock import utc_now
 from ...domain.checks import DataSet
 from ...domain.comparisons import Comparison
 from ...domain.mitigation import AttributeProfile, FlaggedRecord, Profile
+from ...frozen import frozen
 from ...metrics.groups import as_groups
 from ...metrics.tables import DebiasedCells
 from ...store.database.arrow import ArrowReader, arrow_reader
@@ -40,7 +40,7 @@ NOTHING_FITTED = "nothing was fitted for it yet"
 NOT_FITTED = "nothing was fitted for it"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Attribute:
     treated: TreatedWindow
     labels: LabelTables | None
@@ -50,7 +50,7 @@ class _Attribute:
         return self.treated.profile.feature
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _ToStore:
     deployment_no: int
     flags: Sequence[Flags]

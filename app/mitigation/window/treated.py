@@ -1,6 +1,5 @@
 """Mitigation of a window's records, from outcomes of copies that are known already."""
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -10,6 +9,7 @@ from ...checks.outcomes_of_copies import CopyOutcomes
 from ...domain.mitigation import AttributeProfile, Mode
 from ...domain.outcomes import Outcome
 from ...domain.values import number_of
+from ...frozen import frozen
 from ...metrics.groups import IntArray
 from ...records.cells import parse_value
 from ...records.grouping import Grouping
@@ -17,7 +17,7 @@ from ...records.outcomes import outcome_codes
 from ..rule import UNKNOWN, BoolArray, CopyAnswers, Judge, Probability, outcomes_as_reference, read_probability, substitute
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class TreatedWindow:
     """The records of a window under the mitigation of one attribute.
 

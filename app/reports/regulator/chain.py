@@ -7,13 +7,13 @@ measurements. A changed or deleted part breaks the chain at a link that names it
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from ...domain.checks import Span
 from ...domain.deployments import Deployment
+from ...frozen import frozen
 from ...store.checks.digests import digest_checks, digest_configuration
 
 CONFIGURATION = "configuration "
@@ -23,7 +23,7 @@ START = "0" * 64
 """Link before the first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChainLink:
     """Name and digest of a part, and the link that it makes with the one before."""
 
@@ -32,7 +32,7 @@ class ChainLink:
     link: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference:
     """Part that is not as the report has it."""
 

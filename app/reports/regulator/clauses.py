@@ -1,6 +1,6 @@
 """Rules that sheets speak to, as read in November 2026 from secondary sources. Not legal advice."""
 
-from dataclasses import dataclass
+from ...frozen import frozen
 
 NOT_LEGAL_ADVICE = (
     "Not legal advice. The report says what was measured, by which rule, and what is missing; it does not say that a rule is complied"
@@ -8,7 +8,7 @@ NOT_LEGAL_ADVICE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuleClause:
     rule: str
     place: str

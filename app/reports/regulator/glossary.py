@@ -1,10 +1,11 @@
 """Terms of a regulator's report."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+
+from ...frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReportTerm:
     """Term that these sheets use; without sheets every report does."""
 

@@ -4,7 +4,6 @@ A postcode can carry a difference although the model never sees the attribute. S
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -17,6 +16,7 @@ from ...domain.group_words import GroupWords
 from ...domain.monitors import Monitor
 from ...domain.outcomes import Outcome
 from ...domain.training_data import RECOMMENDED_ABOVE
+from ...frozen import frozen
 from ...metrics.groups import FloatArray
 from ...metrics.values import Undefined
 from ...records.association import Strength
@@ -41,7 +41,7 @@ ALL_ATTRIBUTES = "the deployment has no column but the attributes of the report"
 TOO_MANY_VALUES = "it has {found:,} different values where at most {most:,} are compared"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ComparedColumn:
     """Places of a column's categories, or numbers; None where `reason` says why it is not compared."""
 

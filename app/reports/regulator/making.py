@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Any
 
@@ -12,6 +12,7 @@ from ...domain.checks import Span
 from ...domain.deployments import Deployment
 from ...domain.spreadsheets import harmless
 from ...domain.values import number_of
+from ...frozen import frozen
 from ...store.database.arrow import arrow_reader
 from ...store.database.engine import Database
 from ...store.deployments.monitors import monitor_of
@@ -37,7 +38,7 @@ class ReportForm(StrEnum):
     JSON = "json"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadContent:
     report: Mapping[str, Any]
     cover: Document | None

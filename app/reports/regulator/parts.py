@@ -1,7 +1,7 @@
 """Sheets of a report on a period as unrounded data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +12,7 @@ from ...domain.comparisons import Comparison
 from ...domain.group_words import GroupWords
 from ...domain.monitors import Monitor
 from ...domain.values import label_of
+from ...frozen import frozen
 from ...impact.bounds import bounds_sheet
 from ...impact.categories import Category, CategoryTable
 from ...impact.controlled import controls_sheet
@@ -129,7 +130,7 @@ def tabulate(
     return CategoryTable(comparison, tuple(categories), people.count(assessed & ~is_known))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SheetParts:
     """`no_counts` says why tables of people cannot be made; `indirect` is None where it is not wanted or cannot be made."""
 

@@ -4,7 +4,6 @@ A category is a value of a categorical attribute, watched or not, or a monitor's
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ...domain.outcomes import Outcome
 from ...domain.texts import quote_names
 from ...domain.values import canonical, label_of
 from ...errors import InvalidInput
+from ...frozen import frozen
 from ...impact.bounds import bound_categories
 from ...impact.people import AttributeCategories, Control, CountedPeople, divide_numbers, has_many_numbers
 from ...metrics.groups import IntArray
@@ -35,7 +35,7 @@ MOST_CATEGORIES = 100
 """Max categories of one attribute; a column of ids has more."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PeopleWanted:
     """Attributes and controls by name. Scores take as many rows as there are different ones."""
 

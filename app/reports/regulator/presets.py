@@ -1,7 +1,7 @@
 """Presets of a regulator's report, and what a deployment lacks for them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
@@ -13,6 +13,7 @@ from ...domain.monitors import Monitor
 from ...domain.retention import RetentionPolicy, RetentionPreset
 from ...domain.values import Range, label_of
 from ...errors import InvalidInput
+from ...frozen import frozen
 from .attribute_names import RACE, SEX, split_name
 from .wanted import PeriodSheet
 
@@ -29,7 +30,7 @@ class ReportPreset(StrEnum):
     INSURANCE_CO = "insurance-co"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SheetPreset:
     """Sheets of a rule, and its needs. `attributes` are words of attribute names.
 
@@ -47,7 +48,7 @@ class SheetPreset:
     elsewhere: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Missing:
     what: str
     next_step: str

@@ -1,9 +1,9 @@
 """Chapters of a regulator's report, from its data alone, rounded."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ...frozen import frozen
 from ...impact.local_law_144 import LEAST_SHARE
 from ...metrics.rounding import write_minus
 from ..document import Block, Bullets, Paragraph, ReportTable, Section
@@ -327,7 +327,7 @@ def describe_mapping(mapping: Mapping[str, Any]) -> str:
     return f"{mapping['attribute']}{scheme}: {'values' if mapping['values'] else 'columns of weights'} {named}."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SheetChapter:
     title: str
     name: str

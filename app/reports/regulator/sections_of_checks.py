@@ -1,10 +1,10 @@
 """Chapters of a regulator's report that are made of checks."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from ...frozen import frozen
 from ..document import Block, Paragraph, ReportTable
 from ..numbers import ABSENT, count, interval, moment, number, points, points_interval, share
 
@@ -25,7 +25,7 @@ _EVERYBODY = frozenset({"attribute", "overall"})
 _NO_GROUP = "everybody"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FigureColumn:
     metric: str
     name: str

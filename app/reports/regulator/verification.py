@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +10,7 @@ from sqlalchemy.orm import Session
 from ...domain.checks import Span
 from ...domain.deployments import Deployment
 from ...errors import InvalidInput
+from ...frozen import frozen
 from .carrying import is_whole, read_csv, read_html, read_pdf
 from .chain import ChainLink, Difference, check_links, compare_chains, head_of, join_parts, make_chain, read_links
 from .data import FORMAT, KIND, READABLE_FORMATS, seal_of
@@ -18,7 +18,7 @@ from .data import FORMAT, KIND, READABLE_FORMATS, seal_of
 CHANGED_FILE = "its hash is not that of its content: the file was changed. Opening and saving a CSV in a spreadsheet changes it, too"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadReport:
     """Report as its file has it.
 

@@ -1,13 +1,13 @@
 """Content of a regulator's report that a caller chooses."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
 import msgspec
 
 from ...domain.category_schemes import CategoryMapping
+from ...frozen import frozen
 
 
 class PeriodSheet(StrEnum):
@@ -32,7 +32,7 @@ class ToolKind(StrEnum):
     SCORING = "scoring"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SheetsWanted:
     """No attributes mean all of the monitor.
 

@@ -1,9 +1,10 @@
 """Sentences on the time of each figure: one check on the first page, the whole period in the annex."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from ...frozen import frozen
 from ...metrics.rounding import digits_apart
 from ..document import FirstPage
 from ..numbers import count
@@ -18,7 +19,7 @@ _HUNDREDTHS = 2
 _MARKS = (0.8, 1.0, 1.25)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PeriodRatio:
     """A group's rate of favourable outcomes over that of `compared_with`, in the period."""
 

@@ -3,10 +3,10 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from ...errors import Forbidden
+from ...frozen import frozen
 from ..principals import Role
 from .configuration import ClaimRule, OidcConfiguration
 
@@ -16,7 +16,7 @@ _LONGEST_NAME = 48
 """Max characters of a name from a claim; the rest of a user's name distinguishes two of the same."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grant:
     """A role, for one deployment or for all."""
 
@@ -24,7 +24,7 @@ class Grant:
     deployment_id: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Identity:
     """Somebody known to the issuer. `subject` is unique there and never given to anybody else; `name` is neither."""
 

@@ -1,12 +1,12 @@
 """Configuration of the issuer: its address, this client, and the roles of its claims."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import urlsplit
 
 import msgspec
 
 from ...errors import SetupError
+from ...frozen import frozen
 from ...outbound.addresses import address_of
 from ...settings import Settings
 from ..principals import Role
@@ -29,7 +29,7 @@ class ClaimRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     deployment: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class OidcConfiguration:
     """The issuer and this client. `audience` is that of bearer tokens; None where none are accepted."""
 

@@ -1,6 +1,5 @@
 """Comments on alerts, oldest first."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import func, select
@@ -10,6 +9,7 @@ from sqlalchemy.orm import Session
 from ...domain.alerts import Alert
 from ...domain.paging import Paging
 from ...errors import Conflict
+from ...frozen import frozen
 from ..database.paging import page_oldest
 from ..database.rows import read_row
 from ..tables import AlertCommentRow
@@ -17,7 +17,7 @@ from ..tables import AlertCommentRow
 MAX_COMMENTS = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AlertComment:
     """One comment. `author` is a key's id, or `user:` and a name."""
 

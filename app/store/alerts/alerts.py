@@ -4,7 +4,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, func, select, text, tuple_, update
@@ -15,6 +15,7 @@ from ...domain.alerts import Alert, AlertState, AlertSubject, ClosingReason, Res
 from ...domain.checks import CheckRun, DataSet, Span
 from ...domain.paging import Paging
 from ...errors import NotFound
+from ...frozen import frozen
 from ..database.paging import page_newest
 from ..database.rows import read_row
 from ..tables import AlertRow, AlertRuleRow, CheckRow, DeploymentRow
@@ -24,7 +25,7 @@ MOST_BETWEEN = 10_000
 _UNRESOLVED = AlertRow.resolved_at.is_(None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AlertFilter:
     deployment_no: int | None = None
     deployment_id: str | None = None
@@ -200,7 +201,7 @@ def deployments_to_revisit(session: Session) -> list[int]:
     return list(session.scalars(select(AlertRow.deployment_no).where(_UNRESOLVED).union(stale)))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OpenAlerts:
     deployment_id: str
     kind: RuleKind

@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,6 +14,7 @@ from ...domain.notifications import Message, Notification, NotificationState, al
 from ...domain.paging import Paging
 from ...domain.retrying import KEPT
 from ...errors import require_present
+from ...frozen import frozen
 from ..database.leased_rows import HeldRow, lease_row, write_held
 from ..database.paging import page_newest
 from ..database.rows import read_row
@@ -59,7 +59,7 @@ again on a row that changed before it could be locked.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ClaimedNotification:
     notification: Notification
     channel: Channel

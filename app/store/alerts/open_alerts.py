@@ -4,7 +4,6 @@ Sent: a notification was queued for it and not given up.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session
@@ -12,6 +11,7 @@ from sqlalchemy.orm import Session
 from ...domain.alerts import Alert
 from ...domain.channels import Channel
 from ...domain.notifications import NotificationState
+from ...frozen import frozen
 from ..tables import AlertChannelRow, AlertRow, AlertRuleChannelRow, AlertRuleRow, DeploymentRow, NotificationRow
 from .alerts import alerts_by_no
 
@@ -24,14 +24,14 @@ _SENT = exists().where(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Unsent:
     channel_id: str
     rule_no: int
     alerts: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RuleWithAlerts:
     deployment_id: str
     deployment_name: str

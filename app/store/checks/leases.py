@@ -3,7 +3,6 @@
 While a check runs, its `claimable_at` equals `lease_until`.
 """
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.checks import CheckRun, CheckState, Failure, Progress
 from ...domain.retrying import CheckPolicy
+from ...frozen import frozen
 from ..database.leased_rows import HeldRow, lease_row, returned_values, write_held
 from ..tables import CheckRow
 from .check_runs import read_run
@@ -61,7 +61,7 @@ _END_ABANDONED = text("""
 """)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class VersionsUsed:
     monitor_version: int
     model_revision: str

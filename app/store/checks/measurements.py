@@ -1,7 +1,6 @@
 """Series of measurements, and count tables of roll-ups."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Self
 
@@ -13,13 +12,14 @@ from ...domain.checks import DataSet, Measurement, Scope
 from ...domain.comparisons import Comparison
 from ...domain.outcomes import OutcomeRule, outcome_texts
 from ...domain.paging import Paging
+from ...frozen import frozen
 from ..database.rows import read_rows
 from ..tables import CheckRow, MeasurementRow, TableDayRow
 from .check_days import DAY, Stretch, stretches_between
 from .results import is_of_scope, measurement_from, name_columns, omit_columns, read_comparison
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SeriesFilter:
     """Filter of measurements; an absent or empty member lets all through. Times are half-open."""
 
@@ -39,14 +39,14 @@ class SeriesFilter:
         return is_of_metric and all(wanted in (None, own) for wanted, own in pairs) and (self.scope is None or one.is_of(self.scope))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Point:
     no: int
     check_id: str
     measurement: Measurement
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HourTable:
     """Count table of an hour, or of several of a day from `hour` on, without records of earlier ones."""
 

@@ -1,7 +1,6 @@
 """The newest checks of a deployment, and one metric of every group in each."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -9,9 +8,10 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet
+from ...frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RecentCheck:
     """A check with figures. `measured_at` is the end of the measured span.
 
@@ -28,7 +28,7 @@ class RecentCheck:
     is_topped_up: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RecentFigure:
     check_no: int
     data: DataSet

@@ -1,7 +1,6 @@
 """Results of a finished check, written once."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, cast
 
@@ -15,6 +14,7 @@ from ...domain.checks import PRESENT_TRIGGERS, CheckState, DataSet, Measurement,
 from ...domain.comparisons import Comparison
 from ...domain.records import Prediction
 from ...domain.values import normalised
+from ...frozen import frozen
 from ..tables import CheckRow, CheckTableRow, MeasurementRow
 from .check_days import DAY
 from .timeline import COUNTS_ITSELF, DRAWN_SCOPES, JOINED, ORIGIN, SUPERSEDED
@@ -53,7 +53,7 @@ _COLUMNS = "columns_compared"
 _STORED_AS_THEY_ARE = tuple(name for name in Measurement.__dataclass_fields__ if name not in {"comparison", "details"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredTable:
     """A count table. `part` is `span` or `additional`; `cells` its JSON form."""
 
@@ -67,7 +67,7 @@ class StoredTable:
         return self.comparison.label
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EarlierCheck:
     no: int
     id: str

@@ -1,18 +1,18 @@
 """All points of one metric of an attribute, straight from the driver for speed."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeAlias, cast
 
 from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet, Scope
+from ...frozen import frozen
 from ..database.rows import read_rows
 
 HOUR = timedelta(hours=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SeriesKey:
     """One metric on one data set of one attribute (None: all records), half-open. `worst` is asked for alone."""
 

@@ -3,13 +3,13 @@
 A check that ends at midnight is about the day before. Each step keeps the checks of its extremes.
 """
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, cast
 
 from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet, Scope, Span
+from ...frozen import frozen
 from ..database.rows import read_rows
 
 ORIGIN = datetime(1970, 1, 5, tzinfo=UTC)
@@ -19,7 +19,7 @@ DRAWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
 """Scopes whose figures are joined; others are chosen from these."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FiguresWanted:
     """One metric on one data set, of every group, or of all records (`of_all`)."""
 

@@ -4,7 +4,6 @@ A claim gives the row a new token and moves `claimable_at` into the future. If i
 token keeps the old holder from writing. All times are the database's.
 """
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeAlias, TypeVar
 
@@ -12,6 +11,7 @@ from sqlalchemy import case, func, literal, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from ...errors import LeaseLost
+from ...frozen import frozen
 from ..tables import AttributionRow, CheckRow, KeptReportRow, NotificationRow, SubgroupScanRow
 
 LeasedTable: TypeAlias = type[CheckRow] | type[AttributionRow] | type[NotificationRow] | type[SubgroupScanRow] | type[KeptReportRow]
@@ -19,7 +19,7 @@ LeasedTable: TypeAlias = type[CheckRow] | type[AttributionRow] | type[Notificati
 Column = TypeVar("Column")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class HeldRow:
     """A row under its claim's token. `if_lost` is the message of `LeaseLost`."""
 

@@ -1,8 +1,9 @@
 """Limits of one page of records."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from ...frozen import frozen
 
 MAX_PAGE_BYTES = 8 * 2**20
 """Max bytes of a page's values as JSON. The first record is always in it."""
@@ -10,7 +11,7 @@ MAX_PAGE_BYTES = 8 * 2**20
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page(Generic[Item]):
     """Items in order. `is_cut`: there was no room for all."""
 

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 from sqlalchemy import Select, and_, delete, func, insert, select, update
@@ -27,6 +27,7 @@ from ...domain.deployments import (
 from ...domain.endpoint_health import EndpointHealth
 from ...domain.paging import Paging
 from ...errors import Conflict, require_present
+from ...frozen import frozen
 from ..alerts.alert_rules import add_default_rule
 from ..database.paging import page_oldest
 from ..database.resealing import begin_sealing
@@ -59,7 +60,7 @@ _COLUMN_KEY_BYTES = 32
 """As many as HMAC-SHA256 and AES-256 use."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Secrets:
     """Secrets of an endpoint, before sealing: the credentials, or all as JSON after a NUL, which no secret holds."""
 

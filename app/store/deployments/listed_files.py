@@ -1,7 +1,7 @@
 """Files of tables as last listed, and the checks that changed files need."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import delete, func, insert, select, text
@@ -9,13 +9,14 @@ from sqlalchemy.orm import Session
 
 from ...domain.checks import Span
 from ...domain.tables_of_files import FeedbackTable, PayloadTable, TableFormat
+from ...frozen import frozen
 from ..tables import DeploymentRow, ListedFileRow
 from .record_tables import read_feedback_table, read_payload_table
 
 PAYLOAD, FEEDBACK = "payload", "feedback"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FileSpan:
     """A listed file: path below the folder, size, change, partition, oldest and newest row (None without rows)."""
 
@@ -27,7 +28,7 @@ class FileSpan:
     newest: datetime | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ListingTotals:
     files: int
     bytes: int
@@ -88,7 +89,7 @@ _QUEUE_BATCHES = text("""
 """)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FiledDeployment:
     no: int
     id: str

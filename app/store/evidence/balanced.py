@@ -1,7 +1,6 @@
 """Balanced count tables of checks of whole hours."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -10,13 +9,14 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from ...domain.checks import CheckState, DataSet, Span
+from ...frozen import frozen
 from ..tables import CheckRow, CheckTableRow
 from .eras import Era
 
 _WHOLE_HOUR = text("span_end = span_start + interval '1 hour' AND span_start = date_trunc('hour', span_start, 'UTC')")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class BalancedTable:
     hour: datetime
     attribute: str

@@ -5,12 +5,12 @@ counted only when no live write can be open.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import delete, insert, or_, select, text
 from sqlalchemy.orm import Session
 
+from ...frozen import frozen
 from ..tables import ChangedHourRow
 from .eras import Era
 
@@ -18,7 +18,7 @@ MOST_NOTES = 10_000
 """Max notes of changed hours that one transaction reads."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangedHours:
     """Notes of changed hours, a number and an hour each. `hours` has each once, ascending."""
 

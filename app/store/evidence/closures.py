@@ -1,6 +1,5 @@
 """Alarms that a person closed: from that hour the evidence on one side of a figure begins again."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import insert, select
@@ -8,12 +7,13 @@ from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet
 from ...evidence.nulls import UnfairSide
+from ...frozen import frozen
 from ..tables import EvidenceClosureRow
 from .figures import FigureKey
 from .hours import CountedPlace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Closure:
     """The figure, the side of the metric's own limit, and the first hour that counts after it."""
 

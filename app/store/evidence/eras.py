@@ -1,7 +1,6 @@
 """Eras: evidence with one model revision."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.deployments import ProblemType, RecordSchema
 from ...domain.tables_of_files import FeedbackTable, PayloadTable
+from ...frozen import frozen
 from ..deployments.columns import columns_of
 from ..deployments.record_tables import read_feedback_table, read_payload_table
 from ..tables import ChangedHourRow, DeploymentRow, DeploymentSchemaRow, EvidenceEraRow, EvidenceLateLabelRow, MonitorRow
@@ -19,7 +19,7 @@ _LOCK = 0x65766964
 """First key of the advisory locks on the evidence of a deployment."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Era:
     """`late_labels` of its records arrived after their horizon, and do not count."""
 
@@ -37,7 +37,7 @@ class Era:
 _ERA = tuple(getattr(EvidenceEraRow, name) for name in Era.__dataclass_fields__ if name != "late_labels")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FollowedDeployment:
     """Facts for counting. `schemas` are all versions, the present one last; tables are None without files."""
 

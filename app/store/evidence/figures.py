@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate
 from typing import Any
@@ -13,19 +12,20 @@ from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet
 from ...errors import require_present
+from ...frozen import frozen
 from ..tables import EvidenceEraRow, EvidenceFigureRow
 from .hours import CountedPlace
 from .summaries import LimitSummary, encode_summary
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FigureKey:
     place: CountedPlace
     group: str
     metric: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class KnownFigure:
     """A figure, counted from its first hour to `until`. A stale one is to be computed again.
 
@@ -42,14 +42,14 @@ class KnownFigure:
     is_stale: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class StoredFigure(KnownFigure):
     """A figure and its `state`, empty before the first hour."""
 
     state: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ReachedState:
     no: int
     state: bytes
@@ -57,7 +57,7 @@ class ReachedState:
     until: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class EndedFigure:
     data: DataSet
     first_hour: datetime
@@ -107,7 +107,7 @@ def get_figure(session: Session, deployment_no: int, figure_id: str) -> tuple[in
     return present.era_no, _stored(present)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class NewFigure:
     key: FigureKey
     definition: Mapping[str, Any]

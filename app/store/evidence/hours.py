@@ -1,7 +1,6 @@
 """Counts of whole hours."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -10,19 +9,20 @@ from sqlalchemy import delete, func, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet, Span
+from ...frozen import frozen
 from ..tables import EvidenceEraRow, EvidenceHourRow
 
 Cells = list[list[Any]]
 """A list for each group: label, role, numbers."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CountedPlace:
     data: DataSet
     attribute: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CountedHour:
     """Counts of one hour. `check_no`: of balanced data, the check of the table."""
 

@@ -1,7 +1,6 @@
 """Summaries of evidence: the state of each figure at each limit."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet
+from ...frozen import frozen
 from ..database.rows import read_row
 
 
@@ -35,7 +35,7 @@ class LimitSummary(msgspec.Struct, frozen=True, kw_only=True):
     alarms: list[Alarm] = []
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FigureSummary:
     """Summary after the hours before `until`; a stale one is about to be computed again."""
 
@@ -49,7 +49,7 @@ class FigureSummary:
     limits: Sequence[LimitSummary]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class EvidenceCounts:
     """Comparisons with records in each state, in the present era.
 

@@ -1,7 +1,6 @@
 """Versions of bias detectors, their models as bytes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -12,12 +11,13 @@ from sqlalchemy.orm import Session
 
 from ...domain.bias_detectors import DetectorCounts, DetectorQuality, DetectorVersion
 from ...domain.paging import Paging
+from ...frozen import frozen
 from ..database.paging import page_newest
 from ..database.rows import read_row
 from ..tables import BiasDetectorRow, CheckRow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class NewDetector:
     """Result of a training for one attribute, or the `reason` why there is none."""
 

@@ -1,7 +1,6 @@
 """Figures of an overview, and trends. Each function is one statement."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
@@ -10,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from ...details import Details
 from ...domain.checks import DataSet
+from ...frozen import frozen
 from ..checks.results import omit_columns
 from ..database.rows import array_text, read_named_rows, read_rows
 from .overview import LAST_HOUR, OF_SERIES
@@ -61,7 +61,7 @@ class GroupFigure(msgspec.Struct, frozen=True, kw_only=True):
     compared: Compared
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ListedDetails:
     """Records of this minute and the 60 before it, and those of the figure."""
 
@@ -69,7 +69,7 @@ class ListedDetails:
     figure: Details | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class GroupKey:
     deployment_no: int
     metric: str

@@ -1,7 +1,6 @@
 """The state of the store, in a few numbers."""
 
 import math
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import func, select
@@ -9,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.checks import CheckState, Trigger
 from ...domain.workers import WorkersSeen
+from ...frozen import frozen
 from ..alerts.alerts import OpenAlerts, open_alerts
 from ..checks.workers import workers_seen
 from ..database.migrate import is_newer, newest_revision, revision_of
@@ -16,7 +16,7 @@ from ..database.partitions import months_ahead
 from ..tables import CheckRow, DeploymentRow, ErasureRow, NotificationRow, RecordCountRow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Vitals:
     """Counts of the moment.
 

@@ -1,7 +1,6 @@
 """Log of changes and log-ins, written in the transaction of the change."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -10,13 +9,14 @@ from sqlalchemy.orm import Session
 
 from ...domain.deployments import Deployment
 from ...domain.paging import Paging
+from ...frozen import frozen
 from ..database.paging import page_newest
 from ..database.rows import read_row
 from ..tables import ActivityRow
 from .audit_events import insert_event
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Activity:
     """One change. `actor` is a key's id, `user:` and a name, `schedule` or `unknown`; `details` never holds a secret."""
 
@@ -29,7 +29,7 @@ class Activity:
     details: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ActivityFilter:
     """Filter of changes; an absent member lets all through.
 

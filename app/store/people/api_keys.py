@@ -1,7 +1,7 @@
 """API keys: only what identifies one, never the key itself."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.paging import Paging
 from ...errors import require_present
+from ...frozen import frozen
 from ..database.paging import page_oldest
 from ..database.rows import read_row
 from ..tables import ApiKeyRow, DeploymentRow
@@ -18,7 +19,7 @@ USE_NOTED_EVERY: Final = timedelta(minutes=1)
 """Min time between two moments of use that are stored of one key."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ApiKey:
     """One stored key. `deployment_id` names the only deployment of a bound key."""
 
@@ -36,7 +37,7 @@ class ApiKey:
     replaces: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class NewApiKey:
     """A key to store. `replaces` is the key that a rotation made it for."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from ...domain.audit import FIRST_HASH, AuditEvent, AuditOutcome, chain_hash
 from ...domain.paging import Paging
 from ...errors import Unavailable
+from ...frozen import frozen
 from ..database.paging import page_newest
 from ..database.rows import read_row
 from ..tables import AuditEventRow
@@ -42,7 +43,7 @@ class ChangeOrigin(Protocol):
 _origin: ContextVar[ChangeOrigin | None] = ContextVar("origin", default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AuditFilter:
     """Filter of audit events; an absent member lets all through. `until` is not included."""
 

@@ -1,18 +1,18 @@
 """Log-ins of browsers. Only a hash of the cookie's token is stored."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import delete, func, insert, or_, select
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
+from ...frozen import frozen
 from ..tables import ApiKeyRow, SessionRow, UsedLogInRow, UserRow
 
 _LIVES = or_(ApiKeyRow.expires_at.is_(None), ApiKeyRow.expires_at > func.now())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Holder:
     is_user: bool
     name: str

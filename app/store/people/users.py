@@ -1,6 +1,5 @@
 """Users: only what identifies one, never the password itself."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import func, select, update
@@ -9,12 +8,13 @@ from sqlalchemy.orm import Session
 
 from ...domain.paging import Paging
 from ...errors import Conflict, require_present
+from ...frozen import frozen
 from ..database.paging import page_oldest
 from ..database.rows import read_row
 from ..tables import DeploymentRow, SessionRow, UserRow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class User:
     """One stored user. Those of an `issuer` have no password; `deployment_id` binds the user to one."""
 

@@ -1,13 +1,13 @@
 """Halves of calls that wait for the other half."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, delete, select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from ...frozen import frozen
 from ..database.rows import read_row
 from ..deployments.deployments import find_numbers
 from ..tables import CallHalfRow as Row
@@ -16,7 +16,7 @@ MAX_HALVES, MAX_HALVES_BYTES = 50_000, 256 * 1024 * 1024
 """Of one deployment; the oldest expire."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class StoredHalf:
     """A request or an answer (`side`) of a call; `stated_at` is its sender's time."""
 
@@ -31,13 +31,13 @@ class StoredHalf:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallKey:
     deployment_no: int
     call_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExpiredHalves:
     """Number of expired halves of one side, by the hour of receipt."""
 

@@ -1,7 +1,6 @@
 """The model's stored answers to perturbed copies."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 import msgspec
@@ -12,11 +11,12 @@ from sqlalchemy.orm import Session
 
 from ...domain.records import Prediction
 from ...domain.values import normalised
+from ...frozen import frozen
 from ..database.arrow import ArrowReader
 from ..tables import CopyTargetRow
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TargetKey:
     """One kind of copy. `target` is a value's canonical text or `[lo, hi]`."""
 

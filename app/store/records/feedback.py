@@ -1,16 +1,16 @@
 """Labels as people look through them, with the features of the record or their own."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from ...frozen import frozen
 from .record_conditions import RecordPlace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class StoredFeedback:
     """One label; columns are in the order of `schema_version`. `has_record`: its record is stored."""
 

@@ -1,7 +1,6 @@
 """Flags on payload records that need a second look, largest gap first."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, cast
 
@@ -12,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.deployments import RecordSchema
 from ...domain.mitigation import FlaggedRecord
+from ...frozen import frozen
 from ..database.page_size import Page, fill_page
 from ..deployments.columns import columns_of
 from ..tables import DeploymentSchemaRow, FlaggedRecordRow, PayloadRecordRow
@@ -35,7 +35,7 @@ WHERE excluded.kind = 'changed' OR flagged_records.kind <> 'changed' OR flagged_
 """  # noqa: S608 - nothing of it comes from outside
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FlaggedFilter:
     """Filter of flags, of one model revision that was asked again. Times are half-open."""
 
@@ -56,7 +56,7 @@ class FlagPlace(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     attribute: Annotated[str, msgspec.Meta(pattern=r"\A[^\x00]*\Z")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FlaggedPayload:
     """A flag and its record, whose columns are in the order of `schema`.
 

@@ -1,7 +1,6 @@
 """The payload record that was logged last."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -9,10 +8,11 @@ from sqlalchemy.orm import Session
 from ...domain.deployments import Deployment
 from ...domain.records import Prediction
 from ...domain.values import Scalar
+from ...frozen import frozen
 from ..tables import PayloadRecordRow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class NewestRecord:
     """One logged record; its features are in the order of `schema_version`."""
 

@@ -1,13 +1,12 @@
 """Payload records of a period, added up by the values that sheets are made of."""
 
-from dataclasses import dataclass
-
 import pyarrow as pa
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from ...domain.checks import Span
 from ...errors import InvalidInput
+from ...frozen import frozen
 from ..database.arrow import ArrowReader
 from .window import VALUE_PREFIX, WindowQuery
 
@@ -17,7 +16,7 @@ MOST_ROWS = 2_000_000
 _IN_PERIOD = "FROM payload_records WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at < $3"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RevisionCount:
     """Records of one model revision and schema version, and the lowest and highest share of traffic."""
 
@@ -28,7 +27,7 @@ class RevisionCount:
     highest_rate: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class NotStored:
     """Records that were rejected, not received from a sender, or left out by its sample."""
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 
 from ...domain.value_tests import ValueTest
+from ...frozen import frozen
 
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -28,7 +29,7 @@ class GapPlace(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     record_no: Number
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ColumnPlace:
     """Position of a column in some schema versions: among features, or else meta fields."""
 
@@ -38,13 +39,13 @@ class ColumnPlace:
     is_numeric: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupTest:
     test: ValueTest
     columns: tuple[ColumnPlace, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RecordFilter:
     """Filter of records; an absent member lets all through. Times are half-open.
 

@@ -1,6 +1,6 @@
 """Payload records by their largest flag's gap, then the others, newest first."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,6 +8,7 @@ import msgspec
 from sqlalchemy import RowMapping, text
 from sqlalchemy.orm import Session
 
+from ...frozen import frozen
 from ..database.page_size import fill_page
 from .record_conditions import GapPlace, RecordFilter, RecordPlace, add_filters, bound_statement
 from .transactions import RECORD_COLUMNS, SCANNED_WITH_COPIES, VALUE_COLUMNS, StoredRecord, find_records
@@ -25,7 +26,7 @@ _IS_LARGEST = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RecordsByGap:
     """A page, maybe short. `next_place` begins the next one; None at the end."""
 

@@ -1,18 +1,18 @@
 """The newest payload records, for a look at columns."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from ...domain.values import Scalar
+from ...frozen import frozen
 
 SAMPLED = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SampledRecord:
     """One payload record; columns are in the order of the schema; the outcome is the label, or the prediction."""
 
@@ -37,7 +37,7 @@ def newest_records(session: Session, deployment_no: int, schema_version: int) ->
     return [SampledRecord(row.logged_at, row.features, row.meta or (), row.outcome) for row in rows]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SampledColumn:
     """Position of a column among features, or else meta fields."""
 
@@ -45,13 +45,13 @@ class SampledColumn:
     position: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValueCount:
     value: Scalar
     records: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewestValues:
     """Values of the newest records: outcomes, and each requested column.
 

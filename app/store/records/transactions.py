@@ -1,7 +1,7 @@
 """Payload records, newest first, filtered within a bounded part of the log."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from ...domain.deployments import RecordSchema
 from ...domain.mitigation import FlaggedRecord
 from ...domain.values import shown_value
+from ...frozen import frozen
 from ..database.page_size import MAX_PAGE_BYTES
 from ..database.rows import read_row
 from ..deployments.columns import columns_of
@@ -24,7 +25,7 @@ SCANNED_WITH_COPIES = 5_000
 """Max of them where each one's copies are looked up."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class StoredRecord:
     """One payload record; columns are in the order of `schema_version`.
 
@@ -50,7 +51,7 @@ class StoredRecord:
         return RecordPlace(self.logged_at, self.record_no)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class StoredCopy:
     record_no: int
     target_no: int
@@ -60,7 +61,7 @@ class StoredCopy:
     label: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FoundRecords:
     """Records, newest first. `looked_through_to` is where the request stopped early.
 
@@ -110,7 +111,7 @@ def _stop_within(session: Session, statement: Statement, wanted: RecordFilter) -
     return stop
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RecordCount:
     """Records that pass a filter; maybe more if `is_least`."""
 

@@ -1,7 +1,6 @@
 """Reads the records of a check's window; `app/checks/window.py` says which these are."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import msgspec
@@ -13,6 +12,7 @@ from ...clock import minute_of
 from ...domain.checks import Span
 from ...domain.deployments import FieldKind, RecordSchema
 from ...domain.values import Scalar
+from ...frozen import frozen
 from ..database.arrow import ArrowReader, Parameter
 from .counts import KEPT
 
@@ -40,7 +40,7 @@ _MARGIN = timedelta(minutes=10)
 _DECODER = msgspec.json.Decoder(list[str | float | int | bool | None])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WindowQuery:
     deployment_no: int
     schema: RecordSchema

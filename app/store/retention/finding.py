@@ -1,7 +1,6 @@
 """Finds the records and labels of an erasure, a batch at a time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -11,19 +10,20 @@ from sqlalchemy.orm import Session
 
 from ...domain.deployments import Column
 from ...domain.retention import RecordSelector
+from ...frozen import frozen
 from ..deployments.columns import columns_of
 from ..tables import DeploymentSchemaRow
 from .record_traces import StoredPlace
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MetaPlace:
     schema_version: int
     position: int
     column: Column
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SearchPlace:
     """Where a search for a person goes on: after a record or, once all were looked through, a label."""
 
@@ -31,7 +31,7 @@ class SearchPlace:
     label_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PersonFound:
     """Records of a person, ids of labels, and where the search goes on; None: it is over."""
 

@@ -1,12 +1,12 @@
 """Months of payload records: detached without holding up writers, and dropped."""
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from ...frozen import frozen
 from ..database.engine import Database
 
 _NAME = re.compile(r"payload_records_(\d{4})_(\d{2})")
@@ -14,7 +14,7 @@ _ENSURING = text("SELECT pg_advisory_xact_lock(4540261127)")
 """No partition is made while one of its name is put back or dropped."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogMonth:
     """One month of the log, half-open. A detached one is no longer read or written; `is_pending`: detaching was broken off."""
 

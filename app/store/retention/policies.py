@@ -1,6 +1,6 @@
 """Stored policies of retention."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import func, select, update
@@ -8,10 +8,11 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...domain.retention import RetentionPolicy, RetentionPreset
+from ...frozen import frozen
 from ..tables import DeploymentRow, LegalHoldRow, RetentionPolicyRow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AppliedPolicy:
     """A policy with its deployment. Answers are erased up to `answers_until`."""
 

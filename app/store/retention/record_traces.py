@@ -4,7 +4,6 @@ A table that is not declared here fails `tests/architecture/test_record_traces.p
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from ...domain.retention import digest_id
+from ...frozen import frozen
 
 ERASED_WITH_A_RECORD: Final[Mapping[str, str]] = {
     "payload_records": "the record",
@@ -98,7 +98,7 @@ HOLDS_NO_RECORD: Final[Mapping[str, str]] = {
 """Tables that hold nothing of a single record."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredPlace:
     record_no: int
     record_id: str

@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.paging import Paging
 from ...errors import require_present
+from ...frozen import frozen
 from ..database.leased_rows import HeldRow, lease_row, write_held
 from ..database.paging import page_newest
 from ..tables import SubgroupScanRow
@@ -22,7 +22,7 @@ ABANDONED = "The workers that ran the scan stopped without an answer. Request it
 _IF_LOST = "The scan's lease ran out: another worker may own it."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SubgroupScan:
     no: int
     id: str

@@ -1,13 +1,13 @@
 """Batches ready for COPY, and their outcomes. msgspec's classes cost a fifth of a frozen dataclass."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from ...domain.arrivals import RecordSource
+from ...frozen import frozen
 
 
 class PayloadBatch(Struct, frozen=True, kw_only=True, eq=False):
@@ -44,7 +44,7 @@ class FeedbackBatch(Struct, frozen=True, kw_only=True, eq=False):
 Batch: TypeAlias = PayloadBatch | FeedbackBatch
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WriteOutcome:
     """Ascending positions of the records that were not newly stored."""
 

@@ -1,18 +1,19 @@
 """Facts about a deployment that records are checked against, with their row version."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from sqlalchemy import String, literal_column, select
 
 from ...domain.deployments import BodyMapping, Endpoint, OutputFields, ProblemType, RecordSchema
+from ...frozen import frozen
 from ..database.engine import Database
 from ..database.sealer import Sealer
 from ..deployments.columns import columns_of
 from ..tables import DeploymentRow, DeploymentSchemaRow, ErasedIdRow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Target:
     """A deployment as ingestion sees it. `row_version` changes with every change of its row."""
 

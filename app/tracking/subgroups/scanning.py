@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -16,6 +15,7 @@ from ...domain.outcomes import Outcome
 from ...domain.values import Scalar, canonical
 from ...errors import Conflict
 from ...evidence.nulls import UnfairSide
+from ...frozen import frozen
 from ...records.alike import choose_alike
 from ...records.cells import MISSING as NO_VALUE
 from ...records.cells import stored_cells
@@ -46,7 +46,7 @@ NOTHING_COUNTED = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class FeatureRecords:
     """Records that count [N]: `columns` by name, and whether each is favourable."""
 
