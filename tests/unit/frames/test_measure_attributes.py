@@ -108,7 +108,7 @@ def test_attributes_that_no_record_has_together_are_measured_each_alone() -> Non
 
 
 def test_if_nothing_can_be_measured_the_first_reason_is_raised(applicants: pd.DataFrame) -> None:
-    with pytest.raises(InvalidInput, match="every record of 'one' is in same"):
+    with pytest.raises(InvalidInput, match="every record of 'one' is in 'same'"):
         measure_attributes(applicants.assign(one="same", two="same"), attributes=["one", "two"], prediction="approved", favourable="yes")
 
 
