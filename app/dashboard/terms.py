@@ -46,12 +46,6 @@ TERMS: Final = (
         "logged but not counterfactually, the reason lies in other things in which the groups differ; that may still be indirect "
         "discrimination, through an attribute that goes together with the watched one.",
     ),
-    Term(
-        "not-received",
-        "Not received",
-        "Records that a program scored and could not send, because Evenhand was away and there was no room to keep them. The program "
-        "says how many, by hour. They are in no figure, and their groups and outcomes are not known.",
-    ),
     Term("perturbed", "Perturbed copy", "A copy of a logged record with another value of the watched attribute and nothing else changed."),
     Term("feedback", "Feedback, labelled records", "Records whose true outcome became known later. Accuracy and error rates need them."),
     Term("training", "Training data", "The data that the model was trained on. Its figures show what was unequal before the model."),
@@ -195,11 +189,6 @@ TERMS: Final = (
         "additional",
         "Additional, earlier records",
         "If an hour has too few records, a check also reads the newest ones of the hours before it.",
-    ),
-    Term(
-        "unclassified",
-        "Unclassified",
-        "A record whose answer is neither among the favourable nor the unfavourable outcomes. It is in no share.",
     ),
     Term(
         "together",

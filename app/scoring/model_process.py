@@ -1,6 +1,6 @@
 """Loads an MLflow model and answers pages in its format: over pipes as a program, or where it is imported.
 
-Started by its file: a model's code finds nothing of this package.
+Started by its file, so it imports nothing of this package, which a model's code does not find.
 """
 
 import json
@@ -11,9 +11,8 @@ import signal
 import struct
 import sys
 import threading
+from dataclasses import dataclass
 from typing import Any, BinaryIO
-
-from ..frozen import frozen
 
 SIZE = struct.Struct(">Q")
 
@@ -34,7 +33,7 @@ _SECRET_CHARACTERS = 6
 """Min characters of a secret: shorter values are in ordinary words."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class PageAnswer:
     """Predictions as JSON, or the reason in words."""
 

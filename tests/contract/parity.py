@@ -139,8 +139,9 @@ def _strata(records: Records) -> tuple[list[str], npt.NDArray[np.int64]]:
 
 
 def feedback_numbers(records: Records, monitored: Members, reference: Members, scores: Scores | None = None) -> Found:
-    """What `measure_feedback` finds."""
-    return numbers(measure_feedback(feedback_table(records, monitored, reference, scores), draws=DRAWS))
+    """What is found of labels and of predictions."""
+    of_labels = numbers(measure_feedback(feedback_table(records, monitored, reference, scores), draws=DRAWS))
+    return payload_numbers(records, monitored, reference) | of_labels
 
 
 def payload_numbers(records: Records, monitored: Members, reference: Members) -> Found:

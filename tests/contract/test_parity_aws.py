@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.metrics import FeedbackCells, GroupCounts, measure_feedback, measure_training
+from app.metrics import FeedbackCells, GroupCounts, measure_feedback, measure_payload, measure_training
 from app.metrics.groups import Role
 from tests.contract.metric_names import entries, key_of
 from tests.contract.parity import DRAWS, EXACT, Found, golden_json, numbers, plain
@@ -99,7 +99,8 @@ def _post_training(name: str) -> float:
 def _feedback() -> Found:
     codes, actual, predicted = _records()
     table = FeedbackCells.from_records(GROUPS, codes, actual=actual, predicted=predicted, correct=(actual == predicted).astype(np.int64))
-    return numbers(measure_feedback(table, draws=DRAWS))
+    of_predictions = measure_payload(GroupCounts.from_records(GROUPS, codes, predicted), draws=DRAWS)
+    return numbers([*of_predictions, *measure_feedback(table, draws=DRAWS)])
 
 
 @cache

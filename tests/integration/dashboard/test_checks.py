@@ -228,7 +228,7 @@ def test_the_window_of_a_view_is_told_in_full(stage: Scene, reader: httpx.Client
     assert says(said, "Additional records", "5")
     assert says(said.replace("\n", " "), "2026-03-02 10:00 UTC", "2026-03-02 12:01 UTC")
     assert says(said, "Perturbed records, sex", "43")
-    assert says(said, "In no group, sex", "1")
+    assert says(said, "left out", "sex unknown 1")
     assert said == snapshot
 
 

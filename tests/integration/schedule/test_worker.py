@@ -12,6 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.checks.asking import Report
 from app.domain.checks import CheckRun, CheckState, Progress
+from app.domain.paging import Paging
 from app.domain.retrying import CHECK_POLICY, CheckPolicy
 from app.errors import LeaseLost, NotFound, ScoringFailed, Unavailable
 from app.schedule.worker import Worker
@@ -33,7 +34,7 @@ def quick(check: CheckRun, database: Database) -> CheckState:
 
 def only_check(database: Database, deployment_no: int) -> CheckRun:
     with database.transaction() as session:
-        return page(session, deployment_no, limit=1)[0]
+        return page(session, deployment_no, Paging(1))[0]
 
 
 def leased_until(database: Database) -> datetime | None:
