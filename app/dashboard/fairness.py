@@ -191,7 +191,7 @@ def fairness_page(
         "monitor": monitor,
         "state": state,
         "newest": newest,
-        "missing_records": () if newest is None else notes_of_check(session, newest),
+        "missing_records": () if newest is None else notes_of_check(session, newest, forest.attribute),
         **show_forest(forest, chosen, known, attributed),
         "compared": compared,
         "evidence_in_short": [] if evidence is None else describe_evidence(evidence),

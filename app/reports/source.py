@@ -102,7 +102,9 @@ def _read(session: Session, deployment: Deployment, span: Span, runs: Sequence[E
     checks = [] if check is None or check.state != CheckState.SUCCEEDED else checks_up_to(session, check)
     metric = choose_metric(measurements)
     recent = recent_figures(session, no, metric, checks)
-    forest = ForestSource(monitor=monitor, evidence=past, checks=checks, measured=measurements, recent=recent)
+    shown = ForestSource(monitor=monitor, evidence=past, checks=checks, measured=measurements, recent=recent)
+    # Judged from the end of the time: the same data give the same report.
+    forest = build_forest(shown, metric=metric, now=span.end)
     histories = []
     for attribute in [] if monitor is None else [comparison.label for comparison in comparisons_of(monitor)]:
         for data in DATA_NAMES:
@@ -119,8 +121,7 @@ def _read(session: Session, deployment: Deployment, span: Span, runs: Sequence[E
         check=check,
         measurements=measurements,
         recent=recent,
-        # Judged from the end of the time: the same data give the same report.
-        forest=build_forest(forest, metric=metric, now=span.end),
+        forest=forest,
         runs=runs,
         histories=histories,
         evidence=evidence,
@@ -128,6 +129,6 @@ def _read(session: Session, deployment: Deployment, span: Span, runs: Sequence[E
         waiting=checks_waiting_for_alerts(session, no, ends),
         absent=None if view is None else view.reason,
         carried=None if check is None or check.carried_from is None else CARRIED.format(check_id=check.carried_from),
-        missing=() if check is None else notes_of_check(session, check),
+        missing=() if check is None else notes_of_check(session, check, forest.attribute),
         attribution=newest_of_gaps(session, no, state=AttributionState.DONE, before=span.end),
     )

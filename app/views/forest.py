@@ -141,6 +141,11 @@ class Forest:
     is_outdated: bool
 
     @property
+    def attribute(self) -> str | None:
+        """Attribute of the headline."""
+        return self.rows[0].attribute if self.rows else None
+
+    @property
     def notes(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(note for row in self.rows for note in row.notes))
 

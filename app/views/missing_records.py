@@ -28,13 +28,13 @@ UNEQUALLY: Final = (
 )
 
 
-def notes_of_check(session: Session, check: CheckRun) -> tuple[str, ...]:
-    """Records that the headline counts, and how they were sampled."""
+def notes_of_check(session: Session, check: CheckRun, attribute: str | None) -> tuple[str, ...]:
+    """Records that the headline, of this attribute, counts, and how they were sampled."""
     counted = counted_check(session, check)
     logged = read_left_out(session, counted).get(DataSet.PAYLOAD.value, {})
     lines = []
-    for attribute, records in list(logged.items())[:1]:
-        lines += [f"{attribute}: {records['text']}", *(caution["text"] for caution in records["cautions"])]
+    if (records := logged.get(attribute or "")) is not None:
+        lines = [f"{attribute}: {records['text']}", *(caution["text"] for caution in records["cautions"])]
     labels = counted.window.get(LABELS_OF_SOME)
     return (*lines, *([] if labels is None else [labels]), *notes_on_sampling(session, counted))
 
