@@ -2,15 +2,18 @@
 
 from collections.abc import Iterator
 from importlib.metadata import version
+from typing import Any
 
 from .. import VERSION
-from ..domain.checks import CheckRun
+from ..checks.left_out import LEFT_OUT
+from ..domain.checks import CheckRun, DataSet
 from ..domain.deployments import Deployment
 from ..domain.monitors import Monitor
 from ..domain.outcomes import outcome_label
 from ..domain.texts import TOGETHER
 from ..domain.values import GroupValue, label_of
 from ..metrics.statements import limits_in_words
+from ..views.figures import DATA_SETS
 from .document import Block, Paragraph, ReportTable, Section
 from .numbers import ABSENT, moment
 
@@ -94,6 +97,8 @@ def window_section(check: CheckRun) -> Section:
             case other:
                 text = str(other)
         facts.append((title, text))
+    counted: Any = window.get(LEFT_OUT, {})
+    facts += [(f"{name}, {DATA_SETS[DataSet(data)]}", one["text"]) for data, several in counted.items() for name, one in several.items()]
     facts.append(("Began, ended", f"{moment(check.started_at)}, {moment(check.finished_at)}"))
     return Section("The records", (ReportTable("The window of the check", ("What", "Value"), tuple(facts)),))
 

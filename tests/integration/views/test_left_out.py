@@ -51,6 +51,7 @@ def check(records: dict[str, Any], of: int) -> None:
 
 
 def test_counted_and_left_out_add_up_wherever_figures_are(service: RunningService, stage: Scene) -> None:
+    stage.label([(str(no), 1 if no % 2 else "?") for no in range(40)], NOON + timedelta(minutes=40))
     run = stage.check(NOON).run
     base, page = f"/v1/deployments/{stage.deployment.id}", f"/deployments/{stage.deployment.id}"
 
@@ -63,6 +64,9 @@ def test_counted_and_left_out_add_up_wherever_figures_are(service: RunningServic
     (of_point,) = read("/measurements", metric="disparate_impact")["records"]
     (of_day,) = read("/measurements", metric="disparate_impact", rollup="day")["records"]
 
+    of_labels = read(f"/checks/{run.id}")["records"]["feedback"]["sex"]
+    check(of_labels, 40)
+    assert of_labels["text"] == "20 of 40 records counted; left out: label in neither outcome list 20 (male 20)."
     for records in (of_check, of_view, of_point):
         check(records, 130)
         assert records["text"] == LINE
@@ -71,6 +75,8 @@ def test_counted_and_left_out_add_up_wherever_figures_are(service: RunningServic
     assert [one["reason"] for one in of_day["left_out"]] == ["no_group", "unclassified"]
     for path in (f"{page}/checks/{run.id}?view=payload", page, f"{base}/checks/{run.id}/report.html"):
         assert LINE in words(service.client.get(path).raise_for_status().text), path
+    for path in (f"{page}/checks/{run.id}", f"{base}/checks/{run.id}/report.html?annex=true"):
+        assert of_labels["text"] in words(service.client.get(path).raise_for_status().text), path
     period = service.client.get(f"{base}/report.html", params=PERIOD | {"annex": "true"}).raise_for_status()
     assert OF_TABLES in words(period.text)
     sheets = service.client.get(f"{base}/regulator-report.json", params=PERIOD).raise_for_status().json()
