@@ -74,14 +74,14 @@ class LabelCounts:
     @property
     def decided(self) -> list[DecidedLabels]:
         """Decisions that have records, the one with the smaller share of labels first."""
-        return sorted((one for one in (self.favourable, self.unfavourable) if one.records), key=lambda one: one.share)
+        return sorted((side for side in (self.favourable, self.unfavourable) if side.records), key=lambda side: side.share)
 
     @property
     def lacking(self) -> list[str]:
         """Decisions with too few labels for a figure of all records."""
         decided = self.decided
         apart = bool(decided) and decided[0].share < LEAST_OF_OTHER * decided[-1].share
-        return [one.decision for one in decided if one.has_few or (apart and one is decided[0])]
+        return [side.decision for side in decided if side.has_few or (apart and side is decided[0])]
 
     @property
     def state(self) -> LabelState:
@@ -98,7 +98,7 @@ class LabelCounts:
     @property
     def p_value(self) -> float:
         """That both decisions have the same share of labels; 1 where only one has records."""
-        shares = [Share(one.labelled, one.records, one.records) for one in (self.favourable, self.unfavourable)]
+        shares = [Share(side.labelled, side.records, side.records) for side in (self.favourable, self.unfavourable)]
         is_open = all(share.total for share in shares) and 0 < self.labelled < self.records
         return significance(*shares, pairs=1).p_value if is_open else 1.0
 
@@ -107,7 +107,7 @@ class LabelCounts:
         how = metric.measure
         if self.state is LabelState.NONE or self.state is not LabelState.ONE_DECISION or isinstance(how, CountOf):
             return self.state is not LabelState.NONE
-        present = [one.decision for one in self.decided if one.decision not in self.lacking]
+        present = [side.decision for side in self.decided if side.decision not in self.lacking]
         if len(present) != 1:
             return False
         is_calibration = metric.key in {"calibration_gap", "calibration_error"}
@@ -117,7 +117,7 @@ class LabelCounts:
         """Reason why the figure is not there."""
         if self.state is LabelState.NONE:
             return "no label"
-        each = " and ".join(f"{one.labelled:,} of {one.records:,} {one.decision}" for one in (self.favourable, self.unfavourable))
+        each = " and ".join(f"{side.labelled:,} of {side.records:,} {side.decision}" for side in (self.favourable, self.unfavourable))
         name = f"{metric.title[:1].lower()}{metric.title[1:]}"
         return f"labels exist for {each} predictions: no {name} can be known from labels of one decision"
 
@@ -126,13 +126,13 @@ class LabelCounts:
         """First sentence of a report; None where all or no records have a label."""
         if self.state in {LabelState.NONE, LabelState.ALL}:
             return None
-        most = max(self.favourable, self.unfavourable, key=lambda one: one.labelled)
+        most = max(self.favourable, self.unfavourable, key=lambda side: side.labelled)
         of_these = "all of them" if most.labelled == self.labelled else f"{most.labelled:,} of them"
         return f"Labels of some: {self.labelled:,} of {self.records:,} records have a label, {of_these} {most.decision}."
 
     def to_json(self) -> dict[str, int]:
         decided = (self.favourable, self.unfavourable)
-        counts = {one.decision: one.records for one in decided} | {f"labelled_{one.decision}": one.labelled for one in decided}
+        counts = {side.decision: side.records for side in decided} | {f"labelled_{side.decision}": side.labelled for side in decided}
         return {"records": self.records, **counts}
 
 
