@@ -53,39 +53,39 @@ def describe_left_out(
     subject: Subject, evidence: CheckEvidence, labels: Labelled | None, predicted: Predicted, counted: Mapping[str, CountedRecords] | None
 ) -> dict[str, Any]:
     """Counted records of the window, JSON-safe; `counted` are those of the payload, if it exceeds the window."""
-    found: dict[DataSet, list[CountedRecords]] = {data: [] for data in (DataSet.PAYLOAD, DataSet.BALANCED, DataSet.FEEDBACK)}
+    records_of: dict[DataSet, list[CountedRecords]] = {data: [] for data in (DataSet.PAYLOAD, DataSet.BALANCED, DataSet.FEEDBACK)}
     window, weights, read = evidence.window, evidence.window.weights(), evidence.read
     of_other_revision = np.array(window.rows["model_revision"].to_pylist(), dtype=object) != evidence.model_revision
-    copies_of = {one.grouping.column.name: one for one in evidence.copies}
+    copies_of = {copies.grouping.column.name: copies for copies in evidence.copies}
     sampled_out = 0 if weights is None else round(float((weights - 1).sum()))
     logged = {"beyond_newest": window.logged_in_span - window.own, "sampled_out": sampled_out}
     for comparison in comparisons_of(subject.monitor):
         if counted is not None:
-            found[DataSet.PAYLOAD].append(counted[comparison.label])
+            records_of[DataSet.PAYLOAD].append(counted[comparison.label])
         else:
-            found[DataSet.PAYLOAD].append(count_table(read, comparison).add_ungrouped(**logged))
+            records_of[DataSet.PAYLOAD].append(count_table(read, comparison).add_ungrouped(**logged))
         if comparison.label in copies_of:
             not_rescored = of_other_revision | copies_of[comparison.label].not_scored
             balanced = count_table(read, comparison, others={"not_rescored": not_rescored})
-            found[DataSet.BALANCED].append(replace(balanced, answers=None).add_ungrouped(**logged))
+            records_of[DataSet.BALANCED].append(replace(balanced, answers=None).add_ungrouped(**logged))
         if labels is not None:
             unlisted = labels.comparison.actual == Outcome.UNCLASSIFIED
             of_labels = count_table(labels.read, comparison, answers=None, others={"label_unlisted": unlisted})
             refused = len(predicted.refused)
             unanswered = len(evidence.feedback) - len(predicted.window) - refused
-            found[DataSet.FEEDBACK].append(
+            records_of[DataSet.FEEDBACK].append(
                 of_labels.add_ungrouped(not_rescored=refused, no_prediction=unanswered, no_partner=evidence.labels_without_record)
             )
     words = {"newest": f"{subject.monitor.max_records:,}", "other": "the table of the records"}
     return {
         LEFT_OUT: {
-            data.value: {one.attribute: replace(one, words=words).to_json() for one in several}
-            for data, several in found.items()
+            data.value: {records.attribute: replace(records, words=words).to_json() for records in several}
+            for data, several in records_of.items()
             if several
         },
         "records_in_no_group": {
-            one.attribute: sum(int(one.left_out[reason].sum()) for reason in WITHOUT_GROUP & one.left_out.keys())
-            for one in found[DataSet.PAYLOAD]
+            records.attribute: sum(int(records.left_out[reason].sum()) for reason in WITHOUT_GROUP & records.left_out.keys())
+            for records in records_of[DataSet.PAYLOAD]
         },
     }
 

@@ -16,10 +16,10 @@ _OF_FILES = re.compile(r"ascii|big5.*|cp\d+|euc_.*|gb.*|iso8859-\d+|koi8-.|mac-.
 def find_encoding(name: str) -> str | None:
     """Returns Python's name of an encoding of text files; None if it is unknown."""
     try:
-        found = codecs.lookup(name).name
+        codec = codecs.lookup(name).name
     except (LookupError, ValueError):
         return None
-    return UTF_8 if found == "utf-8-sig" else found if _OF_FILES.fullmatch(found) else None
+    return UTF_8 if codec == "utf-8-sig" else codec if _OF_FILES.fullmatch(codec) else None
 
 
 def decode_parts(parts: Iterable[bytes], encoding: str, place: str) -> Iterator[str]:

@@ -47,9 +47,9 @@ def bound_categories(mapping: CategoryMapping, weights: FloatArray, records: Int
     Raises:
         InvalidInput: weights are no probabilities.
     """
-    known = ~np.isnan(weights).any(axis=0)
-    unknown = int(records[~known].sum())
-    weights, records, selected = weights[:, known], records[known], selected[known]
+    has_weights = ~np.isnan(weights).any(axis=0)
+    unknown = int(records[~has_weights].sum())
+    weights, records, selected = weights[:, has_weights], records[has_weights], selected[has_weights]
     totals, field = weights.sum(axis=0), f"categories.{mapping.attribute}"
     if (weights < 0).any() or (totals > 1 + ROUNDING).any():
         raise InvalidInput.of(field, "weights must be between 0 and 1 and add up to at most 1 for each person")

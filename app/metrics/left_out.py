@@ -112,21 +112,21 @@ class CountedRecords:
         for place in monitored:
             sides = [np.array([cells[list(side)].sum(axis=0) for side in ((place,), reference)]) for cells in (lacking, self.counts)]
             left_out, counted = (side.sum(axis=1) for side in sides)
-            found = _compare_shares(left_out, left_out + counted, len(monitored))
-            if found is not None:
+            compared = _compare_shares(left_out, left_out + counted, len(monitored))
+            if compared is not None:
                 group, other = self.groups[place].label, ", ".join(self.groups[one].label for one in reference)
                 low, high, text = self._bound_ratio(left_out, counted, sides[1][:, 1])
-                shares = f"{_per_hundred(found, 0)} of 100 {group} are left out and {_per_hundred(found, 1)} of 100 {other}."
+                shares = f"{_per_hundred(compared, 0)} of 100 {group} are left out and {_per_hundred(compared, 1)} of 100 {other}."
                 names = {"group": group, "reference": other}
-                yield names | found | {"ratio_low": low, "ratio_high": high, "text": f"Caution: {shares}{text}"}
+                yield names | compared | {"ratio_low": low, "ratio_high": high, "text": f"Caution: {shares}{text}"}
         unknown = self._sum(WITHOUT_GROUP).sum(axis=0)[[1, 0]]
-        found = (
+        compared = (
             _compare_shares(unknown, unknown + self.counts.sum(axis=0)[[1, 0]], 1) if self.answers in ("predictions", "labels") else None
         )
-        if found is not None:
-            shares = f"{_per_hundred(found, 0)} of 100 favourable and {_per_hundred(found, 1)} of 100 unfavourable"
+        if compared is not None:
+            shares = f"{_per_hundred(compared, 0)} of 100 favourable and {_per_hundred(compared, 1)} of 100 unfavourable"
             text = f"Caution: {shares} {self.answers} have no known {self.attribute}."
-            yield {"group": None, "reference": None} | found | {"ratio_low": None, "ratio_high": None, "text": text}
+            yield {"group": None, "reference": None} | compared | {"ratio_low": None, "ratio_high": None, "text": text}
 
     def plus(self, other: "CountedRecords") -> "CountedRecords":
         """Records of another part of the range, in the same groups."""
@@ -263,5 +263,5 @@ def _compare_shares(left_out: IntArray, of: IntArray, compared: int) -> dict[str
     return {"left_out": left_out.tolist(), "of": of.tolist(), "p": p_value} if p_value < MAX_P_VALUE / compared else None
 
 
-def _per_hundred(found: Mapping[str, Any], side: int) -> str:
-    return f"{100 * found['left_out'][side] / found['of'][side]:.1f}"
+def _per_hundred(compared: Mapping[str, Any], side: int) -> str:
+    return f"{100 * compared['left_out'][side] / compared['of'][side]:.1f}"

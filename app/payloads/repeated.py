@@ -29,8 +29,8 @@ def find_order(
 
     Values that differ in type or rounding are the same, and a value that was missing may be any. Raises ScoringFailed.
     """
-    taken = output_names(outputs)
-    shared = [(place, answered.index(name)) for place, name in enumerate(fields) if name in answered and name not in taken]
+    named = output_names(outputs)
+    shared = [(place, answered.index(name)) for place, name in enumerate(fields) if name in answered and name not in named]
     unequal = [(place, at) for place, at in shared if [row[place] for row in rows] != [answer[at] for answer in answers]]
     pairs = enumerate(zip(rows, answers, strict=True))
     fault = next(((no, place) for no, (row, answer) in pairs for place, at in unequal if not _are_same(row[place], answer[at])), None)
@@ -42,12 +42,12 @@ def find_order(
             plain = [_read_cell(cells[place]) for place in places]
             return repr([rounded(cell) if isinstance(cell, int | float) else cell for cell in plain])
 
-        asked = [write(row, [place for place, _ in shared]) for row in rows]
+        sent = [write(row, [place for place, _ in shared]) for row in rows]
         repeated = [write(answer, [at for _, at in shared]) for answer in answers]
-        pairs_in_order = [sorted(range(len(rows)), key=texts.__getitem__) for texts in (asked, repeated)]
+        pairs_in_order = [sorted(range(len(rows)), key=texts.__getitem__) for texts in (sent, repeated)]
         # Rows that only other columns distinguish cannot be found again.
-        whole = {(text, repr(list(map(_read_cell, row)))) for text, row in zip(asked, rows, strict=True)}
-        if sorted(asked) == sorted(repeated) and len(whole) == len(set(asked)):
+        whole = {(text, repr(list(map(_read_cell, row)))) for text, row in zip(sent, rows, strict=True)}
+        if sorted(sent) == sorted(repeated) and len(whole) == len(set(sent)):
             return [place for _, place in sorted(zip(*pairs_in_order, strict=True))]
     no, place = fault
     raise ScoringFailed(
@@ -57,8 +57,8 @@ def find_order(
     )
 
 
-def _are_same(asked: Any, repeated: Any) -> bool:  # noqa: ANN401 - cells as decoded
-    one, other = _read_cell(asked), _read_cell(repeated)
+def _are_same(sent: Any, repeated: Any) -> bool:  # noqa: ANN401 - cells as decoded
+    one, other = _read_cell(sent), _read_cell(repeated)
     if one is None or one == other:
         return True
     if not isinstance(one, int | float) or not isinstance(other, int | float):
