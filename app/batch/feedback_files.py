@@ -38,14 +38,14 @@ class FeedbackFiles:
     def newest(self, payload: PayloadFiles, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         """Returns the newest labels observed in the span of records scored before its end, newest first.
 
-        Columns: feedback_id, model_revision, label and predicted (JSON texts), probability if it is wanted, value_0 …. Of several labels of
-        one record, the first counts.
+        Columns: feedback_id, record_logged_at, model_revision, label and predicted (JSON texts), probability if it is wanted, value_0 ….
+        Of several labels of one record, the first counts.
         """
         return self._join(self._read(span, limit), payload, query, Span(start=ALL_TIMES.start, end=span.end))
 
-    def labelled_among(self, records: pa.Array) -> pa.Array:
-        """Returns the ids of those records that have a label."""
-        labels = self._read(ALL_TIMES, len(records), records)
+    def labelled_among(self, records: pa.Array, until: datetime) -> pa.Array:
+        """Returns the ids of those records that have a label observed before `until`."""
+        labels = self._read(Span(start=ALL_TIMES.start, end=until), len(records), records)
         return labels.filter(pc.is_valid(labels["label"]))["feedback_id"].combine_chunks()
 
     def first_labels(self, records: pa.Table, horizon: timedelta) -> pa.Table:
@@ -76,8 +76,7 @@ class FeedbackFiles:
         known = pc.is_valid(places)
         self.without_record += places.null_count
         joined, labels = records.take(places.filter(known)), labels.filter(known)
-        joined = joined.rename_columns(["predicted" if name == "outcome" else name for name in joined.column_names])
-        joined = joined.drop_columns(["logged_at", "record_id"])
+        joined = name_columns_of_labels(joined.drop_columns(["record_id"]))
         for name in ("label", "feedback_id"):
             joined = joined.append_column(name, labels[name])
         return joined
@@ -100,6 +99,12 @@ class FeedbackFiles:
 
 
 _LABELS = {"feedback_id": pa.string(), "usable_at": TIMES, "label": pa.string()}
+
+
+def name_columns_of_labels(records: pa.Table) -> pa.Table:
+    """Names the columns of records as `newest_feedback` does."""
+    names = {"logged_at": "record_logged_at", "outcome": "predicted"}
+    return records.rename_columns([names.get(name, name) for name in records.column_names])
 
 
 def keep_first(labels: pa.Table, *, record: str = "feedback_id") -> pa.Table:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from ..batch.answers import KeptAnswers
 from ..batch.engines import Engine, LocalEngine
-from ..batch.feedback_files import FeedbackFiles
+from ..batch.feedback_files import ALL_TIMES, FeedbackFiles, name_columns_of_labels
 from ..batch.locations import Root
 from ..batch.own_files import own_folder
 from ..batch.payload_files import PayloadFiles
@@ -57,12 +57,8 @@ class LoggedRecords:
 
         A label counts if it was usable before `until`.
         """
-        scored = pc.min_max(labels["record_logged_at"]).as_py()
-        if scored["min"] is None:
-            return None
-        return newest_cohort(
-            self._reader, query, Span(start=scored["min"], end=scored["max"] + timedelta(microseconds=1)), COHORT, until=until
-        )
+        scored = _span_of_records(labels)
+        return None if scored is None else newest_cohort(self._reader, query, scored, COHORT, until=until)
 
     def targets(self) -> dict[TargetKey, int]:
         if self._targets is None:
@@ -127,9 +123,8 @@ class FiledRecords:
 
     def feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         if self._labels is None:
-            empty = self.files.newest(query, Span(start=span.end, end=span.end), 1).drop_columns(["logged_at", "record_id"])
-            names = ["predicted" if name == "outcome" else name for name in empty.column_names]
-            rows = empty.rename_columns(names).append_column("label", pa.array([], pa.string()))
+            empty = self.files.newest(query, Span(start=span.end, end=span.end), 1).drop_columns(["record_id"])
+            rows = name_columns_of_labels(empty).append_column("label", pa.array([], pa.string()))
             return rows.append_column("feedback_id", pa.array([], pa.string())).append_column("feedback_no", pa.array([], pa.int64()))
         if self.counted is not self.files and not _is_all_before(span):
             rows = self._labels.newest_of(self.counted, query, span, limit)
@@ -137,12 +132,17 @@ class FiledRecords:
             rows = self._labels.newest(self.files, query, span, limit)
         return rows.append_column("feedback_no", pa.array(range(rows.num_rows), pa.int64()))
 
-    def cohort(self, query: WindowQuery, window: pa.Table, labels: pa.Table, until: datetime) -> pa.Table | None:  # noqa: ARG002 - as above
-        """The window, which holds the records of the labels, in the columns of `newest_cohort`; None unless it is of one batch."""
-        if self._labels is None or self.counted is self.files:
+    def cohort(self, query: WindowQuery, window: pa.Table, labels: pa.Table, until: datetime) -> pa.Table | None:
+        """As of logged records; the window of a batch holds the records of its labels, whenever these came."""
+        scored = _span_of_records(labels)
+        if self._labels is None or scored is None:
             return None
+        if self.counted is self.files:
+            window = self.files.newest(query, scored, COHORT)
+        else:
+            until = ALL_TIMES.end
         ids = window["record_id"].combine_chunks()
-        return window.append_column("labelled", pc.is_in(ids, self._labels.labelled_among(ids)))
+        return window.append_column("labelled", pc.is_in(ids, self._labels.labelled_among(ids, until)))
 
     def targets(self) -> dict[TargetKey, int]:
         """No numbers: answers in files are kept by their whole key."""
@@ -159,6 +159,12 @@ class FiledRecords:
 
 
 WindowSource: TypeAlias = LoggedRecords | FiledRecords
+
+
+def _span_of_records(labels: pa.Table) -> Span | None:
+    """From the first to the last record of the labels; None if no label is of a record."""
+    scored = pc.min_max(labels["record_logged_at"]).as_py()
+    return None if scored["min"] is None else Span(start=scored["min"], end=scored["max"] + timedelta(microseconds=1))
 
 
 def _is_all_before(span: Span) -> bool:

@@ -43,6 +43,21 @@ FEW = st.lists(
 )
 """Records with missing and unseen values, two revisions, an answer in neither list, and labels of some."""
 
+
+def records_with_nulls(size: int) -> list[dict[str, Any]]:
+    """Records with missing and unseen values, two revisions, an answer in neither list, and labels of some."""
+    drawn = Random(106)
+    values: dict[str, list[Any]] = {
+        "sex": ["female", "male", "x", "é", None],
+        "income": [0, 20_000, 90_000],
+        "age": [None, 18, 30, 36, 75, 99],
+        "prediction": [0, 1, 7],
+        "revision": ["1", "0"],
+        "truth": [0, 1, None],
+    }
+    return [{name: drawn.choice(some) for name, some in values.items()} for _ in range(size)]
+
+
 Figures = Mapping[tuple[object, ...], tuple[object, ...]]
 
 

@@ -16,7 +16,7 @@ from app.batch.engines import LocalEngine
 from app.domain.deployments import Endpoint
 from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
-from tests.builders.divided import FEW, DividedRecords, assert_same_everywhere
+from tests.builders.divided import FEW, DividedRecords, assert_same_everywhere, records_with_nulls
 from tests.builders.lakes import lake_of
 from tests.examples import many
 from tests.models.rules import RuleScorer
@@ -40,6 +40,13 @@ def test_labels_and_copies_of_any_partition_give_the_figures_of_logged_records(
     divided = DividedRecords(database, endpoint, rows, Random(order))
     with TemporaryDirectory() as folder, patch.object(pieces, "BATCH_ROWS", batch):
         assert_same_everywhere(divided, LocalEngine(2), Path(folder), cuts, late)
+
+
+def test_records_with_labels_of_one_decision_give_no_accuracy_in_files_either(
+    database: Database, endpoint: Endpoint, tmp_path: Path
+) -> None:
+    divided = DividedRecords(database, endpoint, records_with_nulls(60), Random(1))
+    assert_same_everywhere(divided, LocalEngine(2), tmp_path, [20, 40], late=1)
 
 
 def test_of_several_labels_of_one_record_the_first_counts(database: Database, tmp_path: Path) -> None:

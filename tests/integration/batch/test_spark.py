@@ -31,7 +31,7 @@ from app.metrics.catalogue import CATALOGUE
 from app.outbound.egress import EgressPolicy
 from app.store.database.engine import Database
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
-from tests.builders.divided import DividedRecords, assert_same_everywhere
+from tests.builders.divided import DividedRecords, assert_same_everywhere, records_with_nulls
 from tests.builders.figures import assert_same_payload, payload_figures
 from tests.builders.lakes import Lake, lake_of
 from tests.builders.log_tables import as_table
@@ -171,20 +171,6 @@ def test_a_failure_on_an_executor_is_that_of_the_check(database: Database, engin
     wrong.write([row | {"sex": 1} for row in applicants(30, 30, 7)], NOON)
     with pytest.raises(InvalidInput, match="sex"):
         on(wrong, engine).check(NOON)
-
-
-def records_with_nulls(size: int) -> list[dict[str, Any]]:
-    """Records with missing and unseen values, two revisions, an answer in neither list, and labels of some."""
-    drawn = Random(106)
-    values: dict[str, list[Any]] = {
-        "sex": ["female", "male", "x", "é", None],
-        "income": [0, 20_000, 90_000],
-        "age": [None, 18, 30, 36, 75, 99],
-        "prediction": [0, 1, 7],
-        "revision": ["1", "0"],
-        "truth": [0, 1, None],
-    }
-    return [{name: drawn.choice(some) for name, some in values.items()} for _ in range(size)]
 
 
 def test_executors_give_the_figures_of_logged_records_with_labels_and_missing_values(
