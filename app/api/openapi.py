@@ -1,7 +1,11 @@
 """The OpenAPI document: the routes that FastAPI knows, and the rest."""
 
+import ast
+import inspect
+import sys
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
+from itertools import pairwise
 from typing import Any
 
 from fastapi import FastAPI
@@ -87,9 +91,14 @@ def _build_document(app: FastAPI, more_paths: Mapping[str, Any]) -> dict[str, An
     components.setdefault("schemas", {}).update(schemas["$defs"])
     # FastAPI leaves out members that are null, in examples too.
     for model in [*_list_models(In), *_list_models(Out)]:
+        schema = components["schemas"].get(model.__name__)
+        if schema is None:
+            continue
         extra = model.model_config.get("json_schema_extra")
-        if isinstance(extra, dict) and model.__name__ in components["schemas"]:
-            components["schemas"][model.__name__]["examples"] = extra["examples"]
+        if isinstance(extra, dict):
+            schema["examples"] = extra["examples"]
+        for name, text in _describe_members(model).items():
+            schema["properties"][name]["description"] = text
     document["paths"][DEBIASED]["post"]["responses"]["200"] = ANSWER
     components["securitySchemes"] = _SECURITY_SCHEMES
     for path, item in document["paths"].items():
@@ -102,3 +111,26 @@ def _list_models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
     for inner in model.__subclasses__():
         yield inner
         yield from _list_models(inner)
+
+
+def _describe_members(model: type[BaseModel]) -> dict[str, str]:
+    """Docstrings below the members of a body, and of those that it inherits, by their names in JSON."""
+    texts: dict[str, str] = {}
+    for body in reversed(model.__mro__):
+        if body.__module__.startswith(f"{__package__}."):
+            texts |= _read_docstrings(body.__module__)[body.__name__]
+    return {field.serialization_alias or name: texts[name] for name, field in model.model_fields.items() if name in texts}
+
+
+@cache
+def _read_docstrings(module: str) -> Mapping[str, Mapping[str, str]]:
+    # pydantic would read them when the classes are made, which takes each process of the service a second.
+    return {
+        body.name: {
+            ast.unparse(member.target): " ".join(ast.literal_eval(text.value).split())
+            for member, text in pairwise(body.body)
+            if isinstance(member, ast.AnnAssign) and isinstance(text, ast.Expr)
+        }
+        for body in ast.parse(inspect.getsource(sys.modules[module])).body
+        if isinstance(body, ast.ClassDef)
+    }

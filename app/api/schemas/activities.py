@@ -23,14 +23,17 @@ class ActivityOut(Out):
     model_config = example(_ACTIVITY)
 
     at: datetime
-    actor: str = Field(description="The id of an API key, `user:` and a name, or `unknown` for a log-in that failed.")
+    actor: str
+    """The id of an API key, `user:` and a name, or `unknown` for a log-in that failed."""
+
     action: str = Field(description="What was done, as a noun and a verb.", examples=["deployment.changed"])
-    deployment_id: str | None = Field(description="Stays when the deployment is deleted; null for what belongs to none.")
+    deployment_id: str | None
+    """Stays when the deployment is deleted; null for what belongs to none."""
+
     subject: str | None = Field(description="What it was done to, where that is not the deployment itself: the id of a check, or of a key.")
-    details: dict[str, Any] = Field(
-        description="The fields that changed, each as `[before, after]`. Long values are cut; `more_changes` counts fields left out. "
-        "Never a secret."
-    )
+    details: dict[str, Any]
+    """The fields that changed, each as `[before, after]`. Long values are cut; `more_changes` counts
+    fields left out. Never a secret."""
 
 
 class ActivityPage(Out):

@@ -44,21 +44,19 @@ class AlertChannelIn(In):
     model_config = ConfigDict(json_schema_extra={"examples": _EXAMPLES})
 
     name: str = Field(min_length=1, max_length=200)
-    kind: Annotated[ChannelKind, Field(strict=False)] = Field(description="`slack` is any webhook that takes what Slack's takes.")
-    url: str | None = Field(
-        default=None,
-        max_length=MAX_URL,
-        description="The URL to POST to. Slack's is a secret: stored encrypted, never returned, and left out to keep the stored one.",
-    )
-    secret: str | None = Field(
-        default=None,
-        max_length=200,
-        description="Signing key of a webhook: `whsec_` and base64. Left out: the stored one stays, or one is made and shown once.",
-        json_schema_extra={"writeOnly": True},
-    )
-    to: list[Annotated[str, Field(max_length=MAX_ADDRESS)]] | None = Field(
-        default=None, max_length=MAX_RECIPIENTS, description="E-mail addresses."
-    )
+    kind: Annotated[ChannelKind, Field(strict=False)]
+    """`slack` is any webhook that takes what Slack's takes."""
+
+    url: str | None = Field(default=None, max_length=MAX_URL)
+    """The URL to POST to. Slack's is a secret: stored encrypted, never returned, and left out to keep the
+    stored one."""
+
+    secret: str | None = Field(default=None, max_length=200, json_schema_extra={"writeOnly": True})
+    """Signing key of a webhook: `whsec_` and base64. Left out: the stored one stays, or one is made and
+    shown once."""
+
+    to: list[Annotated[str, Field(max_length=MAX_ADDRESS)]] | None = Field(default=None, max_length=MAX_RECIPIENTS)
+    """E-mail addresses."""
 
     def to_domain(self) -> ChannelContent:
         return ChannelContent(name=self.name, kind=self.kind, url=self.url, secret=self.secret, to=tuple(self.to or ()))
@@ -72,12 +70,18 @@ class AlertChannelOut(Out):
     id: str
     name: str
     kind: ChannelKind
-    url: str | None = Field(description="A webhook's; null for the other kinds, also for Slack, whose URL is a secret.")
-    host: str | None = Field(description="Host of a webhook's or Slack's URL; null for e-mail.")
-    to: Annotated[list[str] | None, BeforeValidator(lambda to: to or None)] = Field(description="Of e-mail; null for the other kinds.")
-    secret_set: Annotated[bool, BeforeValidator(bool)] = Field(
-        validation_alias="sealed", description="Whether a secret is stored; it is never returned."
-    )
+    url: str | None
+    """A webhook's; null for the other kinds, also for Slack, whose URL is a secret."""
+
+    host: str | None
+    """Host of a webhook's or Slack's URL; null for e-mail."""
+
+    to: Annotated[list[str] | None, BeforeValidator(lambda to: to or None)]
+    """Of e-mail; null for the other kinds."""
+
+    secret_set: Annotated[bool, BeforeValidator(bool)] = Field(validation_alias="sealed")
+    """Whether a secret is stored; it is never returned."""
+
     created_at: datetime
     updated_at: datetime
 
@@ -87,13 +91,13 @@ class StoredAlertChannelOut(AlertChannelOut):
 
     model_config = example({**_STORED, "secret": "whsec_………", "open_alerts_not_sent": 0})
 
-    secret: str | None = Field(
-        description="The signing secret that was made for it, in this answer only; null where none was made. The receiver needs it."
-    )
+    secret: str | None
+    """The signing secret that was made for it, in this answer only; null where none was made. The
+    receiver needs it."""
 
-    open_alerts_not_sent: int = Field(
-        description="Open alerts of rules that name the channel that were not sent to it; `POST …/notifications` sends them."
-    )
+    open_alerts_not_sent: int
+    """Open alerts of rules that name the channel that were not sent to it; `POST …/notifications` sends
+    them."""
 
 
 class OpenAlertsIn(In):
@@ -101,7 +105,8 @@ class OpenAlertsIn(In):
 
     model_config = example({"again": False})
 
-    again: bool = Field(default=False, description="Send also those that were sent to it before.")
+    again: bool = False
+    """Send also those that were sent to it before."""
 
 
 class OpenAlertsSentOut(Out):
@@ -109,9 +114,14 @@ class OpenAlertsSentOut(Out):
 
     model_config = example({"queued": 2, "sent_before": 1, "left": 0})
 
-    queued: int = Field(description="Notifications that were queued.")
-    sent_before: int = Field(description="Open alerts that were left out, because a notification of them was queued or sent before.")
-    left: int = Field(description="Open alerts that wait for the next request: one queues at most 500 for a channel.")
+    queued: int
+    """Notifications that were queued."""
+
+    sent_before: int
+    """Open alerts that were left out, because a notification of them was queued or sent before."""
+
+    left: int
+    """Open alerts that wait for the next request: one queues at most 500 for a channel."""
 
     @classmethod
     def of(cls, found: Sequence[CaughtUp]) -> "OpenAlertsSentOut":
@@ -136,14 +146,21 @@ class NotificationOut(Out):
 
     model_config = example(_SENT)
 
-    id: str = Field(description="Also the idempotency key that a webhook is sent, and part of the Message-ID of an e-mail.")
+    id: str
+    """Also the idempotency key that a webhook is sent, and part of the Message-ID of an e-mail."""
+
     event: Event
-    alert_id: str | None = Field(description="Null for a test.")
-    state: NotificationState = Field(
-        description="`waiting` and `refused` (the receiver finds fault with the content) are still tried; `sent` and `given_up` are final."
-    )
+    alert_id: str | None
+    """Null for a test."""
+
+    state: NotificationState
+    """`waiting` and `refused` (the receiver finds fault with the content) are still tried; `sent` and
+    `given_up` are final."""
+
     attempts: int
-    last_error: str | None = Field(description="The fault of the last attempt.")
+    last_error: str | None
+    """The fault of the last attempt."""
+
     next_attempt_at: datetime | None
     created_at: datetime
     sent_at: datetime | None

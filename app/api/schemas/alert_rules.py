@@ -49,21 +49,22 @@ class VerdictConditionIn(In):
     """A metric is judged outside its limits. Members that are left out get their default."""
 
     kind: Literal["verdict"]
-    verdicts: list[Annotated[AlertingVerdict, Field(strict=False)]] = Field(
-        default=list(_DEFAULT.verdicts),
-        description="`unfair`: the whole interval is outside the limits. `suspected`: the value is, but the interval overlaps them.",
-    )
-    data: list[Annotated[DataSet, Field(strict=False)]] = Field(default=list(_DEFAULT.data), description="On which data sets.")
-    metrics: list[str] = Field(
-        default=list(_DEFAULT.metrics), description="Keys of the catalogue. Only metrics that have a limit are judged at all."
-    )
-    attributes: list[str] | None = Field(
-        default=None, description="Attributes, or intersections as their names joined by ' × '. Left out: all that the monitor has."
-    )
-    scope: Annotated[Scope, Field(strict=False)] = Field(
-        default=_DEFAULT.scope,
-        description="`group`: an alert for each group. `worst`: one alert, on the group furthest out, whichever it is.",
-    )
+    verdicts: list[Annotated[AlertingVerdict, Field(strict=False)]] = Field(default=list(_DEFAULT.verdicts))
+    """`unfair`: the whole interval is outside the limits. `suspected`: the value is, but the interval
+    overlaps them."""
+
+    data: list[Annotated[DataSet, Field(strict=False)]] = Field(default=list(_DEFAULT.data))
+    """On which data sets."""
+
+    metrics: list[str] = Field(default=list(_DEFAULT.metrics))
+    """Keys of the catalogue. Only metrics that have a limit are judged at all."""
+
+    attributes: list[str] | None = None
+    """Attributes, or intersections as their names joined by ' × '. Left out: all that the monitor has."""
+
+    scope: Annotated[Scope, Field(strict=False)] = _DEFAULT.scope
+    """`group`: an alert for each group. `worst`: one alert, on the group furthest out, whichever it is."""
+
     checks_in_a_row: _Row = 1
 
 
@@ -71,20 +72,22 @@ class EvidenceConditionIn(In):
     """Enough evidence has accumulated that a metric is beyond a limit. Members that are left out get their default."""
 
     kind: Literal["evidence"]
-    data: list[Annotated[DataSet, Field(strict=False)]] = Field(
-        default=list(EvidenceCondition().data), description="On which data sets: payload, balanced, feedback."
-    )
-    metrics: list[str] | None = Field(default=None, description="Keys of the catalogue. Left out: all that evidence is collected on.")
-    attributes: list[str] | None = Field(
-        default=None, description="Attributes, or intersections as their names joined by ' × '. Left out: all that the monitor has."
-    )
+    data: list[Annotated[DataSet, Field(strict=False)]] = Field(default=list(EvidenceCondition().data))
+    """On which data sets: payload, balanced, feedback."""
+
+    metrics: list[str] | None = None
+    """Keys of the catalogue. Left out: all that evidence is collected on."""
+
+    attributes: list[str] | None = None
+    """Attributes, or intersections as their names joined by ' × '. Left out: all that the monitor has."""
 
 
 class StaleDataConditionIn(In):
     """No payload record is logged."""
 
     kind: Literal["stale_data"]
-    hours: int = Field(json_schema_extra=_HOURS, description="For how many hours.")
+    hours: int = Field(json_schema_extra=_HOURS)
+    """For how many hours."""
 
 
 class FailedChecksConditionIn(In):
@@ -113,15 +116,18 @@ class AlertRuleIn(In):
 
     model_config = example(_RULE)
 
-    name: str = Field(description="For people.")
+    name: str
+    """For people."""
+
     condition: AnyCondition
-    remind_after_hours: int | None = Field(
-        default=DEFAULT_REMIND_AFTER_HOURS,
-        json_schema_extra=_HOURS,
-        description="Hours between reminders of an open alert that is not acknowledged; null for none.",
-    )
-    channels: list[ChannelId] = Field(default_factory=list, description="The ids of the channels that are notified.")
-    enabled: bool = Field(default=True, description="A rule that is switched off opens nothing, and its alerts are resolved.")
+    remind_after_hours: int | None = Field(default=DEFAULT_REMIND_AFTER_HOURS, json_schema_extra=_HOURS)
+    """Hours between reminders of an open alert that is not acknowledged; null for none."""
+
+    channels: list[ChannelId] = Field(default_factory=list)
+    """The ids of the channels that are notified."""
+
+    enabled: bool = True
+    """A rule that is switched off opens nothing, and its alerts are resolved."""
 
     def to_domain(self) -> RuleContent:
         return RuleContent(
@@ -147,11 +153,15 @@ class AlertRuleOut(Out):
     )
 
     id: str
-    version: int = Field(description="Grows with every change of content.")
+    version: int
+    """Grows with every change of content."""
+
     name: str
     condition: AnyCondition
     remind_after_hours: int | None
-    channels: list[ChannelId] = Field(description="Sorted.")
+    channels: list[ChannelId]
+    """Sorted."""
+
     enabled: bool
     created_at: datetime
     updated_at: datetime

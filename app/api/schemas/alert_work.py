@@ -25,9 +25,8 @@ class AssignmentIn(In):
 
     model_config = example({"assignee": "user:ada"})
 
-    assignee: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
-        description="`user:` and the name of a user who sees the deployment, or your own `actor`; null: nobody."
-    )
+    assignee: Annotated[str, Field(min_length=1, max_length=200)] | None
+    """`user:` and the name of a user who sees the deployment, or your own `actor`; null: nobody."""
 
 
 class CommentIn(In):
@@ -35,7 +34,8 @@ class CommentIn(In):
 
     model_config = example({"text": _COMMENT["text"]})
 
-    text: Annotated[str, Field(min_length=1, max_length=MAX_COMMENT)] = Field(description="The comment, for the other readers.")
+    text: Annotated[str, Field(min_length=1, max_length=MAX_COMMENT)]
+    """The comment, for the other readers."""
 
 
 class CommentOut(Out):
@@ -44,7 +44,9 @@ class CommentOut(Out):
     model_config = example(_COMMENT)
 
     id: str
-    author: str = Field(description="A key's id, or `user:` and a name.")
+    author: str
+    """A key's id, or `user:` and a name."""
+
     text: str
     created_at: datetime
 
@@ -61,7 +63,9 @@ class AcknowledgementsIn(In):
 
     model_config = example({"alerts": [_ALERT_ID], "note": "The new price list; the model is being retrained."})
 
-    alerts: Annotated[list[str], Field(min_length=1, max_length=MAX_ACKNOWLEDGED)] = Field(description="Ids of alerts.")
+    alerts: Annotated[list[str], Field(min_length=1, max_length=MAX_ACKNOWLEDGED)]
+    """Ids of alerts."""
+
     note: Annotated[str | None, Field(max_length=MAX_NOTE)] = Field(
         default=None, description="What is being done about them, for the other readers."
     )
@@ -71,4 +75,5 @@ class AcknowledgementsOut(Out):
     """The alerts as they are now, in the order of the request. Those that are `resolved` were over before; no other is `open`."""
 
     alerts: list[AlertOut]
-    acknowledged: int = Field(description="How many of them this request acknowledged.")
+    acknowledged: int
+    """How many of them this request acknowledged."""

@@ -68,8 +68,11 @@ class AlertChangeOut(ChangedGapOut):
     """Why the gap of an alert on evidence changed, before its onset against after it."""
 
     sentence: str
-    display_sentence: str | None = Field(default=None, description="The same with display names, where there are any.")
-    attribution_id: str = Field(description="The attribution that found it, with the counts.")
+    display_sentence: str | None = None
+    """The same with display names, where there are any."""
+
+    attribution_id: str
+    """The attribution that found it, with the counts."""
 
 
 class AlertOut(Out):
@@ -80,43 +83,62 @@ class AlertOut(Out):
     id: str
     deployment_id: str
     deployment_name: str
-    state: AlertState = Field(description="`open`; `acknowledged`: somebody works on it; `resolved`: it is over.")
+    state: AlertState
+    """`open`; `acknowledged`: somebody works on it; `resolved`: it is over."""
+
     kind: RuleKind
-    rule_id: str = Field(description="The rule that opened it, which may have been deleted since.")
-    rule_name: str = Field(description="As the rule was called then.")
+    rule_id: str
+    """The rule that opened it, which may have been deleted since."""
+
+    rule_name: str
+    """As the rule was called then."""
+
     data: DataSet | None = Field(
         validation_alias=AliasPath("subject", "data"),
         description="What the figure was computed on; of the kind `verdict`, like the next three.",
     )
     metric: str | None = Field(validation_alias=AliasPath("subject", "metric"))
     attribute: str | None = Field(validation_alias=AliasPath("subject", "attribute"))
-    group: str | None = Field(
-        validation_alias=AliasPath("subject", "group"), description="Null where the rule is about the group furthest out, whichever it is."
-    )
-    group_name: str | None = Field(description="The group by its display name, or else its label.")
-    facts: dict[str, Any] = Field(
-        description="The facts, as they were last seen: a sentence, the check, since when, for how many checks in a row; of a verdict"
-        " the figure with its interval, limits and counts, and who is at a disadvantage (`disadvantaged`, as in a measurement)."
-        " `recovery` is what showed that it has passed; `sentence` says so then. With display names, `display_sentence` has"
-        " them."
-    )
+    group: str | None = Field(validation_alias=AliasPath("subject", "group"))
+    """Null where the rule is about the group furthest out, whichever it is."""
+
+    group_name: str | None
+    """The group by its display name, or else its label."""
+
+    facts: dict[str, Any]
+    """The facts, as they were last seen: a sentence, the check, since when, for how many checks in a row;
+    of a verdict the figure with its interval, limits and counts, and who is at a disadvantage
+    (`disadvantaged`, as in a measurement). `recovery` is what showed that it has passed; `sentence` says
+    so then. With display names, `display_sentence` has them."""
+
     opened_at: datetime
-    last_seen_at: datetime = Field(description="When it was last found to hold.")
+    last_seen_at: datetime
+    """When it was last found to hold."""
+
     reminded_at: datetime | None
     acknowledged_at: datetime | None
-    acknowledged_by: str | None = Field(description="A key's id, or `user:` and a name.")
+    acknowledged_by: str | None
+    """A key's id, or `user:` and a name."""
+
     note: str | None
     resolved_at: datetime | None
-    resolution: Resolution | None = Field(description="`recovered`; `closed` by a person; or why the rule no longer watches it.")
-    closed_by: str | None = Field(description="Who closed it by hand: a key's id, or `user:` and a name.")
+    resolution: Resolution | None
+    """`recovered`; `closed` by a person; or why the rule no longer watches it."""
+
+    closed_by: str | None
+    """Who closed it by hand: a key's id, or `user:` and a name."""
+
     closing_note: str | None
-    closing_reason: ClosingReason | None = Field(description="Why it was closed by hand, as far as the person said; the note says more.")
-    assignee: str | None = Field(description="Who works on it: a key's id, or `user:` and a name. Null: nobody is assigned.")
+    closing_reason: ClosingReason | None
+    """Why it was closed by hand, as far as the person said; the note says more."""
+
+    assignee: str | None
+    """Who works on it: a key's id, or `user:` and a name. Null: nobody is assigned."""
+
     assigned_at: datetime | None
-    change: AlertChangeOut | None = Field(
-        description="Of the kind `evidence`: why the favourable rates of logged records changed. It is computed after the alert has opened;"
-        " null until then, and for other kinds."
-    )
+    change: AlertChangeOut | None
+    """Of the kind `evidence`: why the favourable rates of logged records changed. It is computed after
+    the alert has opened; null until then, and for other kinds."""
 
 
 class AlertPage(Out):
@@ -131,12 +153,12 @@ class ClosureIn(In):
 
     model_config = example({"note": "The threshold of the model was corrected on Friday.", "reason": "fixed"})
 
-    note: Annotated[str, Field(min_length=1, max_length=MAX_NOTE)] = Field(description="Why it is closed, for the other readers.")
-    reason: Annotated[ClosingReason, Field(strict=False)] | None = Field(
-        default=None,
-        description="`fixed`: the cause was removed; `justified`: the difference has a lawful reason, which the note names;"
-        " `data_error`: the records or labels were wrong; `other`.",
-    )
+    note: Annotated[str, Field(min_length=1, max_length=MAX_NOTE)]
+    """Why it is closed, for the other readers."""
+
+    reason: Annotated[ClosingReason, Field(strict=False)] | None = None
+    """`fixed`: the cause was removed; `justified`: the difference has a lawful reason, which the note
+    names; `data_error`: the records or labels were wrong; `other`."""
 
 
 class AcknowledgementIn(In):

@@ -94,26 +94,24 @@ class AttributionIn(RangeIn):
 
     model_config = example({"dry_run": True, "from": "2026-11-19T00:00:00Z", "to": "2026-11-20T00:00:00Z", "max_rows": 20_000})
 
-    dry_run: bool = Field(default=False, description="True: answers what it would cost, stores nothing and asks nobody.")
-    check_id: Annotated[str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")] | None = Field(
-        default=None, description="The window of this check; comes without a range."
-    )
-    pairs: int | None = Field(
-        default=None,
-        ge=1,
-        le=MAX_PAIRS,
-        description="Max pairs of each gap. Left out: 500, or 4,000 if more than six features move separately.",
-    )
-    max_rows: int | None = Field(
-        default=None, ge=1, le=MAX_ATTRIBUTED_ROWS, description="Max rows in all; fewer pairs are compared where they would cost more."
-    )
+    dry_run: bool = False
+    """True: answers what it would cost, stores nothing and asks nobody."""
+
+    check_id: Annotated[str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")] | None = None
+    """The window of this check; comes without a range."""
+
+    pairs: int | None = Field(default=None, ge=1, le=MAX_PAIRS)
+    """Max pairs of each gap. Left out: 500, or 4,000 if more than six features move separately."""
+
+    max_rows: int | None = Field(default=None, ge=1, le=MAX_ATTRIBUTED_ROWS)
+    """Max rows in all; fewer pairs are compared where they would cost more."""
+
     comparisons: list[Annotated[list[FeatureName], Field(min_length=1)]] | None = Field(
-        default=None,
-        min_length=1,
-        max_length=MAX_ATTRIBUTES + MAX_INTERSECTIONS,
-        description="Comparisons of the monitor whose gaps are attributed, each as the names of its features: one attribute, or several of"
-        ' an intersection, such as `[["Sex"], ["Sex", "Age"]]`. Left out: each attribute by itself.',
+        default=None, min_length=1, max_length=MAX_ATTRIBUTES + MAX_INTERSECTIONS
     )
+    """Comparisons of the monitor whose gaps are attributed, each as the names of its features: one
+    attribute, or several of an intersection, such as `[["Sex"], ["Sex", "Age"]]`. Left out: each
+    attribute by itself."""
 
     @model_validator(mode="after")
     def _one_window(self) -> "AttributionIn":
@@ -130,7 +128,9 @@ class AttributionIn(RangeIn):
 class SideCountsOut(Out):
     """Records of one side, and how many of them have a favourable outcome."""
 
-    label: str | None = Field(description="The group; null: every value that is not monitored.")
+    label: str | None
+    """The group; null: every value that is not monitored."""
+
     favourable: int
     records: int
 
@@ -153,15 +153,28 @@ class ShareOfPlayerOut(Out):
 class HybridSharesOut(Out):
     """Shares of the gap of the sampled pairs."""
 
-    gap_of_pairs: float = Field(description="The gap of the sampled pairs, as logged.")
-    sum_of_shares: float = Field(description="The sum of all shares; the same number, up to rounding of the machine.")
-    sampling: float = Field(description="The gap of all records less that of the pairs: the rest that no feature carries.")
+    gap_of_pairs: float
+    """The gap of the sampled pairs, as logged."""
+
+    sum_of_shares: float
+    """The sum of all shares; the same number, up to rounding of the machine."""
+
+    sampling: float
+    """The gap of all records less that of the pairs: the rest that no feature carries."""
+
     pairs: int
-    pairs_left_out: int = Field(description="Pairs of which the model refused a row, or answered one with neither outcome.")
+    pairs_left_out: int
+    """Pairs of which the model refused a row, or answered one with neither outcome."""
+
     resampled: ResampledUnits = Field(description="What the intervals are made by: pairs, or records where they are in several pairs.")
-    compared: int = Field(description="Logged records that the model was asked about as they are.")
-    differing: int = Field(description="How many of them got another outcome than was logged.")
-    shares: list[ShareOfPlayerOut] = Field(description="Largest first.")
+    compared: int
+    """Logged records that the model was asked about as they are."""
+
+    differing: int
+    """How many of them got another outcome than was logged."""
+
+    shares: list[ShareOfPlayerOut]
+    """Largest first."""
 
 
 class CellsOfFeatureOut(Out):
@@ -169,21 +182,33 @@ class CellsOfFeatureOut(Out):
 
     feature: str
     cells: int
-    who_applies: PartOfGapOut = Field(description="Carried by different shares of the cells.")
-    how_treated: PartOfGapOut = Field(description="Carried by different rates within a cell.")
-    no_counterpart: PartOfGapOut = Field(description="Carried by records in cells that only one group has.")
+    who_applies: PartOfGapOut
+    """Carried by different shares of the cells."""
+
+    how_treated: PartOfGapOut
+    """Carried by different rates within a cell."""
+
+    no_counterpart: PartOfGapOut
+    """Carried by records in cells that only one group has."""
 
 
 class AttributedGapOut(Out):
     """Gap of one monitored group: its favourable rate less that of the reference."""
 
-    features: list[str] = Field(description="The attribute that is compared; several of an intersection.")
-    attribute: str = Field(description="The same as one text, for people.")
+    features: list[str]
+    """The attribute that is compared; several of an intersection."""
+
+    attribute: str
+    """The same as one text, for people."""
+
     monitored: SideCountsOut
     reference: SideCountsOut
     gap: float
-    hybrids: HybridSharesOut | None = Field(description="Null by the method `kitagawa`, or if no pair was answered.")
-    cells: list[CellsOfFeatureOut] = Field(description="Empty by the method `hybrids`.")
+    hybrids: HybridSharesOut | None
+    """Null by the method `kitagawa`, or if no pair was answered."""
+
+    cells: list[CellsOfFeatureOut]
+    """Empty by the method `hybrids`."""
 
 
 class PeriodCountsOut(Out):
@@ -192,9 +217,12 @@ class PeriodCountsOut(Out):
     monitored: SideCountsOut
     reference: SideCountsOut
     gap: float | None
-    first: datetime | None = Field(description="When the first of them was logged.")
+    first: datetime | None
+    """When the first of them was logged."""
+
     last: datetime | None
-    revisions: dict[str, int] = Field(description="How many are of each model revision.")
+    revisions: dict[str, int]
+    """How many are of each model revision."""
 
 
 class RevisionBoundaryOut(Out):
@@ -202,7 +230,8 @@ class RevisionBoundaryOut(Out):
 
     before: str
     after: str
-    at: datetime = Field(description="When the first record of the new revision was logged.")
+    at: datetime
+    """When the first record of the new revision was logged."""
 
 
 class ChangedPartsOut(Out):
@@ -232,19 +261,33 @@ class ChangedGapOut(Out):
 class AttributionResultOut(Out):
     """Findings, with the counts that each figure is traced by."""
 
-    method: Method = Field(description="`hybrids`: the model was asked. `kitagawa`: the deployment has no endpoint, or it is for an alert.")
+    method: Method
+    """`hybrids`: the model was asked. `kitagawa`: the deployment has no endpoint, or it is for an alert."""
+
     model_revision: str
     monitor_version: int
-    records: int = Field(description="Records of the window.")
-    additional_records: int = Field(description="Of these, logged before the range; a check tops its window up in the same way.")
-    other_revisions: int = Field(description="Of these, of another model revision; they take no part.")
-    unclassified: int = Field(description="Of these, with an outcome in neither list; they take no part.")
-    not_drawn: int = Field(
-        description="Of these, left out by chance: the window has records logged at different rates, and those that take part count alike."
-    )
+    records: int
+    """Records of the window."""
+
+    additional_records: int
+    """Of these, logged before the range; a check tops its window up in the same way."""
+
+    other_revisions: int
+    """Of these, of another model revision; they take no part."""
+
+    unclassified: int
+    """Of these, with an outcome in neither list; they take no part."""
+
+    not_drawn: int
+    """Of these, left out by chance: the window has records logged at different rates, and those that take
+    part count alike."""
+
     gaps: list[AttributedGapOut]
-    left_out: list[str] = Field(description="Features without cells, because they have too many different values.")
-    change: ChangedGapOut | None = Field(description="Of an attribution for an alert.")
+    left_out: list[str]
+    """Features without cells, because they have too many different values."""
+
+    change: ChangedGapOut | None
+    """Of an attribution for an alert."""
 
 
 class AttributionOut(Out):
@@ -254,30 +297,52 @@ class AttributionOut(Out):
 
     id: str
     deployment_id: str
-    trigger: AttributionTrigger = Field(description="`manual`: requested; `nightly`: by the monitor; `alert`: why its figure changed.")
+    trigger: AttributionTrigger
+    """`manual`: requested; `nightly`: by the monitor; `alert`: why its figure changed."""
+
     state: AttributionState
-    from_: datetime = Field(
-        validation_alias=AliasPath("span", "start"), serialization_alias="from", description="The beginning of the window; the onset."
-    )
-    to: datetime = Field(validation_alias=AliasPath("span", "end"), description="Its end, exclusive.")
-    check_id: str | None = Field(description="The check whose window it is, if one was named.")
+    from_: datetime = Field(validation_alias=AliasPath("span", "start"), serialization_alias="from")
+    """The beginning of the window; the onset."""
+
+    to: datetime = Field(validation_alias=AliasPath("span", "end"))
+    """Its end, exclusive."""
+
+    check_id: str | None
+    """The check whose window it is, if one was named."""
+
     pairs: int | None = Field(validation_alias=AliasPath("limits", "pairs"))
     max_rows: int | None = Field(validation_alias=AliasPath("limits", "max_rows"))
-    comparisons: list[list[str]] | None = Field(description="Comparisons that it is about; null: each attribute by itself.")
-    planned_rows: int | None = Field(description="Rows that the model is asked about; known before the first is asked.")
-    planned_requests: int | None = Field(description="Requests for them, those aside that fail and are repeated.")
-    asked_rows: int | None = Field(description="Rows that were asked about; known at the end.")
+    comparisons: list[list[str]] | None
+    """Comparisons that it is about; null: each attribute by itself."""
+
+    planned_rows: int | None
+    """Rows that the model is asked about; known before the first is asked."""
+
+    planned_requests: int | None
+    """Requests for them, those aside that fail and are repeated."""
+
+    asked_rows: int | None
+    """Rows that were asked about; known at the end."""
+
     progress: ProgressOut | None
-    problem: str | None = Field(description="Why it failed, and what to do.")
-    attempts: int = Field(description="How often a worker has begun it. Rows that were answered before are not asked about again.")
-    cancel_requested: bool = Field(description="A running one stops before its next page.")
-    requested_by: str = Field(
-        validation_alias="created_by", description="The id of the API key, `user:` and a name, `schedule` or `alert`."
-    )
+    problem: str | None
+    """Why it failed, and what to do."""
+
+    attempts: int
+    """How often a worker has begun it. Rows that were answered before are not asked about again."""
+
+    cancel_requested: bool
+    """A running one stops before its next page."""
+
+    requested_by: str = Field(validation_alias="created_by")
+    """The id of the API key, `user:` and a name, `schedule` or `alert`."""
+
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
-    sentences: list[str] = Field(description="The findings in plain sentences.")
+    sentences: list[str]
+    """The findings in plain sentences."""
+
     result: AttributionResultOut | None
 
     @classmethod
@@ -317,12 +382,18 @@ class AttributionCostOut(Out):
     method: Method
     from_: datetime = Field(validation_alias=AliasPath("span", "start"), serialization_alias="from")
     to: datetime = Field(validation_alias=AliasPath("span", "end"))
-    records: int = Field(description="Records of the window.")
-    rows: int = Field(validation_alias=AliasPath("cost", "rows"), description="Rows that the model would be asked about; 0 by `kitagawa`.")
-    requests: int = Field(
-        validation_alias=AliasPath("cost", "requests"), description="Requests, each of at most the endpoint's `page_size` rows."
-    )
-    players: list[list[str]] = Field(description="Features that move together, because they are correlated.")
+    records: int
+    """Records of the window."""
+
+    rows: int = Field(validation_alias=AliasPath("cost", "rows"))
+    """Rows that the model would be asked about; 0 by `kitagawa`."""
+
+    requests: int = Field(validation_alias=AliasPath("cost", "requests"))
+    """Requests, each of at most the endpoint's `page_size` rows."""
+
+    players: list[list[str]]
+    """Features that move together, because they are correlated."""
+
     gaps: list[GapCostOut]
 
     @classmethod

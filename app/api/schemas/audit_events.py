@@ -30,21 +30,35 @@ class AuditEventOut(Out):
 
     model_config = example(_EVENT)
 
-    no: int = Field(description="Number of the event. Numbers are not without gaps: that of a request that was undone is not used again.")
+    no: int
+    """Number of the event. Numbers are not without gaps: that of a request that was undone is not used
+    again."""
+
     at: datetime
-    actor: str = Field(description="The id of an API key, `user:` and a name, `command line`, `schedule`, or `unknown`.")
+    actor: str
+    """The id of an API key, `user:` and a name, `command line`, `schedule`, or `unknown`."""
+
     action: str = Field(description="What was done, as a noun and a verb.", examples=["monitor.changed"])
     outcome: AuditOutcome
-    address: str = Field(description="The client's address; empty for commands and schedules.")
-    request_id: str = Field(description="The `X-Request-ID` of the answer; empty without a request.")
-    route: str = Field(description="Method and template of the address, without ids; empty without a request.")
+    address: str
+    """The client's address; empty for commands and schedules."""
+
+    request_id: str
+    """The `X-Request-ID` of the answer; empty without a request."""
+
+    route: str
+    """Method and template of the address, without ids; empty without a request."""
+
     deployment_id: str | None
     subject: str | None = Field(description="What it was done to, where that is not the deployment itself.")
-    details: dict[str, Any] = Field(
-        description="Names of fields and parameters, ids in the address, counts. No values of records, no secrets."
-    )
-    position: int | None = Field(description="Place in the hash chain; null for up to a minute, until the event is sealed.")
-    hash: bytes | None = Field(description="SHA-256 of the event and of the hash before it, in hexadecimal digits; null until sealed.")
+    details: dict[str, Any]
+    """Names of fields and parameters, ids in the address, counts. No values of records, no secrets."""
+
+    position: int | None
+    """Place in the hash chain; null for up to a minute, until the event is sealed."""
+
+    hash: bytes | None
+    """SHA-256 of the event and of the hash before it, in hexadecimal digits; null until sealed."""
 
     @field_serializer("hash")
     def write_hash(self, value: bytes | None) -> str | None:

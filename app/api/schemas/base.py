@@ -1,4 +1,7 @@
-"""The base of all bodies: strict types, no unknown members, finite numbers."""
+"""The base of all bodies: strict types, no unknown members, finite numbers.
+
+A docstring below a member is its description in the OpenAPI document.
+"""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Self, TypeVar
@@ -82,11 +85,15 @@ class ProblemField(Out):
 class Problem(Out):
     """An RFC 9457 problem document."""
 
-    type: str = Field(description="A URI by which programs may distinguish kinds of problems.", examples=["urn:evenhand:problem:not-found"])
+    type: str = Field(examples=["urn:evenhand:problem:not-found"])
+    """A URI by which programs may distinguish kinds of problems."""
+
     title: str = Field(examples=["Not found"])
     status: int = Field(examples=[404])
     detail: str = Field(examples=["There is no deployment credit-risk."])
-    errors: list[ProblemField] | None = Field(default=None, description="Present where fields of the request are at fault.")
+    errors: list[ProblemField] | None = None
+    """Present where fields of the request are at fault."""
+
     request_id: str | None = Field(default=None, examples=["0f8c1d9e5b7a4c3e9d2f6a1b8c4e7d05"])
 
 

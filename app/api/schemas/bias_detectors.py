@@ -77,17 +77,26 @@ class FigureOut(Out):
     lower: float | None
     upper: float | None
     interval_method: str | None = Field(validation_alias="method")
-    n: int = Field(description="The records it rests on.")
+    n: int
+    """The records it rests on."""
+
     reason: str | None
 
 
 class QualityOut(Out):
     """The quality of a detector on the records held out."""
 
-    roc_auc: FigureOut = Field(description="The chance that a biased record has a higher score than one that is not.")
-    precision: FigureOut = Field(description="The share of biased records among those at or above the threshold.")
-    recall: FigureOut = Field(description="The share of the biased records that are at or above the threshold.")
-    selected: FigureOut = Field(description="The share of all records at or above the threshold: those that would get a second call.")
+    roc_auc: FigureOut
+    """The chance that a biased record has a higher score than one that is not."""
+
+    precision: FigureOut
+    """The share of biased records among those at or above the threshold."""
+
+    recall: FigureOut
+    """The share of the biased records that are at or above the threshold."""
+
+    selected: FigureOut
+    """The share of all records at or above the threshold: those that would get a second call."""
 
 
 class DetectorOut(Out):
@@ -95,21 +104,30 @@ class DetectorOut(Out):
 
     model_config = example(_TRAINED)
 
-    attribute: str | None = Field(description="Null for all attributes together.")
+    attribute: str | None
+    """Null for all attributes together."""
+
     state: DetectorState
-    reason: str | None = Field(description="Why nothing was trained.")
-    records: int = Field(validation_alias=AliasPath("counts", "records"), description="Records whose outcome as reference was known.")
-    biased_records: int = Field(
-        validation_alias=AliasPath("counts", "biased"), description="Those of them whose outcome as reference is favourable."
-    )
-    used: int = Field(validation_alias=AliasPath("counts", "used"), description="The newest of them, which were used.")
+    reason: str | None
+    """Why nothing was trained."""
+
+    records: int = Field(validation_alias=AliasPath("counts", "records"))
+    """Records whose outcome as reference was known."""
+
+    biased_records: int = Field(validation_alias=AliasPath("counts", "biased"))
+    """Those of them whose outcome as reference is favourable."""
+
+    used: int = Field(validation_alias=AliasPath("counts", "used"))
+    """The newest of them, which were used."""
+
     used_biased: int = Field(validation_alias=AliasPath("counts", "used_biased"))
-    held_out: int = Field(
-        validation_alias=AliasPath("counts", "held_out"),
-        description="Those used that were kept from the training to measure its quality.",
-    )
+    held_out: int = Field(validation_alias=AliasPath("counts", "held_out"))
+    """Those used that were kept from the training to measure its quality."""
+
     held_out_biased: int = Field(validation_alias=AliasPath("counts", "held_out_biased"))
-    threshold: float | None = Field(description="The score from which on a record counts as likely biased.")
+    threshold: float | None
+    """The score from which on a record counts as likely biased."""
+
     quality: QualityOut | None
 
     @classmethod
@@ -128,8 +146,11 @@ class TrainingOut(Out):
 
     version: int
     trained_at: datetime
-    check_id: str = Field(description="The check whose evidence it was trained on.")
-    detectors: list[DetectorOut] = Field(description="All attributes together first, then by name. Others keep their earlier version.")
+    check_id: str
+    """The check whose evidence it was trained on."""
+
+    detectors: list[DetectorOut]
+    """All attributes together first, then by name. Others keep their earlier version."""
 
     @classmethod
     def of(cls, training: list[DetectorVersion]) -> "TrainingOut":
@@ -141,6 +162,8 @@ class BiasDetectorPage(Out):
 
     model_config = example({"note": NOTE, "trainings": [_TRAINING], "next_cursor": None})
 
-    note: str = Field(default=NOTE, description="How the figures are to be read.")
+    note: str = NOTE
+    """How the figures are to be read."""
+
     trainings: list[TrainingOut]
     next_cursor: str | None

@@ -79,7 +79,8 @@ class ViewStateOut(Out):
     """The availability of one view of a check."""
 
     kind: ViewKind
-    reason: str | None = Field(description="Why there is none; null where there is one.")
+    reason: str | None
+    """Why there is none; null where there is one."""
 
 
 class ViewStatesOut(Out):
@@ -93,11 +94,19 @@ class ViewStatesOut(Out):
 class OutcomesOut(Out):
     """Favourable and unfavourable outcomes of some records."""
 
-    favourable: _Count = Field(description="Of weighted training data the sum of the weights, as the two below.")
+    favourable: _Count
+    """Of weighted training data the sum of the weights, as the two below."""
+
     unfavourable: _Count
-    records: _Count = Field(description="Classified records, with their copies where the view has copies.")
-    share: float | None = Field(description="The favourable rate; where it is null, `reason` says why.")
-    lower: float | None = Field(description="The lower end of its 95 % interval.")
+    records: _Count
+    """Classified records, with their copies where the view has copies."""
+
+    share: float | None
+    """The favourable rate; where it is null, `reason` says why."""
+
+    lower: float | None
+    """The lower end of its 95 % interval."""
+
     upper: float | None
     interval_method: str | None
     reason: str | None
@@ -120,23 +129,35 @@ class SubRangeOut(Out):
 class GroupShareOut(OutcomesOut):
     """One group, or all monitored or reference groups together; where there is an `after`, the outcomes are before mitigation."""
 
-    group: str | None = Field(description="Null for all groups of the role together.")
+    group: str | None
+    """Null for all groups of the role together."""
+
     role: Literal["monitored", "reference"]
-    after: OutcomesOut | None = Field(description="The outcomes after mitigation; in the debiased view only.")
-    original_records: int = Field(description="The classified records without copies.")
-    additional_records: int = Field(description="Those of them that come from earlier hours.")
+    after: OutcomesOut | None
+    """The outcomes after mitigation; in the debiased view only."""
+
+    original_records: int
+    """The classified records without copies."""
+
+    additional_records: int
+    """Those of them that come from earlier hours."""
+
     additional_favourable: int
-    unclassified: int = Field(description="Records in neither outcome list; they are in no share.")
-    comparison: MeasurementOut | None = Field(
-        description="How a monitored group compares with the reference: the disparate impact with its verdict, as the check measured it;"
-        " of training data the difference in proportions of labels. Null for the reference, and where the monitor does not measure it."
-    )
+    unclassified: int
+    """Records in neither outcome list; they are in no share."""
+
+    comparison: MeasurementOut | None
+    """How a monitored group compares with the reference: the disparate impact with its verdict, as the
+    check measured it; of training data the difference in proportions of labels. Null for the reference,
+    and where the monitor does not measure it."""
+
     comparison_after: MeasurementOut | None
-    openscale_fairness: MeasurementOut | None = Field(
-        description="With copies: OpenScale's own figure of these outcomes, every copy counted as a record. It bears no verdict; that of"
-        " `comparison`, the balanced disparate impact, counts every record once on each side."
-    )
-    sub_ranges: list[SubRangeOut] = Field(description="A range of a numeric attribute by intervals inside it; in the payload view only.")
+    openscale_fairness: MeasurementOut | None
+    """With copies: OpenScale's own figure of these outcomes, every copy counted as a record. It bears no
+    verdict; that of `comparison`, the balanced disparate impact, counts every record once on each side."""
+
+    sub_ranges: list[SubRangeOut]
+    """A range of a numeric attribute by intervals inside it; in the payload view only."""
 
     @model_validator(mode="before")
     @classmethod
@@ -159,27 +180,51 @@ class MitigatedOut(Out):
 
     monitored: int
     changed: int
-    lifted: int = Field(description="Turned favourable.")
-    lowered: int = Field(description="Turned unfavourable.")
-    undecided: int = Field(description="Left as they were, because their copies do not decide it.")
+    lifted: int
+    """Turned favourable."""
+
+    lowered: int
+    """Turned unfavourable."""
+
+    undecided: int
+    """Left as they were, because their copies do not decide it."""
+
     note: str | None = Field(description="What could not be learned of the attribute.")
 
 
 class AttributeViewOut(Out):
     """One attribute, or several watched together."""
 
-    attribute: str = Field(description="Several are joined by ` × `.")
+    attribute: str
+    """Several are joined by ` × `."""
+
     features: list[str]
-    reason: str | None = Field(description="Why there are no groups.")
-    groups: list[GroupShareOut] = Field(description="In the order of the monitor.")
-    pooled: list[GroupShareOut] = Field(description="The monitored, then the reference groups together.")
-    worst: MeasurementOut | None = Field(description="The headline: the comparison of the monitored group that is furthest out.")
+    reason: str | None
+    """Why there are no groups."""
+
+    groups: list[GroupShareOut]
+    """In the order of the monitor."""
+
+    pooled: list[GroupShareOut]
+    """The monitored, then the reference groups together."""
+
+    worst: MeasurementOut | None
+    """The headline: the comparison of the monitored group that is furthest out."""
+
     worst_after: MeasurementOut | None
     records: dict[str, Any] | None = Field(description=RECORDS_MEANING)
-    perturbed_records: int | None = Field(description="The copies of the window's records; null in a view without copies.")
-    unclassified_copies: int | None = Field(description="Those of them in neither outcome list.")
-    perfect_equality: MeasurementOut | None = Field(description="In views with copies.")
-    accuracy: list[ChangeOut] = Field(description="Of labelled records, everybody first; in the debiased view only.")
+    perturbed_records: int | None
+    """The copies of the window's records; null in a view without copies."""
+
+    unclassified_copies: int | None
+    """Those of them in neither outcome list."""
+
+    perfect_equality: MeasurementOut | None
+    """In views with copies."""
+
+    accuracy: list[ChangeOut]
+    """Of labelled records, everybody first; in the debiased view only."""
+
     mitigated: MitigatedOut | None
 
 
@@ -191,26 +236,36 @@ class CheckViewOut(Out):
     kind: ViewKind
     check_id: str = Field(validation_alias=AliasPath("check", "id"))
     state: CheckState = Field(validation_alias=AliasPath("check", "state"))
-    from_: datetime = Field(
-        validation_alias=AliasPath("check", "span", "start"),
-        serialization_alias="from",
-        description="The beginning of the check's range of logging times.",
-    )
+    from_: datetime = Field(validation_alias=AliasPath("check", "span", "start"), serialization_alias="from")
+    """The beginning of the check's range of logging times."""
+
     to: datetime = Field(validation_alias=AliasPath("check", "span", "end"))
     monitor_version: int | None = Field(validation_alias=AliasPath("check", "monitor_version"))
     model_revision: str | None = Field(validation_alias=AliasPath("check", "model_revision"))
-    carried_from: str | None = Field(
-        validation_alias=AliasPath("check", "carried_from"),
-        description="The check whose figures these are, where nothing has changed since; the counts are its own.",
-    )
-    reason: str | None = Field(description="Why there is nothing to show; then `attributes` is empty.")
-    records: int | None = Field(description="Records of the check's own span; of training data, those of the upload.")
-    additional_records: int | None = Field(description="Records of earlier hours that topped the window up.")
+    carried_from: str | None = Field(validation_alias=AliasPath("check", "carried_from"))
+    """The check whose figures these are, where nothing has changed since; the counts are its own."""
+
+    reason: str | None
+    """Why there is nothing to show; then `attributes` is empty."""
+
+    records: int | None
+    """Records of the check's own span; of training data, those of the upload."""
+
+    additional_records: int | None
+    """Records of earlier hours that topped the window up."""
+
     logged_in_span: int | None
     oldest_record_at: datetime | None = Field(validation_alias="oldest")
     newest_record_at: datetime | None = Field(validation_alias="newest")
-    processed_at: datetime | None = Field(description="When the training data were processed; in their view only.")
-    mitigation_mode: str | None = Field(description="In the debiased view only.")
-    notes: list[str] = Field(description="Sentences to show along with the figures.")
+    processed_at: datetime | None
+    """When the training data were processed; in their view only."""
+
+    mitigation_mode: str | None
+    """In the debiased view only."""
+
+    notes: list[str]
+    """Sentences to show along with the figures."""
+
     attributes: list[AttributeViewOut]
-    balanced: list[AttributeViewOut] = Field(description="The attributes with copies, before and after; in the debiased view only.")
+    balanced: list[AttributeViewOut]
+    """The attributes with copies, before and after; in the debiased view only."""

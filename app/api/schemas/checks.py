@@ -65,8 +65,11 @@ _HEADLINE: dict[str, Any] = {"attribute": "Sex", "figures": [MEASUREMENT], "read
 class RangeIn(In):
     """A range of logging times, or none."""
 
-    from_: Timestamp | None = Field(default=None, alias="from", description="The beginning of the range of logging times; comes with `to`.")
-    to: Timestamp | None = Field(default=None, description="Its end, exclusive; not in the future.")
+    from_: Timestamp | None = Field(default=None, alias="from")
+    """The beginning of the range of logging times; comes with `to`."""
+
+    to: Timestamp | None = None
+    """Its end, exclusive; not in the future."""
 
     @model_validator(mode="after")
     def _both_or_none(self) -> Self:
@@ -85,11 +88,9 @@ class CheckIn(RangeIn):
 
     model_config = example({"from": "2026-03-01T09:00:00Z", "to": "2026-03-01T10:00:00Z"})
 
-    batch: str | None = Field(
-        default=None,
-        max_length=1000,
-        description="A value of the payload table's `partition_by`, where records lie in files: its records are checked as a whole.",
-    )
+    batch: str | None = Field(default=None, max_length=1000)
+    """A value of the payload table's `partition_by`, where records lie in files: its records are checked
+    as a whole."""
 
     @model_validator(mode="after")
     def _range_or_batch(self) -> Self:
@@ -115,20 +116,30 @@ class CheckOut(Out):
     deployment_id: str
     trigger: Trigger
     state: CheckState
-    from_: datetime = Field(
-        validation_alias=AliasPath("span", "start"), serialization_alias="from", description="The beginning of the range of logging times."
-    )
-    to: datetime = Field(validation_alias=AliasPath("span", "end"), description="Its end, exclusive.")
-    batch: str | None = Field(description="The partition of files that it is of; null: all records of the range.")
-    attempts: int = Field(description="How often a worker has begun it.")
-    cancel_requested: bool = Field(description="True on a running check that is about to stop, too.")
+    from_: datetime = Field(validation_alias=AliasPath("span", "start"), serialization_alias="from")
+    """The beginning of the range of logging times."""
+
+    to: datetime = Field(validation_alias=AliasPath("span", "end"))
+    """Its end, exclusive."""
+
+    batch: str | None
+    """The partition of files that it is of; null: all records of the range."""
+
+    attempts: int
+    """How often a worker has begun it."""
+
+    cancel_requested: bool
+    """True on a running check that is about to stop, too."""
+
     progress: ProgressOut | None
-    cause: Cause = Field(
-        description="Why it is where it is, for programs: `check_queued`, `check_running`, `worker_silent` (none answers any more),"
-        " `worker_never_seen`, `too_few_records`, `scoring_failed`, `invalid_input`, `interrupted`, `timed_out`,"
-        " `check_failed`, `cancelled`, `measured`."
-    )
-    reason: str | None = Field(description="Why it failed, was cancelled or has insufficient data.")
+    cause: Cause
+    """Why it is where it is, for programs: `check_queued`, `check_running`, `worker_silent` (none answers
+    any more), `worker_never_seen`, `too_few_records`, `scoring_failed`, `invalid_input`, `interrupted`,
+    `timed_out`, `check_failed`, `cancelled`, `measured`."""
+
+    reason: str | None
+    """Why it failed, was cancelled or has insufficient data."""
+
     waits_for: str | None = Field(description="What it waits for, in words; null where a worker runs it, and once it is over.")
     next_step: str | None = Field(description="What to do about it; null where nothing is missing.")
     next_attempt_at: datetime | None
@@ -137,7 +148,9 @@ class CheckOut(Out):
     )
     monitor_version: int | None
     model_revision: str | None
-    requested_by: str = Field(validation_alias="created_by", description="`schedule` (also for late files), or the id of the API key.")
+    requested_by: str = Field(validation_alias="created_by")
+    """`schedule` (also for late files), or the id of the API key."""
+
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -153,9 +166,12 @@ class TableOut(Out):
     model_config = example(_TABLE)
 
     data: DataSet
-    attribute: str = Field(description="The attribute, or several joined by ` × `; empty for the table of all labelled records.")
+    attribute: str
+    """The attribute, or several joined by ` × `; empty for the table of all labelled records."""
+
     part: str
-    cells: dict[str, Any] = Field(description="Counts by group and outcome (unfavourable, favourable), in the order of `groups`.")
+    cells: dict[str, Any]
+    """Counts by group and outcome (unfavourable, favourable), in the order of `groups`."""
 
 
 class TablesOut(Out):
@@ -172,9 +188,10 @@ class HeadlineOut(Out):
     model_config = example(_HEADLINE)
 
     attribute: str
-    figures: list[MeasurementOut] = Field(
-        description="Of each data set the disparate impact, or the first metric with a limit where the monitor does not pick it."
-    )
+    figures: list[MeasurementOut]
+    """Of each data set the disparate impact, or the first metric with a limit where the monitor does not
+    pick it."""
+
     reading: str | None = Field(
         description="What the two figures mean together; null where one is missing or the model does not see the attribute."
     )
@@ -186,9 +203,8 @@ class CheckDetailsOut(CheckOut):
 
     model_config = example({**_CHECK, "headlines": [_HEADLINE], "records": {"payload": {"Sex": RECORDS}}})
 
-    headlines: list[HeadlineOut] = Field(
-        description="Attributes in the order of the monitor, intersections last; empty until it has succeeded."
-    )
+    headlines: list[HeadlineOut]
+    """Attributes in the order of the monitor, intersections last; empty until it has succeeded."""
 
     records: dict[str, dict[str, dict[str, Any]]] = Field(description=f"By data set and attribute. {RECORDS_MEANING}")
 

@@ -66,7 +66,8 @@ class ColumnOut(Out):
     name: str
     type: FieldType
     kind: FieldKind
-    storage: StorageOut | None = Field(description="Null: values are stored as they are sent.")
+    storage: StorageOut | None
+    """Null: values are stored as they are sent."""
 
 
 def column_json(column: Column) -> dict[str, Any]:

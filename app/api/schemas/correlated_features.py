@@ -43,31 +43,40 @@ class CorrelatedFeatureOut(Out):
     """The strength of a feature's association with the meta field in the training data."""
 
     feature: str
-    measure: AssociationMeasure = Field(
-        description="Cramér's V of two categories, the correlation ratio of a category and a quantity, the absolute value of Pearson's "
-        "correlation of two quantities."
-    )
-    strength: float | None = Field(description="From 0 to 1, corrected for chance; null where it was not measured.")
-    chance_level: float | None = Field(
-        description="The strength that 95 of 100 shuffles of the records stay below, corrected as the strength is, so the two can be "
-        "compared; null where it was not measured."
-    )
-    uncorrected: float | None = Field(
-        description="The strength without correction, from 0 to 1. Not to be compared with `chance_level`: many values or few records "
-        "alone make it large."
-    )
-    records: int = Field(description="Training records that have a value in both.")
-    left_out: int = Field(description="Training records that have none in one of them.")
-    reason: str | None = Field(description="Why there is no strength.")
-    recommended: bool = Field(description="Whether the strength is above both the threshold and the level of chance.")
+    measure: AssociationMeasure
+    """Cramér's V of two categories, the correlation ratio of a category and a quantity, the absolute
+    value of Pearson's correlation of two quantities."""
+
+    strength: float | None
+    """From 0 to 1, corrected for chance; null where it was not measured."""
+
+    chance_level: float | None
+    """The strength that 95 of 100 shuffles of the records stay below, corrected as the strength is, so
+    the two can be compared; null where it was not measured."""
+
+    uncorrected: float | None
+    """The strength without correction, from 0 to 1. Not to be compared with `chance_level`: many values
+    or few records alone make it large."""
+
+    records: int
+    """Training records that have a value in both."""
+
+    left_out: int
+    """Training records that have none in one of them."""
+
+    reason: str | None
+    """Why there is no strength."""
+
+    recommended: bool
+    """Whether the strength is above both the threshold and the level of chance."""
+
     can_be_picked: bool = Field(
         description="Whether a monitor may list it under `correlated_features`: no values are kept of features whose uncorrected strength "
         f"is below {LEAST_STRENGTH}, or that the schema no longer has."
     )
-    warning: str | None = Field(
-        description="Of a feature that can be picked, what should be known before: that it is no stronger than chance, or that this is not "
-        "known."
-    )
+    warning: str | None
+    """Of a feature that can be picked, what should be known before: that it is no stronger than chance,
+    or that this is not known."""
 
 
 class CorrelatedFeaturesOut(Out):
@@ -77,8 +86,11 @@ class CorrelatedFeaturesOut(Out):
 
     attribute: str
     threshold: float
-    reason: str | None = Field(description="Why there is no feature in the list; null where there are any.")
-    features: list[CorrelatedFeatureOut] = Field(description="The strongest first, those without a strength last.")
+    reason: str | None
+    """Why there is no feature in the list; null where there are any."""
+
+    features: list[CorrelatedFeatureOut]
+    """The strongest first, those without a strength last."""
 
 
 def correlated_feature(attribute: str, one: Association, *, threshold: float, can_be_picked: bool) -> CorrelatedFeatureOut:

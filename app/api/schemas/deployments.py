@@ -88,7 +88,9 @@ class OutputsIn(In):
 
     prediction: str = "prediction"
     probability: str | None = None
-    label: str | None = Field(default=None, description="The decoded form of the prediction, for example `No Risk` for 0.")
+    label: str | None = None
+    """The decoded form of the prediction, for example `No Risk` for 0."""
+
     classes: list[ClassValue] | None = Field(default=None, description=_CLASSES)
 
 
@@ -104,17 +106,23 @@ class DeploymentIn(In):
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
-    id: str | None = Field(default=None, pattern=ID_PATTERN, description="Chosen by you, or made from the name.")
+    id: str | None = Field(default=None, pattern=ID_PATTERN)
+    """Chosen by you, or made from the name."""
+
     name: str = Field(max_length=200, json_schema_extra=_FILLED)
     owner: str | None = Field(default=None, max_length=200, description=_OWNER, json_schema_extra={"pattern": NOT_BLANK})
     purpose: str | None = Field(default=None, max_length=300, description=_PURPOSE, json_schema_extra={"pattern": NOT_BLANK})
     problem_type: Annotated[ProblemType, Field(strict=False)]
-    features: list[ColumnIn] = Field(json_schema_extra=_SOME, description="The columns that are sent to the model, in this order.")
-    meta: list[ColumnIn] = Field(default_factory=list, description="Logged along with the features, never sent to the model.")
+    features: list[ColumnIn] = Field(json_schema_extra=_SOME)
+    """The columns that are sent to the model, in this order."""
+
+    meta: list[ColumnIn] = Field(default_factory=list)
+    """Logged along with the features, never sent to the model."""
+
     outputs: OutputsIn = OutputsIn()
-    model_revision: str = Field(
-        default="1", max_length=200, json_schema_extra=_FILLED, description="Another revision makes stored counterfactuals stale."
-    )
+    model_revision: str = Field(default="1", max_length=200, json_schema_extra=_FILLED)
+    """Another revision makes stored counterfactuals stale."""
+
     endpoint: EndpointIn | None = None
     payload: PayloadTableIn | None = Field(default=None, description=_PAYLOAD)
     feedback: FeedbackTableIn | None = Field(default=None, description=_FEEDBACK)
@@ -159,8 +167,11 @@ class DeploymentPatch(Patch):
     outputs: OutputsPatch = OutputsPatch()
     model_revision: str = Field(default="", max_length=200, json_schema_extra=_FILLED)
     endpoint: EndpointPatch | None = None
-    payload: PayloadTableIn | None = Field(default=None, description="Sent whole.")
-    feedback: FeedbackTableIn | None = Field(default=None, description="Sent whole; null removes it.")
+    payload: PayloadTableIn | None = None
+    """Sent whole."""
+
+    feedback: FeedbackTableIn | None = None
+    """Sent whole; null removes it."""
 
     def merged_into(self, document: dict[str, Any]) -> dict[str, Any]:
         kept = {column["name"]: column["storage"] for column in (*document["features"], *document["meta"])}
@@ -193,7 +204,9 @@ class DeploymentOut(Out):
     owner: str | None = Field(description=_OWNER)
     purpose: str | None = Field(description=_PURPOSE)
     problem_type: ProblemType
-    schema_version: int = Field(description="Grows with every change of features or meta.")
+    schema_version: int
+    """Grows with every change of features or meta."""
+
     features: list[ColumnOut]
     meta: list[ColumnOut]
     outputs: OutputsOut
@@ -201,7 +214,9 @@ class DeploymentOut(Out):
     endpoint: EndpointOut | None
     payload: PayloadTableOut | None = Field(description=_PAYLOAD)
     feedback: FeedbackTableOut | None = Field(description=_FEEDBACK)
-    endpoint_health: EndpointHealthOut | None = Field(description="Whether the endpoint answers the checks; null without an endpoint.")
+    endpoint_health: EndpointHealthOut | None
+    """Whether the endpoint answers the checks; null without an endpoint."""
+
     created_at: datetime
     updated_at: datetime
 

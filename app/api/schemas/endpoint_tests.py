@@ -38,7 +38,9 @@ class EndpointTestIn(In):
 
     model_config = example({"records": [_RECORD]})
 
-    records: Records | None = Field(default=None, description="Left out: the payload record that was logged last.")
+    records: Records | None = None
+    """Left out: the payload record that was logged last."""
+
     find_format: bool = Field(default=False, description=_FIND)
 
 
@@ -66,7 +68,8 @@ class TestedPredictionOut(Out):
     prediction: str | int | float | bool
     probability: float | list[float] | None
     label: str | int | float | bool | None
-    outcome: TestedOutcome | None = Field(description="Null where there is no fairness monitor; `outcome_reason` says so.")
+    outcome: TestedOutcome | None
+    """Null where there is no fairness monitor; `outcome_reason` says so."""
 
 
 class LoggedAnswerOut(Out):
@@ -111,15 +114,28 @@ class EndpointTestOut(Out):
     ok: bool
     seconds: float
     fault: str | None
-    predictions: list[TestedPredictionOut] = Field(description="In the order of the records; empty where the test failed.")
-    outcome_reason: str | None = Field(description="Why no outcome is given.")
-    logged: LoggedAnswerOut | None = Field(description="The logged record that was asked about; null where records were sent.")
-    same_as_logged: bool | None = Field(description="Null where records were sent or the test failed.")
-    warnings: list[str] = Field(description="Faults to fix although the model answered.")
-    payload_format: PayloadFormat = Field(description="The format of the request; with `find_format` the one that was found.")
+    predictions: list[TestedPredictionOut]
+    """In the order of the records; empty where the test failed."""
+
+    outcome_reason: str | None
+    """Why no outcome is given."""
+
+    logged: LoggedAnswerOut | None
+    """The logged record that was asked about; null where records were sent."""
+
+    same_as_logged: bool | None
+    """Null where records were sent or the test failed."""
+
+    warnings: list[str]
+    """Faults to fix although the model answered."""
+
+    payload_format: PayloadFormat
+    """The format of the request; with `find_format` the one that was found."""
+
     sent: str = Field(description="What was sent, in words.")
     read: str | None = Field(description="What was read of the answer, in words; null where the test failed.")
-    tried: list[TriedFormatOut] = Field(description="The other formats that were tried, in order; empty without `find_format`.")
+    tried: list[TriedFormatOut]
+    """The other formats that were tried, in order; empty without `find_format`."""
 
     @classmethod
     def of(cls, test: EndpointTest, newest: NewestRecord | None, *, has_monitor: bool) -> "EndpointTestOut":

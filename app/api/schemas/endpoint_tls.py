@@ -34,8 +34,11 @@ class TlsPatch(Patch):
 class CertificateOut(Out):
     """Public facts of stored certificates."""
 
-    subjects: list[str] = Field(description="The name of each, as RFC 4514 writes it.")
-    expires_at: datetime = Field(description="From when on one of them is not valid any more.")
+    subjects: list[str]
+    """The name of each, as RFC 4514 writes it."""
+
+    expires_at: datetime
+    """From when on one of them is not valid any more."""
 
 
 class TlsOut(Out):
@@ -43,7 +46,8 @@ class TlsOut(Out):
 
     authority: CertificateOut | None
     certificate: CertificateOut | None
-    key_set: bool = Field(description="Whether a private key is stored.")
+    key_set: bool
+    """Whether a private key is stored."""
 
     @classmethod
     def of(cls, tls: EndpointTls) -> "TlsOut":

@@ -48,18 +48,17 @@ class CredentialsIn(In):
     """The credentials that Evenhand sends to the endpoint. Stored encrypted, never returned."""
 
     kind: Annotated[CredentialsKind, Field(strict=False)]
-    name: str = Field(
-        default="",
-        max_length=200,
-        description="The user (basic, cpd_key), the header's name (header) or the client's id (oauth_client); otherwise unused.",
-    )
+    name: str = Field(default="", max_length=200)
+    """The user (basic, cpd_key), the header's name (header) or the client's id (oauth_client); otherwise
+    unused."""
+
     secret: str = Field(max_length=10_000, json_schema_extra={"writeOnly": True, "minLength": 1})
-    token_url: str = Field(
-        default="",
-        max_length=2000,
-        description="The address that gives access tokens, for oauth_client and for the kinds whose key is exchanged for a token.",
-    )
-    scope: str = Field(default="", max_length=2000, description="For oauth_client: the scope to ask for, if one is needed.")
+    token_url: str = Field(default="", max_length=2000)
+    """The address that gives access tokens, for oauth_client and for the kinds whose key is exchanged for
+    a token."""
+
+    scope: str = Field(default="", max_length=2000)
+    """For oauth_client: the scope to ask for, if one is needed."""
 
     def to_domain(self) -> Credentials:
         unused = {"token_url"} if not self.kind.has_token_url else set()
@@ -70,13 +69,20 @@ class CredentialsIn(In):
 class MappingIn(In):
     """The places of records and answers in the endpoint's own JSON, as JSONPath: `$`, `.name`, `['name']`, `[0]`."""
 
-    records: str = Field(
-        default="$[*]", max_length=1000, description="The records in a request, with `[*]`; without it, a request has one."
-    )
-    answers: str = Field(default="$[*]", max_length=1000, description="The answers to them, in the same order.")
-    columns: dict[str, str] = Field(default_factory=dict, description="The place of a feature in its record; `$.NAME` by default.")
-    outputs: dict[str, str] = Field(default_factory=dict, description="The place of an output in its answer; `$.NAME` by default.")
-    constants: dict[str, ClassValue] = Field(default_factory=dict, description="Values at places of each request.")
+    records: str = Field(default="$[*]", max_length=1000)
+    """The records in a request, with `[*]`; without it, a request has one."""
+
+    answers: str = Field(default="$[*]", max_length=1000)
+    """The answers to them, in the same order."""
+
+    columns: dict[str, str] = Field(default_factory=dict)
+    """The place of a feature in its record; `$.NAME` by default."""
+
+    outputs: dict[str, str] = Field(default_factory=dict)
+    """The place of an output in its answer; `$.NAME` by default."""
+
+    constants: dict[str, ClassValue] = Field(default_factory=dict)
+    """Values at places of each request."""
 
 
 class MappingPatch(Patch):
@@ -95,15 +101,23 @@ class EndpointIn(In):
     model_config = ConfigDict(json_schema_extra={"examples": _EXAMPLES})
 
     source: Annotated[EndpointSource, Field(strict=False)] = Field(default=EndpointSource.HTTP, description=_SOURCE)
-    url: str = Field(default="", max_length=2000, examples=["http://127.0.0.1:9000/score"], description="Required for the source `http`.")
+    url: str = Field(default="", max_length=2000, examples=["http://127.0.0.1:9000/score"])
+    """Required for the source `http`."""
+
     uri: str = Field(default="", max_length=2000, examples=["models:/credit/3"], description=_URI)
     payload_format: Annotated[PayloadFormat, Field(strict=False)] = PayloadFormat.FIELDS_VALUES
-    mapping: MappingIn | None = Field(default=None, description="For the format that needs one.")
+    mapping: MappingIn | None = None
+    """For the format that needs one."""
+
     credentials: CredentialsIn | None = None
     headers: dict[str, str] = Field(default_factory=dict, description=_HEADERS, json_schema_extra={"writeOnly": True})
-    tls: TlsIn | None = Field(default=None, description="For endpoints by https.")
+    tls: TlsIn | None = None
+    """For endpoints by https."""
+
     timeout_seconds: float = Field(default=30.0, json_schema_extra=_TIMEOUT)
-    page_size: int = Field(default=1000, json_schema_extra=_PAGE_SIZE, description="Rows in one request.")
+    page_size: int = Field(default=1000, json_schema_extra=_PAGE_SIZE)
+    """Rows in one request."""
+
     concurrency: int = Field(default=4, json_schema_extra=_CONCURRENCY, description=_AT_ONCE)
     requests_per_second: Rate | None = None
 
@@ -142,7 +156,8 @@ class CredentialsOut(Out):
     name: str
     token_url: str
     scope: str
-    secret_set: bool = Field(description="Whether a secret is stored; it is never returned.")
+    secret_set: bool
+    """Whether a secret is stored; it is never returned."""
 
 
 class MappingOut(Out):
@@ -159,12 +174,18 @@ class EndpointOut(Out):
     """The endpoint that scores rows."""
 
     source: EndpointSource = Field(description=_SOURCE)
-    url: str = Field(description="Empty for an MLflow model.")
-    uri: str = Field(description="Of an MLflow model; empty for an endpoint that is called by HTTP.")
+    url: str
+    """Empty for an MLflow model."""
+
+    uri: str
+    """Of an MLflow model; empty for an endpoint that is called by HTTP."""
+
     payload_format: PayloadFormat
     mapping: MappingOut | None
     credentials: CredentialsOut | None
-    header_names: list[str] = Field(description="The names of the headers that are sent along; their values are never returned.")
+    header_names: list[str]
+    """The names of the headers that are sent along; their values are never returned."""
+
     tls: TlsOut | None
     timeout_seconds: float
     page_size: int
@@ -175,11 +196,16 @@ class EndpointOut(Out):
 class EndpointHealthOut(Out):
     """The endpoint's health in checks. One that gave no answer to three in a row is left alone for five minutes at a time."""
 
-    state: BreakerState = Field(
-        description="`closed`: checks ask it. `open`: only a check that somebody requests does. `half_open`: the next check tries it with"
-        " one record first."
-    )
-    failures: int = Field(description="Checks in a row that got no answer; 0 after one that did.")
-    failed_at: datetime | None = Field(description="The newest of these failures.")
+    state: BreakerState
+    """`closed`: checks ask it. `open`: only a check that somebody requests does. `half_open`: the next
+    check tries it with one record first."""
+
+    failures: int
+    """Checks in a row that got no answer; 0 after one that did."""
+
+    failed_at: datetime | None
+    """The newest of these failures."""
+
     reason: str | None = Field(description="What was wrong then.")
-    tried_again_at: datetime | None = Field(description="From when on checks try it again; null where it was not left alone.")
+    tried_again_at: datetime | None
+    """From when on checks try it again; null where it was not left alone."""

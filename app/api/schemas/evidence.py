@@ -86,42 +86,86 @@ class ComparisonEvidenceOut(Out):
 
     model_config = example(_COMPARISON)
 
-    id: str | None = Field(description="Names its counts, see `…/evidence/{id}/hours`; null while there are none.")
+    id: str | None
+    """Names its counts, see `…/evidence/{id}/hours`; null while there are none."""
+
     data: DataSet
-    attribute: str = Field(description="The attribute, or several joined by ' × ' for an intersection.")
-    features: list[str] = Field(description="The attribute's columns, one or several.")
-    group: str | None = Field(description="The monitored group; null while none has records.")
-    reference: str | None = Field(description="The values of the reference group; null where every other value is one.")
+    attribute: str
+    """The attribute, or several joined by ' × ' for an intersection."""
+
+    features: list[str]
+    """The attribute's columns, one or several."""
+
+    group: str | None
+    """The monitored group; null while none has records."""
+
+    reference: str | None
+    """The values of the reference group; null where every other value is one."""
+
     metric: str
-    direction: UnfairSide = Field(description="The side of the limit on which the metric is unfair.")
+    direction: UnfairSide
+    """The side of the limit on which the metric is unfair."""
+
     limit: float
     state: State
-    words: str = Field(description="The state in words, the same wherever it is shown.")
-    sentence: str = Field(description="The comparison, its limit and its state as a sentence.")
-    since: datetime | None = Field(description="The most likely start of the unfair hours, or of the hours that showed it fair.")
-    earliest: datetime | None = Field(description="Nearly as likely a start of the unfair hours, at the earliest.")
-    latest: datetime | None = Field(description="Nearly as likely a start of the unfair hours, at the latest.")
-    alarm_at: datetime | None = Field(description="When there was enough evidence: the end of that hour.")
-    interval: list[float | None] = Field(
-        description="Both ends of the metric's 95 % interval since the last alarm or its end, valid at all hours at once; null is an open"
-        " end. A lower end above the upper one says that the metric has changed."
-    )
-    more_hours: int | None = Field(description="Of an undecided one: expected hours until it is decided, at the present traffic and rates.")
-    log_evidence: float = Field(description="Natural logarithm of the evidence of unfairness; while unfair, that at the alarm.")
-    log_fairness: float = Field(description="Natural logarithm of the evidence against unfairness; ln 20 shows it fair.")
-    log_threshold: float | None = Field(
-        description="Natural logarithm of the alarm's threshold: `false_alarm_hours` times the comparisons that share it."
-    )
-    hours: int = Field(description="Hours that are counted, from the first with records of the group.")
-    starts_at: datetime | None = Field(
-        description="The first hour that may count: the first whole one after the monitor began to compare this. Null: every hour does."
-    )
-    until: datetime | None = Field(description="The end of the last hour that is counted.")
-    is_stale: bool = Field(description="A past hour has changed, and the state is about to be computed again.")
-    is_quiet: bool = Field(description="Of an unfair one: no new evidence for 7 days, neither of unfairness nor of fairness.")
-    resolved_at: datetime | None = Field(description="When there was enough evidence that the last alarm is over: the end of that hour.")
-    fair_since: datetime | None = Field(description="The most likely first hour back inside the limit, after the last alarm.")
-    reason: str | None = Field(description="Why nothing can be computed.")
+    words: str
+    """The state in words, the same wherever it is shown."""
+
+    sentence: str
+    """The comparison, its limit and its state as a sentence."""
+
+    since: datetime | None
+    """The most likely start of the unfair hours, or of the hours that showed it fair."""
+
+    earliest: datetime | None
+    """Nearly as likely a start of the unfair hours, at the earliest."""
+
+    latest: datetime | None
+    """Nearly as likely a start of the unfair hours, at the latest."""
+
+    alarm_at: datetime | None
+    """When there was enough evidence: the end of that hour."""
+
+    interval: list[float | None]
+    """Both ends of the metric's 95 % interval since the last alarm or its end, valid at all hours at
+    once; null is an open end. A lower end above the upper one says that the metric has changed."""
+
+    more_hours: int | None
+    """Of an undecided one: expected hours until it is decided, at the present traffic and rates."""
+
+    log_evidence: float
+    """Natural logarithm of the evidence of unfairness; while unfair, that at the alarm."""
+
+    log_fairness: float
+    """Natural logarithm of the evidence against unfairness; ln 20 shows it fair."""
+
+    log_threshold: float | None
+    """Natural logarithm of the alarm's threshold: `false_alarm_hours` times the comparisons that share it."""
+
+    hours: int
+    """Hours that are counted, from the first with records of the group."""
+
+    starts_at: datetime | None
+    """The first hour that may count: the first whole one after the monitor began to compare this. Null:
+    every hour does."""
+
+    until: datetime | None
+    """The end of the last hour that is counted."""
+
+    is_stale: bool
+    """A past hour has changed, and the state is about to be computed again."""
+
+    is_quiet: bool
+    """Of an unfair one: no new evidence for 7 days, neither of unfairness nor of fairness."""
+
+    resolved_at: datetime | None
+    """When there was enough evidence that the last alarm is over: the end of that hour."""
+
+    fair_since: datetime | None
+    """The most likely first hour back inside the limit, after the last alarm."""
+
+    reason: str | None
+    """Why nothing can be computed."""
 
 
 class DeploymentEvidenceOut(Out):
@@ -134,12 +178,24 @@ class DeploymentEvidenceOut(Out):
 
     monitor_version: int
     model_revision: str
-    starts_at: datetime | None = Field(description="The first hour that may count; null if every hour does.")
-    counted_until: datetime | None = Field(description="The end of the last hour whose records are counted.")
-    labels_until: datetime | None = Field(description="The end of the last hour whose labels are counted: its horizon has passed.")
-    late_labels: int = Field(description="Labels that arrived after their horizon; they do not count.")
-    problem: str | None = Field(description="Why no further hour is counted; null while counting goes on.")
-    false_alarm_hours: int = Field(description="All comparisons together raise at most one false alarm in these hours on average.")
+    starts_at: datetime | None
+    """The first hour that may count; null if every hour does."""
+
+    counted_until: datetime | None
+    """The end of the last hour whose records are counted."""
+
+    labels_until: datetime | None
+    """The end of the last hour whose labels are counted: its horizon has passed."""
+
+    late_labels: int
+    """Labels that arrived after their horizon; they do not count."""
+
+    problem: str | None
+    """Why no further hour is counted; null while counting goes on."""
+
+    false_alarm_hours: int
+    """All comparisons together raise at most one false alarm in these hours on average."""
+
     remarks: list[str] = Field(
         description="What holds for all comparisons, in words: up to when hours are counted, and what does not count."
     )
@@ -178,12 +234,15 @@ class DirectionOfHourOut(Out):
     """Evidence after one hour for one limit."""
 
     direction: UnfairSide
-    log_e: float | None = Field(description="ln of the hour's own e-value, the mean of its alternatives; null where the hour says nothing.")
+    log_e: float | None
+    """ln of the hour's own e-value, the mean of its alternatives; null where the hour says nothing."""
+
     log_evidence: float
     log_fairness: float
     log_threshold: float
     shown_fair: bool
-    is_closed: bool = Field(description="A person closed the alarm before this hour: the evidence begins again with it.")
+    is_closed: bool
+    """A person closed the alarm before this hour: the evidence begins again with it."""
 
 
 class EvidenceHourOut(Out):
@@ -191,10 +250,12 @@ class EvidenceHourOut(Out):
 
     model_config = example(_HOUR)
 
-    hour: datetime = Field(description="The start of the hour.")
-    monitored_favourable: float = Field(
-        description="Records of the monitored group that the metric counts; of pairs, their sum of outcomes."
-    )
+    hour: datetime
+    """The start of the hour."""
+
+    monitored_favourable: float
+    """Records of the monitored group that the metric counts; of pairs, their sum of outcomes."""
+
     monitored_records: float
     reference_favourable: float
     reference_records: float

@@ -3,8 +3,6 @@
 from datetime import datetime
 from typing import Any
 
-from pydantic import Field
-
 from ...evidence.nulls import UnfairSide
 from ...tracking.planning import EvidencePlan, PlannedComparison, WantedDetection
 from .base import Out, example
@@ -39,12 +37,24 @@ class PlannedComparisonOut(Out):
 
     model_config = example(_COMPARISON)
 
-    attribute: str = Field(description="The attribute, or several joined by ' × ' for an intersection.")
-    group: str | None = Field(description="The monitored group; null where none has records.")
-    direction: UnfairSide | None = Field(description="The side of the limit on which such a ratio is; null if it is beyond no limit.")
-    limit: float | None = Field(description="The limit that such a ratio is beyond; null if there is none.")
-    hours: int | None = Field(description="Hours from the change to the alarm; null where `words` say that no time can be given.")
-    records: int | None = Field(description="Records of both groups in these hours.")
+    attribute: str
+    """The attribute, or several joined by ' × ' for an intersection."""
+
+    group: str | None
+    """The monitored group; null where none has records."""
+
+    direction: UnfairSide | None
+    """The side of the limit on which such a ratio is; null if it is beyond no limit."""
+
+    limit: float | None
+    """The limit that such a ratio is beyond; null if there is none."""
+
+    hours: int | None
+    """Hours from the change to the alarm; null where `words` say that no time can be given."""
+
+    records: int | None
+    """Records of both groups in these hours."""
+
     words: str
     monitored_favourable: int
     monitored_records: int
@@ -69,15 +79,20 @@ class EvidencePlanOut(Out):
 
     ratio: float
     chance: float
-    since: datetime | None = Field(
-        description="The start of the hours whose traffic is assumed; null if nothing was logged in the last 168."
-    )
+    since: datetime | None
+    """The start of the hours whose traffic is assumed; null if nothing was logged in the last 168."""
+
     until: datetime | None
-    traffic_hours: int = Field(description="The number of these hours.")
-    false_alarm_comparisons: int = Field(
-        description="Comparisons that share the budget of false alarms: each metric with a limit, of each group with records, on each side."
-    )
-    threshold: float = Field(description="Evidence that raises the alarm: the budget in hours times these comparisons, at least one.")
+    traffic_hours: int
+    """The number of these hours."""
+
+    false_alarm_comparisons: int
+    """Comparisons that share the budget of false alarms: each metric with a limit, of each group with
+    records, on each side."""
+
+    threshold: float
+    """Evidence that raises the alarm: the budget in hours times these comparisons, at least one."""
+
     comparisons: list[PlannedComparisonOut]
 
     @classmethod

@@ -3,8 +3,6 @@
 from datetime import datetime
 from typing import Any
 
-from pydantic import Field
-
 from ...domain.deployments import RecordSchema
 from ...domain.values import shown_value
 from ...store.records.feedback import StoredFeedback
@@ -30,11 +28,16 @@ class FeedbackRecordOut(Out):
     id: str
     logged_at: datetime
     label: Any
-    features: dict[str, Any] | None = Field(description="Null while a label that came without features waits for its record.")
+    features: dict[str, Any] | None
+    """Null while a label that came without features waits for its record."""
+
     meta: dict[str, Any] | None
-    prediction: Any = Field(description="The model's answer: of the record, in its decoded form where it has one, or sent with the label.")
+    prediction: Any
+    """The model's answer: of the record, in its decoded form where it has one, or sent with the label."""
+
     probability: Any
-    has_record: bool = Field(description="Whether the payload record of its id is stored.")
+    has_record: bool
+    """Whether the payload record of its id is stored."""
 
     @classmethod
     def of(cls, found: StoredFeedback, schema: RecordSchema) -> "FeedbackRecordOut":
@@ -62,5 +65,8 @@ class FeedbackRecordPage(Out):
     model_config = example({"feedback_records": [_RECORD], "next_cursor": None, "count": None})
 
     feedback_records: list[FeedbackRecordOut]
-    next_cursor: str | None = Field(description="Null on the last page.")
-    count: int | None = Field(description="Labels of the window, where the request asks for it.")
+    next_cursor: str | None
+    """Null on the last page."""
+
+    count: int | None
+    """Labels of the window, where the request asks for it."""

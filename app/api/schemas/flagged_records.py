@@ -51,9 +51,14 @@ class RecordOut(Out):
     features: dict[str, Any]
     meta: dict[str, Any]
     prediction: Any
-    probability: Any = Field(description="As the model gave it: one number, a list of them, or null.")
-    label: Any = Field(description="The decoded form of the prediction, where there is one.")
-    debiased: dict[str, Any] | None = Field(description="The answer of the debiased endpoint, where the record came through it.")
+    probability: Any
+    """As the model gave it: one number, a list of them, or null."""
+
+    label: Any
+    """The decoded form of the prediction, where there is one."""
+
+    debiased: dict[str, Any] | None
+    """The answer of the debiased endpoint, where the record came through it."""
 
     @classmethod
     def of(cls, found: FlaggedPayload) -> "RecordOut":
@@ -72,14 +77,29 @@ class FlagOut(Out):
     """The reason why a record needs a second look, by one attribute."""
 
     attribute: str
-    group: str = Field(description="The monitored value or range of the record.")
-    kind: Kind = Field(description="`changed`: the model said so when it was asked again. `likely`: the bias detector thinks so.")
-    direction: Direction = Field(description="`lifted`: with a reference value it would be favourable. `lowered`: unfavourable.")
-    own_score: float | None = Field(description="The probability of the favourable outcome; null where the model gives none.")
-    reference_score: float | None = Field(description="The same with reference values: the mean over the copies, by their share.")
-    gap: float | None = Field(description="The distance of the two; null where one of them is not known.")
-    bias_score: float | None = Field(description="How likely the bias detector thinks it; null where it was not asked.")
-    why: str = Field(description="All of this in a sentence.")
+    group: str
+    """The monitored value or range of the record."""
+
+    kind: Kind
+    """`changed`: the model said so when it was asked again. `likely`: the bias detector thinks so."""
+
+    direction: Direction
+    """`lifted`: with a reference value it would be favourable. `lowered`: unfavourable."""
+
+    own_score: float | None
+    """The probability of the favourable outcome; null where the model gives none."""
+
+    reference_score: float | None
+    """The same with reference values: the mean over the copies, by their share."""
+
+    gap: float | None
+    """The distance of the two; null where one of them is not known."""
+
+    bias_score: float | None
+    """How likely the bias detector thinks it; null where it was not asked."""
+
+    why: str
+    """All of this in a sentence."""
 
     @classmethod
     def of(cls, flag: FlaggedRecord, words: GroupWords) -> "FlagOut":
@@ -110,7 +130,10 @@ class FlaggedPage(Out):
         }
     )
 
-    model_revision: str = Field(description="The revision of the model that was asked again.")
+    model_revision: str
+    """The revision of the model that was asked again."""
+
     flagged_records: list[FlaggedOut]
     next_cursor: str | None
-    notes: list[str] = Field(description="Sentences to show along with these numbers.")
+    notes: list[str]
+    """Sentences to show along with these numbers."""

@@ -3,8 +3,6 @@
 from dataclasses import asdict
 from datetime import datetime
 
-from pydantic import Field
-
 from ...imports.report import ImportReport
 from .base import Out, example
 
@@ -12,7 +10,9 @@ from .base import Out, example
 class RejectedRowOut(Out):
     """A row that was not stored."""
 
-    line: int = Field(description="Its line, counted from 1; of Parquet the row.")
+    line: int
+    """Its line, counted from 1; of Parquet the row."""
+
     field: str
     reason: str
 
@@ -34,13 +34,22 @@ class ImportReportOut(Out):
     )
 
     read: int
-    accepted: int = Field(description="Records that are stored now.")
-    duplicate: int = Field(description="Records that were stored before, by an earlier import or by the model's own logging.")
+    accepted: int
+    """Records that are stored now."""
+
+    duplicate: int
+    """Records that were stored before, by an earlier import or by the model's own logging."""
+
     rejected: int
-    earliest: datetime | None = Field(description="The earliest time of a record that was sent.")
+    earliest: datetime | None
+    """The earliest time of a record that was sent."""
+
     latest: datetime | None
-    reasons: dict[str, int] = Field(description="Rejected rows by field and reason, the most frequent first.")
-    rejections: list[RejectedRowOut] = Field(description="The first 1,000 rejected rows.")
+    reasons: dict[str, int]
+    """Rejected rows by field and reason, the most frequent first."""
+
+    rejections: list[RejectedRowOut]
+    """The first 1,000 rejected rows."""
 
     @classmethod
     def of(cls, report: ImportReport) -> "ImportReportOut":

@@ -20,12 +20,23 @@ class ArrivedOut(Out):
 class IngestionHourOut(Out):
     """Numbers of one hour."""
 
-    hour: datetime = Field(description="The beginning of the hour (UTC).")
-    arrived: list[ArrivedOut] = Field(description="Records stored then, whichever hour they lie in. Sources with none are left out.")
-    rejected: int = Field(description="Records that were not stored.")
-    unreadable_requests: int = Field(description="Requests that could not be read as a whole, whatever they held.")
-    not_received: int = Field(description="Records of this hour that their senders dropped, by the senders' clocks.")
-    left_out: int = Field(description="Records of this hour that are not in a sample, by the senders' clocks.")
+    hour: datetime
+    """The beginning of the hour (UTC)."""
+
+    arrived: list[ArrivedOut]
+    """Records stored then, whichever hour they lie in. Sources with none are left out."""
+
+    rejected: int
+    """Records that were not stored."""
+
+    unreadable_requests: int
+    """Requests that could not be read as a whole, whatever they held."""
+
+    not_received: int
+    """Records of this hour that their senders dropped, by the senders' clocks."""
+
+    left_out: int
+    """Records of this hour that are not in a sample, by the senders' clocks."""
 
     @classmethod
     def of(cls, hour: IngestionHour) -> "IngestionHourOut":
@@ -43,10 +54,18 @@ class RejectedOut(Out):
     source: RecordSource
     kind: LogKind
     reason: RejectionReason
-    field: str = Field(description="The column or member; empty for one that the schema does not have, whose name is not kept.")
-    records: int = Field(description="Records; for the reason `unreadable`, requests.")
-    newest_hour: datetime = Field(description="The last hour with any.")
-    sentence: str = Field(description="The reason in words.")
+    field: str
+    """The column or member; empty for one that the schema does not have, whose name is not kept."""
+
+    records: int
+    """Records; for the reason `unreadable`, requests."""
+
+    newest_hour: datetime
+    """The last hour with any."""
+
+    sentence: str
+    """The reason in words."""
+
     remedy: str = Field(description="What to do about it.")
 
     @classmethod
@@ -87,11 +106,20 @@ class IngestionOut(Out):
         }
     )
 
-    hours: list[IngestionHourOut] = Field(description="Newest first, the present hour included; hours without records are there.")
-    rejections: list[RejectedOut] = Field(description="The most frequent reason first.")
-    waiting_labels: int = Field(description="Labels whose payload record has not arrived: at most 1,000 are counted.")
-    has_more_waiting_labels: bool = Field(description="Whether there are more than that.")
-    signs: list[str] = Field(description="Sentences about what a person should look at; empty where nothing seems wrong.")
+    hours: list[IngestionHourOut]
+    """Newest first, the present hour included; hours without records are there."""
+
+    rejections: list[RejectedOut]
+    """The most frequent reason first."""
+
+    waiting_labels: int
+    """Labels whose payload record has not arrived: at most 1,000 are counted."""
+
+    has_more_waiting_labels: bool
+    """Whether there are more than that."""
+
+    signs: list[str]
+    """Sentences about what a person should look at; empty where nothing seems wrong."""
 
     @classmethod
     def of(cls, view: IngestionView) -> "IngestionOut":

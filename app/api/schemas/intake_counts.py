@@ -2,8 +2,6 @@
 
 from datetime import datetime
 
-from pydantic import Field
-
 from ...domain.intake import IntakeCount, IntakeOutcome
 from .base import Out, example
 
@@ -11,13 +9,17 @@ from .base import Out, example
 class IntakeCountOut(Out):
     """One outcome of one source in one hour."""
 
-    source: str = Field(description="`gateway` or `events`.")
-    outcome: IntakeOutcome = Field(
-        description="`stored`, `duplicate` and `rejected` count records (a call that cannot be read is one). `unpaired_request`,"
-        " `unpaired_response` and `ignored` count events: those whose other half did not come, and those that are no half of a call."
-    )
+    source: str
+    """`gateway` or `events`."""
+
+    outcome: IntakeOutcome
+    """`stored`, `duplicate` and `rejected` count records (a call that cannot be read is one).
+    `unpaired_request`, `unpaired_response` and `ignored` count events: those whose other half did not
+    come, and those that are no half of a call."""
+
     count: int
-    reason: str | None = Field(description="Why the last one was rejected, ignored or is unpaired.")
+    reason: str | None
+    """Why the last one was rejected, ignored or is unpaired."""
 
 
 class IntakeHourOut(Out):
@@ -55,5 +57,7 @@ class IntakeHoursPage(Out):
         }
     )
 
-    hours: list[IntakeHourOut] = Field(description="Newest first; hours without calls are left out.")
+    hours: list[IntakeHourOut]
+    """Newest first; hours without calls are left out."""
+
     next_cursor: str | None

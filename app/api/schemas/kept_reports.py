@@ -56,17 +56,17 @@ class CategoriesIn(In):
 
     model_config = example({"scheme": "eeo-1", "values": {"W": "White", "B": "Black or African American"}, "weights": {}})
 
-    scheme: Literal["sex", "eeo-1", "bisg"] | None = Field(default=None, description="Scheme that has the categories; null: any names.")
-    values: dict[str, str] = Field(
-        default={}, max_length=MAX_VALUES, description="Category by value. A value that is not named is unknown, and is counted."
-    )
-    weights: dict[str, str] = Field(
-        default={}, max_length=MAX_VALUES, description="Category by column that holds the probability that a person is of it."
-    )
+    scheme: Literal["sex", "eeo-1", "bisg"] | None = None
+    """Scheme that has the categories; null: any names."""
 
-    reference: str | None = Field(
-        default=None, description="Category with weights that the others are compared with; null: ranges of the rates only."
-    )
+    values: dict[str, str] = Field(default={}, max_length=MAX_VALUES)
+    """Category by value. A value that is not named is unknown, and is counted."""
+
+    weights: dict[str, str] = Field(default={}, max_length=MAX_VALUES)
+    """Category by column that holds the probability that a person is of it."""
+
+    reference: str | None = None
+    """Category with weights that the others are compared with; null: ranges of the rates only."""
 
     def to_mapping(self, attribute: str) -> CategoryMapping:
         return CategoryMapping(attribute=attribute, **self.model_dump())
@@ -75,23 +75,23 @@ class CategoriesIn(In):
 class WantedSheetsIn(In):
     """Content of a report. Members that are left out get their default."""
 
-    preset: Annotated[ReportPreset, Field(strict=False)] | None = Field(
-        default=None, description="Rule whose sheets are made; without one, all sheets."
-    )
-    sheets: list[Annotated[PeriodSheet, Field(strict=False)]] = Field(
-        default=[], max_length=MOST_NAMES, description="Sheets to make, instead of those of the preset."
-    )
-    attributes: list[_Name] = Field(default=[], max_length=MOST_NAMES, description="Watched attributes; without one, all.")
-    controls: list[_Name] = Field(
-        default=[], max_length=MOST_NAMES, description="Columns that decisions may depend on; without one, the monitor's strata."
-    )
-    tool: Annotated[ToolKind, Field(strict=False)] = Field(
-        default=ToolKind.SELECTING, description="Kind of tool, for the sheet of Local Law 144."
-    )
+    preset: Annotated[ReportPreset, Field(strict=False)] | None = None
+    """Rule whose sheets are made; without one, all sheets."""
 
-    categories: dict[_Name, CategoriesIn] = Field(
-        default={}, max_length=MAX_MAPPINGS, description="Categories by attribute, or by the title of a table of weights."
-    )
+    sheets: list[Annotated[PeriodSheet, Field(strict=False)]] = Field(default=[], max_length=MOST_NAMES)
+    """Sheets to make, instead of those of the preset."""
+
+    attributes: list[_Name] = Field(default=[], max_length=MOST_NAMES)
+    """Watched attributes; without one, all."""
+
+    controls: list[_Name] = Field(default=[], max_length=MOST_NAMES)
+    """Columns that decisions may depend on; without one, the monitor's strata."""
+
+    tool: Annotated[ToolKind, Field(strict=False)] = ToolKind.SELECTING
+    """Kind of tool, for the sheet of Local Law 144."""
+
+    categories: dict[_Name, CategoriesIn] = Field(default={}, max_length=MAX_MAPPINGS)
+    """Categories by attribute, or by the title of a table of weights."""
 
     def to_wanted(self) -> SheetsWanted:
         return SheetsWanted(
@@ -109,9 +109,15 @@ class ReportScheduleIn(WantedSheetsIn):
 
     model_config = example(_SCHEDULE)
 
-    name: str = Field(min_length=1, max_length=200, description="For people.")
-    rhythm: Annotated[ReportRhythm, Field(strict=False)] = Field(description="Calendar periods, in UTC, each of which gets a report.")
-    channels: list[ChannelId] = Field(default=[], max_length=MOST_NAMES, description="Alert channels on which each report is announced.")
+    name: str = Field(min_length=1, max_length=200)
+    """For people."""
+
+    rhythm: Annotated[ReportRhythm, Field(strict=False)]
+    """Calendar periods, in UTC, each of which gets a report."""
+
+    channels: list[ChannelId] = Field(default=[], max_length=MOST_NAMES)
+    """Alert channels on which each report is announced."""
+
     enabled: bool = True
 
     def to_content(self) -> ScheduleContent:
@@ -165,9 +171,9 @@ class ReportScheduleOut(Out):
     channels: list[str]
     enabled: bool
     version: int
-    next_period_ends_at: datetime | None = Field(
-        description="The end of the running period; its report is made six hours later. Null while the schedule is off."
-    )
+    next_period_ends_at: datetime | None
+    """The end of the running period; its report is made six hours later. Null while the schedule is off."""
+
     created_at: datetime
     updated_at: datetime
 
@@ -197,8 +203,11 @@ class KeptReportIn(WantedSheetsIn):
 
     model_config = example({"since": "2026-07-01T00:00:00Z", "until": "2026-10-01T00:00:00Z", "preset": "ugesp", "controls": ["income"]})
 
-    since: Timestamp = Field(description="Start of the period. ISO 8601 with an offset.")
-    until: Timestamp = Field(description="Its end, exclusive, which is not in the future.")
+    since: Timestamp
+    """Start of the period. ISO 8601 with an offset."""
+
+    until: Timestamp
+    """Its end, exclusive, which is not in the future."""
 
 
 class KeptReportOut(Out):
@@ -207,9 +216,13 @@ class KeptReportOut(Out):
     model_config = example(_REPORT)
 
     id: str
-    schedule_id: str | None = Field(description="Schedule that made it; null where a person asked for it.")
+    schedule_id: str | None
+    """Schedule that made it; null where a person asked for it."""
+
     from_: datetime = Field(serialization_alias="from")
-    to: datetime = Field(description="Its end, exclusive.")
+    to: datetime
+    """Its end, exclusive."""
+
     preset: ReportPreset | None
     sheets: list[PeriodSheet]
     attributes: list[str]
@@ -217,9 +230,15 @@ class KeptReportOut(Out):
     tool: ToolKind
     categories: dict[str, CategoriesOut]
     state: KeptReportState
-    reason: str | None = Field(description="Why it failed.")
-    seal: str | None = Field(description="SHA-256 of its data, which `evenhand report verify` computes again.")
-    chain_head: str | None = Field(description="The last link of its hash chain.")
+    reason: str | None
+    """Why it failed."""
+
+    seal: str | None
+    """SHA-256 of its data, which `evenhand report verify` computes again."""
+
+    chain_head: str | None
+    """The last link of its hash chain."""
+
     created_by: str
     created_at: datetime
     finished_at: datetime | None

@@ -14,9 +14,14 @@ class KeyLimitsIn(In):
 
     model_config = example(_LIMITS)
 
-    requests_per_second: float | None = Field(default=None, gt=0, le=1_000_000, description="Requests to log records, on average.")
-    records_per_second: float | None = Field(default=None, gt=0, le=10_000_000, description="Records in them, on average.")
-    max_bytes: int | None = Field(default=None, ge=0, le=2**60, description="Bytes of all requests whose records were stored, ever.")
+    requests_per_second: float | None = Field(default=None, gt=0, le=1_000_000)
+    """Requests to log records, on average."""
+
+    records_per_second: float | None = Field(default=None, gt=0, le=10_000_000)
+    """Records in them, on average."""
+
+    max_bytes: int | None = Field(default=None, ge=0, le=2**60)
+    """Bytes of all requests whose records were stored, ever."""
 
 
 class KeyLimitsOut(Out):
@@ -36,9 +41,15 @@ class KeyUseOut(Out):
     name: str
     limits: KeyLimitsOut
     requests: int
-    records: int = Field(description="Records that were stored.")
-    bytes: int = Field(description="Bytes of the requests whose records were stored. Erasing records does not lower it.")
-    refused: int = Field(description="Requests that were refused because of a limit.")
+    records: int
+    """Records that were stored."""
+
+    bytes: int
+    """Bytes of the requests whose records were stored. Erasing records does not lower it."""
+
+    refused: int
+    """Requests that were refused because of a limit."""
+
     first_at: datetime | None
     last_at: datetime | None
 

@@ -31,10 +31,13 @@ class KeyIn(In):
     model_config = example({"name": "scoring service", "role": "ingest", "deployment_id": None, "expires_at": None})
 
     name: str = Field(min_length=1, max_length=200)
-    role: Annotated[Role, Field(strict=False)] = Field(
-        description="ingest logs; aggregates reads figures; read reads records, too; manage does it all and changes; admin manages keys."
-    )
-    deployment_id: str | None = Field(default=None, pattern=ID_PATTERN, description="The only deployment the key is for; left out for all.")
+    role: Annotated[Role, Field(strict=False)]
+    """ingest logs; aggregates reads figures; read reads records, too; manage does it all and changes;
+    admin manages keys."""
+
+    deployment_id: str | None = Field(default=None, pattern=ID_PATTERN)
+    """The only deployment the key is for; left out for all."""
+
     expires_at: Timestamp | None = Field(default=None, description=_EXPIRES)
 
 
@@ -43,13 +46,11 @@ class RotationIn(In):
 
     model_config = example({"overlap_hours": USUAL_OVERLAP_HOURS})
 
-    overlap_hours: int = Field(
-        default=USUAL_OVERLAP_HOURS, ge=0, le=MAX_OVERLAP // timedelta(hours=1), description="Hours for which the old key stays valid."
-    )
-    expires_at: Timestamp | None = Field(
-        default=None,
-        description="End of the new key. Left out: it lives as long as the old one was to live when it was made.",
-    )
+    overlap_hours: int = Field(default=USUAL_OVERLAP_HOURS, ge=0, le=MAX_OVERLAP // timedelta(hours=1))
+    """Hours for which the old key stays valid."""
+
+    expires_at: Timestamp | None = None
+    """End of the new key. Left out: it lives as long as the old one was to live when it was made."""
 
 
 class KeyOut(Out):
@@ -57,15 +58,22 @@ class KeyOut(Out):
 
     model_config = example(_KEY)
 
-    id: str = Field(description="The public part of the key's text.")
+    id: str
+    """The public part of the key's text."""
+
     name: str
     role: Role
     deployment_id: str | None
     created_at: datetime
     revoked_at: datetime | None
-    expires_at: datetime | None = Field(description="The key is refused from then on; null if it does not expire.")
-    last_used_at: datetime | None = Field(description="Last use, up to a minute old; null before the first one.")
-    replaces: str | None = Field(description="The id of the key that this one was made for by a rotation.")
+    expires_at: datetime | None
+    """The key is refused from then on; null if it does not expire."""
+
+    last_used_at: datetime | None
+    """Last use, up to a minute old; null before the first one."""
+
+    replaces: str | None
+    """The id of the key that this one was made for by a rotation."""
 
 
 class NewKeyOut(KeyOut):
@@ -73,7 +81,8 @@ class NewKeyOut(KeyOut):
 
     model_config = example({**_KEY, "key": "evk_k3v7m2qa_………"})
 
-    key: str = Field(description="Send it as `Authorization: Bearer …`. It cannot be shown again.")
+    key: str
+    """Send it as `Authorization: Bearer …`. It cannot be shown again."""
 
 
 class RotationOut(Out):
@@ -86,7 +95,9 @@ class RotationOut(Out):
         }
     )
 
-    old: KeyOut = Field(description="The key that was rotated. It expires at the end of the overlap, or earlier if it was to.")
+    old: KeyOut
+    """The key that was rotated. It expires at the end of the overlap, or earlier if it was to."""
+
     new: NewKeyOut
 
 

@@ -21,5 +21,7 @@ class LogInOut(Out):
 
     model_config = example({"token": "5f0c7a52Kd0e4a529a530d1f3c2b7e11XyZabcdefgh", "expires_at": "2026-03-01T21:00:00Z"})
 
-    token: str = Field(description="To be sent as `Authorization: Bearer …`.")
+    token: str
+    """To be sent as `Authorization: Bearer …`."""
+
     expires_at: datetime

@@ -15,13 +15,16 @@ class SnippetOut(Out):
     """One piece of code that can be run as it is."""
 
     logs: Literal["payload", "feedback"]
-    form: str = Field(
-        description="The form of the body. `client`: the Python client logs. Where the code asks the model, the form of that request.",
-        json_schema_extra={"enum": [CLIENT, RECORDS, *PayloadFormat]},
-    )
-    language: Literal["sh", "python"] = Field(description="`sh` needs curl, `python` needs httpx or `evenhand-client`.")
+    form: str = Field(json_schema_extra={"enum": [CLIENT, RECORDS, *PayloadFormat]})
+    """The form of the body. `client`: the Python client logs. Where the code asks the model, the form of
+    that request."""
+
+    language: Literal["sh", "python"]
+    """`sh` needs curl, `python` needs httpx or `evenhand-client`."""
+
     code: str
-    asks_model: bool = Field(description="The code asks the model first, and logs its answer.")
+    asks_model: bool
+    """The code asks the model first, and logs its answer."""
 
 
 class SnippetsOut(Out):
@@ -37,9 +40,12 @@ class SnippetsOut(Out):
     )
 
     snippets: list[SnippetOut]
-    has_values_of_record: bool = Field(
-        description="True: the values are those of the newest record in the database. False: they are examples of the right types, because"
-        " no record there has the present columns."
-    )
-    example: dict[str, Any] = Field(description="The body of one such record, for a try that stores nothing.")
-    key_variable: str = Field(description="The variable of the environment from which the code takes the API key. The code holds none.")
+    has_values_of_record: bool
+    """True: the values are those of the newest record in the database. False: they are examples of the
+    right types, because no record there has the present columns."""
+
+    example: dict[str, Any]
+    """The body of one such record, for a try that stores nothing."""
+
+    key_variable: str
+    """The variable of the environment from which the code takes the API key. The code holds none."""

@@ -1,7 +1,5 @@
 """The body of the caller's identity."""
 
-from pydantic import Field
-
 from ...security.principals import Permission, Role
 from .base import Out, example
 
@@ -13,7 +11,10 @@ class MeOut(Out):
         {"actor": "k3v7m2qa", "role": "manage", "permissions": ["acknowledge", "log", "manage", "read"], "deployment_id": None}
     )
 
-    actor: str = Field(description="The id of the API key, or `user:` and a name. Activities name it as the author of a change.")
+    actor: str
+    """The id of the API key, or `user:` and a name. Activities name it as the author of a change."""
+
     role: Role
     permissions: list[Permission]
-    deployment_id: str | None = Field(description="The only deployment the caller knows of; null for all.")
+    deployment_id: str | None
+    """The only deployment the caller knows of; null for all."""

@@ -150,46 +150,70 @@ class MeasurementOut(Out):
 
     model_config = example(MEASUREMENT)
 
-    metric: str = Field(description="The metric's key in the catalogue.")
-    data: DataSet = Field(
-        description="On what it was computed: payload; balanced (every record once on each side: as it is, and as its perturbed copies"
-        " are); payload_perturbed (every copy counted as a record, as OpenScale does); feedback; training data; or, before and after"
-        " mitigation, debiased (payload and copies) or debiased_feedback."
-    )
-    scope: Scope = Field(
-        description="Subject of the figure: one group, several monitored groups pooled, the two groups furthest apart, several reference"
-        " groups pooled, all groups, or everybody. `worst` is only asked for: it lets those through whose `worst_of` is set."
-    )
-    attribute: str | None = Field(description="The attribute, or several joined by ' × ' for an intersection; null for everybody.")
-    group: str | None = Field(description="The value or range, in the scope `group`.")
+    metric: str
+    """The metric's key in the catalogue."""
+
+    data: DataSet
+    """On what it was computed: payload; balanced (every record once on each side: as it is, and as its
+    perturbed copies are); payload_perturbed (every copy counted as a record, as OpenScale does);
+    feedback; training data; or, before and after mitigation, debiased (payload and copies) or
+    debiased_feedback."""
+
+    scope: Scope
+    """Subject of the figure: one group, several monitored groups pooled, the two groups furthest apart,
+    several reference groups pooled, all groups, or everybody. `worst` is only asked for: it lets those
+    through whose `worst_of` is set."""
+
+    attribute: str | None
+    """The attribute, or several joined by ' × ' for an intersection; null for everybody."""
+
+    group: str | None
+    """The value or range, in the scope `group`."""
+
     at: datetime
-    value: float | None = Field(description="Null where it cannot be computed; then `reason` says why.")
+    value: float | None
+    """Null where it cannot be computed; then `reason` says why."""
+
     reason: str | None
-    lower: float | None = Field(description="Lower end of the 95 % interval.")
-    upper: float | None = Field(description="Upper end of the 95 % interval; null next to a value means unbounded.")
+    lower: float | None
+    """Lower end of the 95 % interval."""
+
+    upper: float | None
+    """Upper end of the 95 % interval; null next to a value means unbounded."""
+
     interval_method: str | None
-    n: int = Field(description="Logged records that the value is based on; synthetic copies are not counted.")
+    n: int
+    """Logged records that the value is based on; synthetic copies are not counted."""
+
     verdict: str | None = Field(description=VERDICT)
     disadvantaged: Disadvantaged | None = Field(description=DISADVANTAGED)
     disadvantaged_group: str | None = Field(description=DISADVANTAGED_GROUP)
     lower_limit: float | None
     upper_limit: float | None
-    carried_forward: bool = Field(description="Nothing has changed since the check before; this is its value.")
-    definition: int = Field(
-        description="Number of the metric's definition on this data: 2 where release 0.1 had another one, whose points have 1."
-    )
-    worst_of: int | None = Field(
-        description="Set on the monitored group that is furthest out: the number of groups with a value that it was chosen from; 0 where"
-        " none has one."
-    )
-    chosen_lower: float | None = Field(description="Lower end of the interval that allows for this choice; null where there is none.")
-    chosen_upper: float | None = Field(description="Upper end of the same; null next to a lower end means unbounded.")
+    carried_forward: bool
+    """Nothing has changed since the check before; this is its value."""
+
+    definition: int
+    """Number of the metric's definition on this data: 2 where release 0.1 had another one, whose points
+    have 1."""
+
+    worst_of: int | None
+    """Set on the monitored group that is furthest out: the number of groups with a value that it was
+    chosen from; 0 where none has one."""
+
+    chosen_lower: float | None
+    """Lower end of the interval that allows for this choice; null where there is none."""
+
+    chosen_upper: float | None
+    """Upper end of the same; null next to a lower end means unbounded."""
+
     sentence: str = Field(
         description="What the value says, in words; where the reference is at a disadvantage, also as seen from its side."
     )
     gap: str | None = Field(description=GAP)
     beyond_limit: str = Field(description=BEYOND_LIMIT)
-    details: dict[str, Any] = Field(description="The counts and the formula it was computed from.")
+    details: dict[str, Any]
+    """The counts and the formula it was computed from."""
 
     @model_validator(mode="before")
     @classmethod
@@ -219,9 +243,14 @@ class SeriesMeasurementOut(MeasurementOut, _MomentFirst):
 
     model_config = example(_SERIES_MEASUREMENT)
 
-    at: datetime = Field(description="The end of the time it is about; of a roll-up, the start of the period.")
-    check_id: str | None = Field(description="The check that measured it; null for a roll-up.")
-    hours: int | None = Field(description="Of a roll-up: how many checked hours it sums up.")
+    at: datetime
+    """The end of the time it is about; of a roll-up, the start of the period."""
+
+    check_id: str | None
+    """The check that measured it; null for a roll-up."""
+
+    hours: int | None
+    """Of a roll-up: how many checked hours it sums up."""
 
     @classmethod
     def of(cls, measurement: Measurement, *, check_id: str | None = None, hours: int | None = None) -> "SeriesMeasurementOut":
@@ -234,26 +263,41 @@ class MeasurementPage(Out):
     """Measurements, oldest first."""
 
     measurements: list[SeriesMeasurementOut]
-    next_cursor: str | None = Field(description="Send it as `cursor` for what follows; null at the end, and for roll-ups.")
+    next_cursor: str | None
+    """Send it as `cursor` for what follows; null at the end, and for roll-ups."""
 
 
 class AlarmOut(Out):
     """One time of unfairness."""
 
-    since: datetime = Field(description="The most likely first unfair hour.")
-    alarm_at: datetime = Field(description="When there was enough evidence: the end of that hour.")
-    resolved_at: datetime | None = Field(description="When there was enough evidence that it is over: the end of that hour.")
-    fair_since: datetime | None = Field(description="The most likely first hour back inside the limit.")
-    closed_at: datetime | None = Field(description="The first hour after a person closed it.")
+    since: datetime
+    """The most likely first unfair hour."""
+
+    alarm_at: datetime
+    """When there was enough evidence: the end of that hour."""
+
+    resolved_at: datetime | None
+    """When there was enough evidence that it is over: the end of that hour."""
+
+    fair_since: datetime | None
+    """The most likely first hour back inside the limit."""
+
+    closed_at: datetime | None
+    """The first hour after a person closed it."""
 
 
 class LimitEvidenceOut(Out):
     """Evidence at one limit of a figure."""
 
-    direction: UnfairSide = Field(description="The side of the limit on which the metric is unfair.")
+    direction: UnfairSide
+    """The side of the limit on which the metric is unfair."""
+
     state: State
-    since: datetime | None = Field(description="The most likely start of the unfair hours, or of those that showed it fair.")
-    alarms: list[AlarmOut] = Field(description="All alarms, oldest first.")
+    since: datetime | None
+    """The most likely start of the unfair hours, or of those that showed it fair."""
+
+    alarms: list[AlarmOut]
+    """All alarms, oldest first."""
 
 
 class SeriesEvidenceOut(Out):
@@ -261,13 +305,19 @@ class SeriesEvidenceOut(Out):
 
     model_config = example(_EVIDENCE)
 
-    id: str = Field(description="Names its counts, see `…/evidence/{id}/hours`.")
+    id: str
+    """Names its counts, see `…/evidence/{id}/hours`."""
+
     data: DataSet
     attribute: str
     group: str
     metric: str
-    until: datetime = Field(description="The end of the last hour that is counted.")
-    is_stale: bool = Field(description="A past hour has changed, and the state is about to be computed again.")
+    until: datetime
+    """The end of the last hour that is counted."""
+
+    is_stale: bool
+    """A past hour has changed, and the state is about to be computed again."""
+
     limits: list[LimitEvidenceOut]
 
 
@@ -278,7 +328,6 @@ class SeriesPage(MeasurementPage):
         description="Of each check of the page, or period of a roll-up (`at`), each data set and attribute: `check_id`, `at`, `data`,"
         f" `attribute` and these. {RECORDS_MEANING}"
     )
-    evidence: list[SeriesEvidenceOut] = Field(
-        description="Evidence on the figures that the filter allows, under the present monitor version and model revision. Empty without"
-        " `metric`, for metrics without evidence, and on every page but the first."
-    )
+    evidence: list[SeriesEvidenceOut]
+    """Evidence on the figures that the filter allows, under the present monitor version and model
+    revision. Empty without `metric`, for metrics without evidence, and on every page but the first."""

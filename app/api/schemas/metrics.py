@@ -41,31 +41,46 @@ class MetricOut(Out):
 
     model_config = example(_METRIC)
 
-    key: str = Field(description="Its name in monitors and series.")
+    key: str
+    """Its name in monitors and series."""
+
     title: str
     formula: str
-    data: list[DataSet] = Field(description="Data sets on which it can be measured.")
-    scopes: list[Scope] = Field(description="Subjects of its values; `overall` is of labelled records only, `worst_pair` not on balanced.")
+    data: list[DataSet]
+    """Data sets on which it can be measured."""
+
+    scopes: list[Scope]
+    """Subjects of its values; `overall` is of labelled records only, `worst_pair` not on balanced."""
+
     needs: list[Needs] = Field(
         description="What must be logged or set: labels, predictions, scores (probabilities), strata (of the monitor), rows (the records"
         " themselves; it is in no roll-up), classes or numbers (labels and predictions themselves, of a classification or a regression;"
         " in no roll-up), copies (an endpoint to score them)."
     )
-    lowest: float | None = Field(description="The lower end of its range; null is unbounded.")
-    highest: float | None = Field(description="The upper end of its range; null is unbounded.")
-    ideal: float | None = Field(description="The number that means equality or perfection; null where none does.")
+    lowest: float | None
+    """The lower end of its range; null is unbounded."""
+
+    highest: float | None
+    """The upper end of its range; null is unbounded."""
+
+    ideal: float | None
+    """The number that means equality or perfection; null where none does."""
+
     direction: Direction = Field(description="Which way it gets better.")
     order: Order = Field(description="Which group is subtracted from, or divided by, which.")
-    disadvantage: Side | None = Field(
-        description="On which side of the ideal the monitored group is at a disadvantage, on the other the reference is; null where the"
-        " number does not say who is favoured."
-    )
+    disadvantage: Side | None
+    """On which side of the ideal the monitored group is at a disadvantage, on the other the reference is;
+    null where the number does not say who is favoured."""
+
     lower_limit: float | None = Field(description="What counts as fair where the monitor says nothing; null is an open side.")
     upper_limit: float | None
-    is_default: bool = Field(description="Whether a monitor measures it that picks no metrics.")
+    is_default: bool
+    """Whether a monitor measures it that picks no metrics."""
+
     convention: str = Field(description="What the sign or size of a number means.")
     source: str
-    aliases: list[str] = Field(description="Names it has in other tools.")
+    aliases: list[str]
+    """Names it has in other tools."""
 
     @classmethod
     def of(cls, metric: Metric) -> "MetricOut":

@@ -16,9 +16,14 @@ _MAX_COUNT = 10**15
 class MissingHourIn(In):
     """Running totals of the sender for one hour."""
 
-    hour: Timestamp = Field(description="The beginning of the hour (UTC) in which the records were logged, by the clock of the sender.")
-    not_received: int = Field(ge=0, le=_MAX_COUNT, description="Records that the sender dropped, so that Evenhand will never get them.")
-    left_out: int = Field(default=0, ge=0, le=_MAX_COUNT, description="Records that are not in its sample.")
+    hour: Timestamp
+    """The beginning of the hour (UTC) in which the records were logged, by the clock of the sender."""
+
+    not_received: int = Field(ge=0, le=_MAX_COUNT)
+    """Records that the sender dropped, so that Evenhand will never get them."""
+
+    left_out: int = Field(default=0, ge=0, le=_MAX_COUNT)
+    """Records that are not in its sample."""
 
 
 class MissingRecordsIn(In):
@@ -26,7 +31,9 @@ class MissingRecordsIn(In):
 
     model_config = example({"sample_rate": 0.1, "hours": [{"hour": "2026-03-01T09:00:00Z", "not_received": 12, "left_out": 4500}]})
 
-    sample_rate: float = Field(default=1.0, ge=0, le=1, description="The share of records that the sender logs.")
+    sample_rate: float = Field(default=1.0, ge=0, le=1)
+    """The share of records that the sender logs."""
+
     hours: list[MissingHourIn] = Field(min_length=1, max_length=MAX_HOURS)
 
 
@@ -34,11 +41,18 @@ class MissingHourOut(Out):
     """Missing records of one hour, of all senders together."""
 
     hour: datetime
-    not_received: int = Field(description="Records that were dropped before they reached Evenhand.")
-    left_out: int = Field(description="Records that are not in a sample.")
-    lowest_rate: float | None = Field(description="The lowest sample rate of the senders that left records out; null where none did.")
+    not_received: int
+    """Records that were dropped before they reached Evenhand."""
+
+    left_out: int
+    """Records that are not in a sample."""
+
+    lowest_rate: float | None
+    """The lowest sample rate of the senders that left records out; null where none did."""
+
     highest_rate: float | None
-    senders: int = Field(description="Processes that counted them.")
+    senders: int
+    """Processes that counted them."""
 
 
 class MissingHoursPage(Out):
@@ -60,5 +74,7 @@ class MissingHoursPage(Out):
         }
     )
 
-    hours: list[MissingHourOut] = Field(description="Newest first; hours in which nothing is missing are left out.")
+    hours: list[MissingHourOut]
+    """Newest first; hours in which nothing is missing are left out."""
+
     next_cursor: str | None

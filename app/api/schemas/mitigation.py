@@ -19,19 +19,17 @@ class MitigationIn(In):
 
     model_config = example(_SETTINGS)
 
-    mode: Annotated[Mode, Field(strict=False)] = Field(
-        default=Mode.LIFT_ONLY,
-        description="`lift_only`: a monitored record becomes favourable where it would be with a reference value, and nothing is lowered. "
-        "`reference_substitution`: it gets the outcome it would have with a reference value.",
-    )
-    attributes: list[AttributeName] | None = Field(
-        default=None, json_schema_extra={"minItems": 1}, description="The attributes to mitigate. Left out: every one of the monitor."
-    )
-    bias_detector: Annotated[DetectorUse, Field(strict=False)] = Field(
-        default=DetectorUse.OFF,
-        description="`mark`: trained in checks, to mark records. `choose`: also to choose live records for a second call of the model. "
-        "Both need the extra `detector` where the service runs.",
-    )
+    mode: Annotated[Mode, Field(strict=False)] = Mode.LIFT_ONLY
+    """`lift_only`: a monitored record becomes favourable where it would be with a reference value, and
+    nothing is lowered. `reference_substitution`: it gets the outcome it would have with a reference
+    value."""
+
+    attributes: list[AttributeName] | None = Field(default=None, json_schema_extra={"minItems": 1})
+    """The attributes to mitigate. Left out: every one of the monitor."""
+
+    bias_detector: Annotated[DetectorUse, Field(strict=False)] = DetectorUse.OFF
+    """`mark`: trained in checks, to mark records. `choose`: also to choose live records for a second call
+    of the model. Both need the extra `detector` where the service runs."""
 
 
 class MitigationOut(Out):
@@ -47,13 +45,20 @@ class MitigationOut(Out):
         }
     )
 
-    version: int = Field(description="Grows with every change of content; 0 for the defaults of a deployment where nothing was set.")
+    version: int
+    """Grows with every change of content; 0 for the defaults of a deployment where nothing was set."""
+
     mode: Mode
     attributes: list[AttributeName] | None
     bias_detector: DetectorUse
-    mitigated_attributes: list[AttributeName] = Field(description="The attributes that are mitigated now; empty without a monitor.")
-    unused_attributes: list[AttributeName] = Field(description="Named above, but no longer attributes of the monitor, so nothing is done.")
-    notes: list[str] = Field(description="Sentences to show along with every number of this mode.")
+    mitigated_attributes: list[AttributeName]
+    """The attributes that are mitigated now; empty without a monitor."""
+
+    unused_attributes: list[AttributeName]
+    """Named above, but no longer attributes of the monitor, so nothing is done."""
+
+    notes: list[str]
+    """Sentences to show along with every number of this mode."""
 
     @classmethod
     def of(cls, settings: MitigationSettings, monitor: Monitor | None) -> "MitigationOut":

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
 from .base import Out, example
 
@@ -29,11 +29,14 @@ _PROFILE: dict[str, Any] = {
 class StandInOut(Out):
     """One copy that represents reference records."""
 
-    group: str = Field(description="The reference value or range that it is of.")
-    changes: Annotated[dict[str, Any], BeforeValidator(dict)] = Field(
-        description="The features that the copy has other values of, and which."
-    )
-    share: float = Field(description="The share of reference records that it represents, which is its weight.")
+    group: str
+    """The reference value or range that it is of."""
+
+    changes: Annotated[dict[str, Any], BeforeValidator(dict)]
+    """The features that the copy has other values of, and which."""
+
+    share: float
+    """The share of reference records that it represents, which is its weight."""
 
 
 class AttributeProfileOut(Out):
@@ -41,8 +44,11 @@ class AttributeProfileOut(Out):
 
     feature: str
     stand_ins: list[StandInOut]
-    covered: float = Field(description="The share of reference records whose values have a stand-in at all.")
-    reason: str | None = Field(description="Why there is no stand-in, where there is none.")
+    covered: float
+    """The share of reference records whose values have a stand-in at all."""
+
+    reason: str | None
+    """Why there is no stand-in, where there is none."""
 
 
 class ReadingOut(Out):
@@ -51,10 +57,17 @@ class ReadingOut(Out):
     A number is the score, or 1 minus it; of a list, the score is the sum of the numbers at `favourable`.
     """
 
-    form: str = Field(description="`number` or `list`.")
-    rises: bool = Field(description="Of a number: whether it is the probability of the favourable outcome, not of the other.")
-    favourable: list[int] = Field(description="Of a list: the places of favourable classes, counted from 0.")
-    classes: list[str | None] = Field(description="Of a list with more than two: the classes by place; null where none was seen predicted.")
+    form: str
+    """`number` or `list`."""
+
+    rises: bool
+    """Of a number: whether it is the probability of the favourable outcome, not of the other."""
+
+    favourable: list[int]
+    """Of a list: the places of favourable classes, counted from 0."""
+
+    classes: list[str | None]
+    """Of a list with more than two: the classes by place; null where none was seen predicted."""
 
 
 class CutOffOut(Out):
@@ -72,9 +85,14 @@ class ProfileOut(Out):
 
     version: int
     fitted_at: datetime
-    records: int = Field(description="The payload records that it was fitted to.")
-    is_provisional: bool = Field(description="True where these were fewer than the monitor's `min_records`; it is fitted again then.")
+    records: int
+    """The payload records that it was fitted to."""
+
+    is_provisional: bool
+    """True where these were fewer than the monitor's `min_records`; it is fitted again then."""
+
     attributes: list[AttributeProfileOut]
     reading: ReadingOut | None
     cut_off: CutOffOut | None
-    unread: str | None = Field(description="Why there is no reading, or no cut-off.")
+    unread: str | None
+    """Why there is no reading, or no cut-off."""

@@ -98,8 +98,11 @@ class ConditionIn(In):
     feature: ColumnName
     values: list[ScalarJson] = Field(default_factory=list)
     intervals: list[IntervalIn] = Field(default_factory=list)
-    excluded: list[ScalarJson] | None = Field(default=None, description="An empty list takes any value.")
-    or_missing: bool = Field(default=False, description="Records without a value meet it, too.")
+    excluded: list[ScalarJson] | None = None
+    """An empty list takes any value."""
+
+    or_missing: bool = False
+    """Records without a value meet it, too."""
 
 
 class GroupRuleIn(In):
@@ -113,44 +116,50 @@ class GroupRuleIn(In):
 class FoundByIn(In):
     """The search that found a group."""
 
-    scan_id: str | None = Field(default=None, description="The scan; null if a file was searched.")
-    subsets: int = Field(description="The groups among which it was found.")
-    p_value: float = Field(description="The share of searches of random outcomes that find as much.")
+    scan_id: str | None = None
+    """The scan; null if a file was searched."""
+
+    subsets: int
+    """The groups among which it was found."""
+
+    p_value: float
+    """The share of searches of random outcomes that find as much."""
 
 
 class AttributeIn(In):
     """One watched attribute: a feature of the model, a meta field that is logged but never sent to the model, or a group by a rule."""
 
-    feature: FeatureName = Field(description="The column; with a rule, a name for the attribute that no column has.")
-    monitored: list[GroupValueJson] = Field(
-        default_factory=list,
-        json_schema_extra=_SOME,
-        description="Values of the monitored groups, or closed ranges of a numeric feature. Left out with a rule.",
-    )
-    reference: list[GroupValueJson] | None = Field(
-        default=None, description="The reference group. Left out: every other value that is seen. Required for ranges."
-    )
-    threshold: float = Field(
-        default=DEFAULT_THRESHOLD, description="The lowest fair ratio.", json_schema_extra={"exclusiveMinimum": 0, "maximum": 1}
-    )
-    upper_threshold: float | None = Field(
-        default=None,
-        description="The highest fair ratio, at least 1. Left out: 1/threshold, which watches the reference group as closely as the"
-        " monitored one (1.25 mirrors 0.8). Null: only one side is watched, and a ratio beyond 1/threshold is `unwatched`, not `fair`.",
-    )
-    metric_limits: dict[str, LimitsIn] = Field(default_factory=dict, description="Limits of single metrics, by their key.")
-    correlated_features: list[FeatureName] = Field(
-        default_factory=list,
-        description="Of a meta field: the features that its copies change instead, redrawn together from the training data. See "
-        "`GET /v1/deployments/{deployment_id}/correlated-features`. Left out: its records have no copies.",
-    )
-    rule: GroupRuleIn | None = Field(
-        default=None,
-        description="A group over several columns, which no column names. The model is not asked about copies of its records.",
-    )
-    found_by: FoundByIn | None = Field(
-        default=None, description="As it was read, or left out: `POST …/fairness-monitor/found-groups` sets it, and the rule keeps it."
-    )
+    feature: FeatureName
+    """The column; with a rule, a name for the attribute that no column has."""
+
+    monitored: list[GroupValueJson] = Field(default_factory=list, json_schema_extra=_SOME)
+    """Values of the monitored groups, or closed ranges of a numeric feature. Left out with a rule."""
+
+    reference: list[GroupValueJson] | None = None
+    """The reference group. Left out: every other value that is seen. Required for ranges."""
+
+    threshold: float = Field(default=DEFAULT_THRESHOLD, json_schema_extra={"exclusiveMinimum": 0, "maximum": 1})
+    """The lowest fair ratio."""
+
+    upper_threshold: float | None = None
+    """The highest fair ratio, at least 1. Left out: 1/threshold, which watches the reference group as
+    closely as the monitored one (1.25 mirrors 0.8). Null: only one side is watched, and a ratio beyond
+    1/threshold is `unwatched`, not `fair`."""
+
+    metric_limits: dict[str, LimitsIn] = Field(default_factory=dict)
+    """Limits of single metrics, by their key."""
+
+    correlated_features: list[FeatureName] = Field(default_factory=list)
+    """Of a meta field: the features that its copies change instead, redrawn together from the training
+    data. See `GET /v1/deployments/{deployment_id}/correlated-features`. Left out: its records have no
+    copies."""
+
+    rule: GroupRuleIn | None = None
+    """A group over several columns, which no column names. The model is not asked about copies of its
+    records."""
+
+    found_by: FoundByIn | None = None
+    """As it was read, or left out: `POST …/fairness-monitor/found-groups` sets it, and the rule keeps it."""
 
     def to_domain(self) -> MonitoredAttribute:
         """Not yet checked. A limit that is left out differs from null, which leaves that side unwatched."""
@@ -175,30 +184,26 @@ class AttributeIn(In):
 class EvidenceSettingsIn(In):
     """Settings of the evidence over time. Members that are left out get their default."""
 
-    person: ColumnName | None = Field(
-        default=None, description="The column that says whose record it is. Only a person's first record of a model revision counts."
-    )
-    label_horizon_hours: int = Field(
-        default=LABEL_HORIZON_HOURS,
-        json_schema_extra={"minimum": 1, "maximum": MAX_LABEL_HORIZON_HOURS},
-        description="A label counts if it arrives within these hours of its record; then the hour of the record is complete.",
-    )
-    false_alarm_hours: int = Field(
-        default=FALSE_ALARM_HOURS,
-        json_schema_extra={"minimum": 1, "maximum": MAX_FALSE_ALARM_HOURS},
-        description="All comparisons together raise at most one false alarm in these hours on average; 8,760 are a year.",
-    )
+    person: ColumnName | None = None
+    """The column that says whose record it is. Only a person's first record of a model revision counts."""
+
+    label_horizon_hours: int = Field(default=LABEL_HORIZON_HOURS, json_schema_extra={"minimum": 1, "maximum": MAX_LABEL_HORIZON_HOURS})
+    """A label counts if it arrives within these hours of its record; then the hour of the record is
+    complete."""
+
+    false_alarm_hours: int = Field(default=FALSE_ALARM_HOURS, json_schema_extra={"minimum": 1, "maximum": MAX_FALSE_ALARM_HOURS})
+    """All comparisons together raise at most one false alarm in these hours on average; 8,760 are a year."""
 
 
 class AttributionSettingsIn(In):
     """Attribution of each day's gaps in the night after it. Members that are left out get their default."""
 
-    nightly: bool = Field(default=False, description="True: queued once a night, at midnight UTC, for the day that has ended.")
-    max_rows: int = Field(
-        default=MAX_NIGHTLY_ROWS,
-        json_schema_extra={"minimum": 1, "maximum": MAX_ATTRIBUTED_ROWS},
-        description="Max rows a night that the model is asked about; fewer pairs are compared where all of them would cost more.",
-    )
+    nightly: bool = False
+    """True: queued once a night, at midnight UTC, for the day that has ended."""
+
+    max_rows: int = Field(default=MAX_NIGHTLY_ROWS, json_schema_extra={"minimum": 1, "maximum": MAX_ATTRIBUTED_ROWS})
+    """Max rows a night that the model is asked about; fewer pairs are compared where all of them would
+    cost more."""
 
 
 GroupNames = dict[FeatureName, dict[str, str]]
@@ -207,12 +212,12 @@ GroupNames = dict[FeatureName, dict[str, str]]
 class DisplayNamesIn(In):
     """Names for people, used in sentences and tables. What has no name is shown as it is logged."""
 
-    favourable: str | None = Field(default=None, description='Continues "they are": `rated No Risk`.', examples=["rated No Risk"])
-    groups: GroupNames = Field(
-        default_factory=dict,
-        description="Names by feature and group, such as `women` for `female` of `Sex`. A range is written `18-25`. Names of several"
-        " features are joined: `women under 26`.",
-    )
+    favourable: str | None = Field(default=None, examples=["rated No Risk"])
+    """Continues "they are": `rated No Risk`."""
+
+    groups: GroupNames = Field(default_factory=dict)
+    """Names by feature and group, such as `women` for `female` of `Sex`. A range is written `18-25`.
+    Names of several features are joined: `women under 26`."""
 
     def to_domain(self) -> DisplayNames:
         groups = [
@@ -226,59 +231,48 @@ class MonitorIn(In):
 
     model_config = example(_EXAMPLE)
 
-    favourable: list[GroupValueJson] = Field(
-        json_schema_extra=_SOME,
-        description="Favourable outcomes: class values, or closed ranges for regression. Text never counts under numbers.",
-    )
-    unfavourable: list[GroupValueJson] = Field(
-        json_schema_extra=_SOME, description="Unfavourable outcomes. Predictions in neither list are unclassified."
-    )
+    favourable: list[GroupValueJson] = Field(json_schema_extra=_SOME)
+    """Favourable outcomes: class values, or closed ranges for regression. Text never counts under numbers."""
+
+    unfavourable: list[GroupValueJson] = Field(json_schema_extra=_SOME)
+    """Unfavourable outcomes. Predictions in neither list are unclassified."""
+
     attributes: list[AttributeIn] = Field(json_schema_extra={"minItems": 1, "maxItems": MAX_ATTRIBUTES})
-    intersections: list[list[FeatureName]] = Field(
-        default_factory=list, description="Pairs or triples of attributes to be watched together."
-    )
-    min_records: int = Field(
-        default=100,
-        json_schema_extra={"minimum": 1, "maximum": MAX_RECORDS},
-        description="With fewer records than this, a check ends as insufficient_data.",
-    )
-    max_records: int = Field(
-        default=10_000,
-        json_schema_extra={"minimum": 1, "maximum": MAX_RECORDS},
-        description="Of more records than this, a check reads the newest.",
-    )
+    intersections: list[list[FeatureName]] = Field(default_factory=list)
+    """Pairs or triples of attributes to be watched together."""
+
+    min_records: int = Field(default=100, json_schema_extra={"minimum": 1, "maximum": MAX_RECORDS})
+    """With fewer records than this, a check ends as insufficient_data."""
+
+    max_records: int = Field(default=10_000, json_schema_extra={"minimum": 1, "maximum": MAX_RECORDS})
+    """Of more records than this, a check reads the newest."""
+
     schedule: Annotated[Schedule, Field(strict=False)] = Schedule.HOURLY
-    metrics: list[MetricKey] | None = Field(
-        default=None,
-        json_schema_extra=_SOME,
-        description="Keys of the metrics, see `GET /v1/metrics`. Left out: the usual ones and, with `strata`, the conditional ones.",
-    )
-    strata: ColumnName | None = Field(
-        default=None, description="The column within whose values the conditional metrics compare like with like."
-    )
-    draws: int = Field(
-        default=DRAWS_PER_ROW,
-        json_schema_extra={"minimum": 1, "maximum": MAX_DRAWS},
-        description="Copies per record and target range of a numeric attribute; one with correlated features has one copy each.",
-    )
-    seed: int = Field(
-        default=0,
-        json_schema_extra={"minimum": -(2**63), "maximum": 2**63 - 1},
-        description="Seed of the draws; a signed 64-bit integer.",
-    )
-    evidence: EvidenceSettingsIn = Field(
-        default_factory=EvidenceSettingsIn,
-        description="Settings of the evidence over time, see `GET /v1/deployments/{deployment_id}/evidence`.",
-    )
+    metrics: list[MetricKey] | None = Field(default=None, json_schema_extra=_SOME)
+    """Keys of the metrics, see `GET /v1/metrics`. Left out: the usual ones and, with `strata`, the
+    conditional ones."""
+
+    strata: ColumnName | None = None
+    """The column within whose values the conditional metrics compare like with like."""
+
+    draws: int = Field(default=DRAWS_PER_ROW, json_schema_extra={"minimum": 1, "maximum": MAX_DRAWS})
+    """Copies per record and target range of a numeric attribute; one with correlated features has one
+    copy each."""
+
+    seed: int = Field(default=0, json_schema_extra={"minimum": -(2**63), "maximum": 2**63 - 1})
+    """Seed of the draws; a signed 64-bit integer."""
+
+    evidence: EvidenceSettingsIn = Field(default_factory=EvidenceSettingsIn)
+    """Settings of the evidence over time, see `GET /v1/deployments/{deployment_id}/evidence`."""
+
     attribution: AttributionSettingsIn = Field(
         default_factory=AttributionSettingsIn,
         description="What carries the gaps, every night, see `GET /v1/deployments/{deployment_id}/attributions`. A change of it makes no"
         " new version. What a night costs is said beforehand by `POST …/attributions` with `dry_run`.",
     )
 
-    names: DisplayNamesIn = Field(
-        default_factory=DisplayNamesIn, description="Names of groups and of the favourable outcome. A change of them makes no new version."
-    )
+    names: DisplayNamesIn = Field(default_factory=DisplayNamesIn)
+    """Names of groups and of the favourable outcome. A change of them makes no new version."""
 
     def to_domain(self) -> Monitor:
         return Monitor(
@@ -302,10 +296,11 @@ class FileSearchIn(In):
     """Result of a search of a file, as `evenhand groups` prints it."""
 
     rule: GroupRuleIn
-    subsets: int = Field(description="The groups that were searched.", json_schema_extra={"minimum": 1})
-    p_value: float = Field(
-        description="The share of searches of random outcomes that find as much.", json_schema_extra={"minimum": 0, "maximum": 1}
-    )
+    subsets: int = Field(json_schema_extra={"minimum": 1})
+    """The groups that were searched."""
+
+    p_value: float = Field(json_schema_extra={"minimum": 0, "maximum": 1})
+    """The share of searches of random outcomes that find as much."""
 
 
 class FoundGroupIn(In):
@@ -313,9 +308,14 @@ class FoundGroupIn(In):
 
     model_config = example({"scan_id": "8c4f0b36-4d5e-4a1f-9a53-0c7f5f0c1f6e"})
 
-    scan_id: str | None = Field(default=None, description="The scan that found it.")
-    search: FileSearchIn | None = Field(default=None, description="In the place of a scan.")
-    name: str | None = Field(default=None, description="Names the attribute. Left out: its columns.")
+    scan_id: str | None = None
+    """The scan that found it."""
+
+    search: FileSearchIn | None = None
+    """In the place of a scan."""
+
+    name: str | None = None
+    """Names the attribute. Left out: its columns."""
 
 
 class BothSidesIn(In):
@@ -359,9 +359,14 @@ class GroupRuleOut(Out):
 class FoundByOut(Out):
     """The search that found a group."""
 
-    scan_id: str | None = Field(description="The scan; null if a file was searched.")
-    subsets: int = Field(description="The groups among which it was found.")
-    p_value: float = Field(description="The share of searches of random outcomes that find as much.")
+    scan_id: str | None
+    """The scan; null if a file was searched."""
+
+    subsets: int
+    """The groups among which it was found."""
+
+    p_value: float
+    """The share of searches of random outcomes that find as much."""
 
 
 class AttributeOut(Out):
@@ -375,7 +380,8 @@ class AttributeOut(Out):
     metric_limits: Annotated[dict[str, LimitsOut], BeforeValidator(dict)]
     correlated_features: list[FeatureName]
     rule: GroupRuleOut | None
-    found_by: FoundByOut | None = Field(description="Of a group that a search found.")
+    found_by: FoundByOut | None
+    """Of a group that a search found."""
 
 
 class MonitorWarning(Out):
@@ -435,10 +441,10 @@ class MonitorOut(Out):
     evidence: EvidenceSettingsOut
     attribution: AttributionSettingsOut
     names: DisplayNamesOut
-    warnings: list[MonitorWarning] = Field(
-        description="Doubtful fields, none of which is refused: outcomes and groups that neither the training data nor the newest records"
-        " hold, and correlated features that are no stronger than chance. Not part of what is set."
-    )
+    warnings: list[MonitorWarning]
+    """Doubtful fields, none of which is refused: outcomes and groups that neither the training data nor
+    the newest records hold, and correlated features that are no stronger than chance. Not part of what is
+    set."""
 
     @classmethod
     def of(cls, monitor: Monitor, warnings: Sequence[FieldProblem] = ()) -> "MonitorOut":

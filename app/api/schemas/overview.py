@@ -81,28 +81,40 @@ CAUSES = (
 class WorstOut(Out):
     """The group with the gravest verdict; of several, the one furthest out. `reason` says why `value` is null."""
 
-    metric: str = Field(description="`disparate_impact`; where the monitor does not measure it, the first metric it picks that has limits.")
+    metric: str
+    """`disparate_impact`; where the monitor does not measure it, the first metric it picks that has limits."""
+
     data: DataSet
     attribute: str
     group: str
-    group_name: str = Field(description="Display name of the group in the monitor; without one, the group itself.")
+    group_name: str
+    """Display name of the group in the monitor; without one, the group itself."""
+
     value: float | None
     reason: str | None
-    lower: float | None = Field(description="Lower end of the 95 % interval.")
-    upper: float | None = Field(description="Upper end of the 95 % interval; null next to a value means unbounded.")
-    chosen_interval: list[float | None] | None = Field(
-        description="Both ends of the interval that is valid although the figure was chosen among `groups`; a null end is unbounded. Null"
-        " where there was no choice, and where the counts for it were not stored: balanced figures of an earlier release, and metrics that"
-        " do not compare two rates."
-    )
+    lower: float | None
+    """Lower end of the 95 % interval."""
+
+    upper: float | None
+    """Upper end of the 95 % interval; null next to a value means unbounded."""
+
+    chosen_interval: list[float | None] | None
+    """Both ends of the interval that is valid although the figure was chosen among `groups`; a null end
+    is unbounded. Null where there was no choice, and where the counts for it were not stored: balanced
+    figures of an earlier release, and metrics that do not compare two rates."""
+
     n: int
     verdict: str | None = Field(description=VERDICT)
     disadvantaged: Disadvantaged | None = Field(description=DISADVANTAGED)
     disadvantaged_group: str | None = Field(description=DISADVANTAGED_GROUP)
-    disadvantaged_name: str | None = Field(description="Display name of that group; without one, the group itself.")
+    disadvantaged_name: str | None
+    """Display name of that group; without one, the group itself."""
+
     lower_limit: float | None
     upper_limit: float | None
-    measured_at: datetime = Field(description="The end of the time the figure is about; of one carried forward, of the first one.")
+    measured_at: datetime
+    """The end of the time the figure is about; of one carried forward, of the first one."""
+
     carried_forward: bool
     check_id: str
 
@@ -143,8 +155,11 @@ class EvidenceCountsOut(Out):
     unfair: int
     shown_fair: int
     undecided: int
-    unfair_since: datetime | None = Field(description="The earliest most likely start of those that are unfair; null if none is.")
-    counted_until: datetime | None = Field(description="The end of the last hour whose records are counted.")
+    unfair_since: datetime | None
+    """The earliest most likely start of those that are unfair; null if none is."""
+
+    counted_until: datetime | None
+    """The end of the last hour whose records are counted."""
 
 
 class OverviewEntryOut(Out):
@@ -154,28 +169,43 @@ class OverviewEntryOut(Out):
 
     id: str
     name: str
-    owner: str | None = Field(description="The person or team that answers for the model; null: nobody is named.")
-    state: DeploymentState = Field(
-        description="`unfair`, `suspected`, `unwatched`, `fair`: the gravest verdict on a group; `unwatched` is beyond a side that has no"
-        " limit. `undecided`: no group can be judged. `failing`: the last check failed. `stale`: nothing new was measured for a day."
-        " `waiting`: too few records yet. `no_monitor`: none is set."
-    )
+    owner: str | None
+    """The person or team that answers for the model; null: nobody is named."""
+
+    state: DeploymentState
+    """`unfair`, `suspected`, `unwatched`, `fair`: the gravest verdict on a group; `unwatched` is beyond a
+    side that has no limit. `undecided`: no group can be judged. `failing`: the last check failed.
+    `stale`: nothing new was measured for a day. `waiting`: too few records yet. `no_monitor`: none is
+    set."""
+
     cause: Cause = Field(description=CAUSES)
-    reason: str | None = Field(description="The cause in words, where the figures do not say it.")
+    reason: str | None
+    """The cause in words, where the figures do not say it."""
+
     next_step: str | None = Field(description="What to do next, where something is missing.")
-    worst: WorstOut | None = Field(description="Null where nothing was measured yet. It may be older than the last check.")
-    notes: list[str] = Field(description="Values of the last measured records that differ from a listed one by a blank, in words.")
-    groups: int = Field(description="Figures of groups among which `worst` was chosen.")
-    judged_groups: int = Field(
-        validation_alias="judged", description="Those of them that have a verdict on fairness; the others are too small."
-    )
-    trend: list[TrendPointOut] = Field(description="The newest points of the series of `worst`, oldest first.")
+    worst: WorstOut | None
+    """Null where nothing was measured yet. It may be older than the last check."""
+
+    notes: list[str]
+    """Values of the last measured records that differ from a listed one by a blank, in words."""
+
+    groups: int
+    """Figures of groups among which `worst` was chosen."""
+
+    judged_groups: int = Field(validation_alias="judged")
+    """Those of them that have a verdict on fairness; the others are too small."""
+
+    trend: list[TrendPointOut]
+    """The newest points of the series of `worst`, oldest first."""
+
     last_check: LastCheckOut | None
-    records_last_hour: int = Field(validation_alias="records", description="Payload records of this minute and the 60 before it.")
+    records_last_hour: int = Field(validation_alias="records")
+    """Payload records of this minute and the 60 before it."""
+
     open_alerts: int
-    evidence: EvidenceCountsOut | None = Field(
-        description="Evidence under the present monitor version and model revision; null before it has begun. It does not change `state`."
-    )
+    evidence: EvidenceCountsOut | None
+    """Evidence under the present monitor version and model revision; null before it has begun. It does
+    not change `state`."""
 
     @classmethod
     def of(cls, one: DeploymentOverview) -> "OverviewEntryOut":
@@ -190,6 +220,8 @@ class OverviewOut(Out):
     model_config = example({"deployments": [_ENTRY], "states": {"unfair": 1}, "next_step": None, "next_cursor": None})
 
     deployments: list[OverviewEntryOut]
-    states: dict[str, int] = Field(description="Number of deployments by state, before any filter.")
+    states: dict[str, int]
+    """Number of deployments by state, before any filter."""
+
     next_step: str | None = Field(description="What to do where none is listed.")
     next_cursor: str | None

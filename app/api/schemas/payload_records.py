@@ -86,34 +86,35 @@ class PayloadRecordOut(Out):
     features: dict[str, Any]
     meta: dict[str, Any]
     prediction: Any = Field(validation_alias=AliasPath("record", "prediction"))
-    probability: Any = Field(
-        validation_alias=AliasPath("record", "probability"), description="As the model gave it: one number, a list of them, or null."
-    )
-    label: Any = Field(
-        validation_alias=AliasPath("record", "label"),
-        description="The decoded form of the prediction, where there is one; not the ground-truth label.",
-    )
-    outcome: OutcomeWord | None = Field(description="Null where no monitor says what is favourable.")
-    groups: list[RecordGroupOut] = Field(description="One for each watched attribute.")
+    probability: Any = Field(validation_alias=AliasPath("record", "probability"))
+    """As the model gave it: one number, a list of them, or null."""
+
+    label: Any = Field(validation_alias=AliasPath("record", "label"))
+    """The decoded form of the prediction, where there is one; not the ground-truth label."""
+
+    outcome: OutcomeWord | None
+    """Null where no monitor says what is favourable."""
+
+    groups: list[RecordGroupOut]
+    """One for each watched attribute."""
+
     changes: dict[str, Change] = Field(
         description="By attribute, what its copies changed. `gained`: with another value the outcome would be favourable. `lost`:"
         " unfavourable. `none`: the same. An attribute is left out where no copy of the record was scored."
     )
-    debiased: dict[str, Any] | None = Field(
-        validation_alias=AliasPath("record", "debiased"),
-        description="The answer of the debiased endpoint, where the record came through it.",
-    )
-    sample_rate: float | None = Field(
-        validation_alias=AliasPath("record", "sample_rate"),
-        description="The share of records that is logged where this one comes from: it counts as 1/sample_rate records. Null where every"
-        " record is logged.",
-    )
-    flags: list[FlagOut] = Field(description="Changes that mitigation by substitution would make, as checks found.")
-    window_part: Literal["span", "additional"] | None = Field(
-        validation_alias="part",
-        description="Part of the window of the check that was named: its own span, or the additional earlier records. Null where it did"
-        " not read the record.",
-    )
+    debiased: dict[str, Any] | None = Field(validation_alias=AliasPath("record", "debiased"))
+    """The answer of the debiased endpoint, where the record came through it."""
+
+    sample_rate: float | None = Field(validation_alias=AliasPath("record", "sample_rate"))
+    """The share of records that is logged where this one comes from: it counts as 1/sample_rate records.
+    Null where every record is logged."""
+
+    flags: list[FlagOut]
+    """Changes that mitigation by substitution would make, as checks found."""
+
+    window_part: Literal["span", "additional"] | None = Field(validation_alias="part")
+    """Part of the window of the check that was named: its own span, or the additional earlier records.
+    Null where it did not read the record."""
 
     @classmethod
     def of(cls, found: RecordSummary, words: GroupWords) -> "PayloadRecordOut":
@@ -126,17 +127,24 @@ class CounterfactualOut(Out):
     model_config = example(_COUNTERFACTUAL)
 
     attribute: str
-    group: str = Field(description="The value or range that the copy was changed into.")
+    group: str
+    """The value or range that the copy was changed into."""
+
     role: Role | None
     draw: int = Field(description="Which of several copies into one range, from 0.")
-    values: dict[str, Any] | None = Field(description="The values of the changed features; null where `values_reason` says why.")
+    values: dict[str, Any] | None
+    """The values of the changed features; null where `values_reason` says why."""
+
     values_reason: str | None
     prediction: Any
     probability: Any
     label: Any
     outcome: OutcomeWord | None
-    change: Change | None = Field(description="Null where one of the two outcomes is unclassified.")
-    in_present_figures: bool = Field(validation_alias="is_present", description="False for a copy that an earlier monitor asked for.")
+    change: Change | None
+    """Null where one of the two outcomes is unclassified."""
+
+    in_present_figures: bool = Field(validation_alias="is_present")
+    """False for a copy that an earlier monitor asked for."""
 
 
 class ObservedOut(Out):
@@ -153,8 +161,11 @@ class PayloadRecordDetailsOut(PayloadRecordOut):
     model_config = example(_DETAILS)
 
     feedback: ObservedOut | None
-    counterfactuals: list[CounterfactualOut] = Field(description="Those of the model revision and schema that the record was logged under.")
-    notes: list[str] = Field(description="Sentences to show along with the changes of mitigation.")
+    counterfactuals: list[CounterfactualOut]
+    """Those of the model revision and schema that the record was logged under."""
+
+    notes: list[str]
+    """Sentences to show along with the changes of mitigation."""
 
     @classmethod
     def with_details(cls, found: RecordDetails, words: GroupWords) -> "PayloadRecordDetailsOut":
@@ -173,8 +184,11 @@ class PayloadRecordPage(Out):
     model_config = example({"payload_records": [_RECORD], "next_cursor": None, "count": None})
 
     payload_records: list[PayloadRecordOut]
-    next_cursor: str | None = Field(description="Null at the end of the log. A page may be short, or empty, and still have one.")
-    count: int | None = Field(description="Records of the window, where the request asks for it.")
+    next_cursor: str | None
+    """Null at the end of the log. A page may be short, or empty, and still have one."""
+
+    count: int | None
+    """Records of the window, where the request asks for it."""
 
 
 def _computed_members(found: RecordSummary, words: GroupWords) -> dict[str, Any]:

@@ -97,11 +97,12 @@ class AcceptedAttributeIn(In):
         description="Which of the offered groups: the `proposed` or the `customary` ones. `monitored` and `reference` override them.",
     )
     monitored: list[GroupValueJson] | None = None
-    reference: list[GroupValueJson] | None = Field(default=None, description="Null: every other value that is seen.")
+    reference: list[GroupValueJson] | None = None
+    """Null: every other value that is seen."""
+
     threshold: float | None = None
-    upper_threshold: float | None = Field(
-        default=None, description="Null: no upper limit. Left out of a new attribute whose `threshold` is sent: 1/threshold."
-    )
+    upper_threshold: float | None = None
+    """Null: no upper limit. Left out of a new attribute whose `threshold` is sent: 1/threshold."""
 
     def accepted(self) -> Accepted:
         changes: dict[str, Any] = {}
@@ -122,10 +123,11 @@ class AcceptRecommendationsIn(In):
     )
 
     attributes: list[AcceptedAttributeIn] | None = Field(default=None, json_schema_extra={"minItems": 1})
-    favourable: list[GroupValueJson] | None = Field(
-        default=None, description="Required where no monitor says it and the suggestion is not certain. Replaces what the monitor has."
-    )
-    unfavourable: list[GroupValueJson] | None = Field(default=None, description="Together with `favourable`.")
+    favourable: list[GroupValueJson] | None = None
+    """Required where no monitor says it and the suggestion is not certain. Replaces what the monitor has."""
+
+    unfavourable: list[GroupValueJson] | None = None
+    """Together with `favourable`."""
 
     def asked(self) -> list[Accepted] | None:
         if self.attributes is None:
@@ -149,8 +151,12 @@ class SuggestedOutcomesOut(Out):
 
     favourable: list[GroupValueJson] | None
     unfavourable: list[GroupValueJson] | None
-    origin: OutcomesOrigin = Field(description="`monitor`, or a `suggestion` to be confirmed, or `unknown`.")
-    is_certain: bool = Field(description="Whether a monitor may be made of them without sending them.")
+    origin: OutcomesOrigin
+    """`monitor`, or a `suggestion` to be confirmed, or `unknown`."""
+
+    is_certain: bool
+    """Whether a monitor may be made of them without sending them."""
+
     evidence: str
 
     @model_validator(mode="before")
@@ -173,7 +179,8 @@ class ProposedGroupOut(Out):
     rate: float | None
     lower: float | None
     upper: float | None
-    reason: str | None = Field(description="Why there is no rate.")
+    reason: str | None
+    """Why there is no rate."""
 
 
 class EvidenceOut(Out):
@@ -182,13 +189,20 @@ class EvidenceOut(Out):
     name: str | None = Field(description="What in the name matched; null where the values alone tell.")
     values: str
     data: CountsOrigin = Field(validation_alias=AliasPath("source", "origin"))
-    records: int = Field(validation_alias=AliasPath("source", "records"), description="That were looked at.")
-    missing: int = Field(description="Of these, records without a value.")
-    at: datetime = Field(
-        validation_alias=AliasPath("source", "at"), description="When the training data were processed, or the newest record was logged."
-    )
-    reference: str = Field(description="Why this reference.")
-    threshold: str = Field(description="Why these thresholds.")
+    records: int = Field(validation_alias=AliasPath("source", "records"))
+    """That were looked at."""
+
+    missing: int
+    """Of these, records without a value."""
+
+    at: datetime = Field(validation_alias=AliasPath("source", "at"))
+    """When the training data were processed, or the newest record was logged."""
+
+    reference: str
+    """Why this reference."""
+
+    threshold: str
+    """Why these thresholds."""
 
 
 class CustomaryOut(Out):

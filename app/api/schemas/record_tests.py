@@ -1,7 +1,5 @@
 """The result of a try of payload records, as a body."""
 
-from pydantic import Field
-
 from ...domain.records import Receipt
 from .base import Out, example
 
@@ -29,7 +27,8 @@ class RecordTestOut(Out):
     sent: int
     accepted: int
     rejected: int
-    rejections: list[RefusedRecordOut] = Field(description="A reason for each record that would be refused.")
+    rejections: list[RefusedRecordOut]
+    """A reason for each record that would be refused."""
 
     @classmethod
     def of(cls, receipt: Receipt) -> "RecordTestOut":

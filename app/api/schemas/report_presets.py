@@ -12,7 +12,8 @@ class MissingPartOut(Out):
 
     what: str
     next_step: str = Field(description="What to do about it.")
-    empties_sheet: bool = Field(description="Whether a sheet has no figures without it.")
+    empties_sheet: bool
+    """Whether a sheet has no figures without it."""
 
 
 class ReportPresetOut(Out):

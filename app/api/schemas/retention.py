@@ -45,14 +45,17 @@ class RetentionIn(In):
 
     model_config = example({"preset": "eu"})
 
-    preset: Annotated[RetentionPreset, Field(strict=False)] | None = Field(
-        default=None, description="`eu`: 6 months; `colorado`: 36; `california`: 48. Longer periods of its own may be stated with it."
-    )
-    records_months: Months = Field(default=None, description="Calendar months for which payload records are kept.")
-    feedback_months: Months = Field(default=None, description="Calendar months for which ground-truth labels are kept.")
-    answers_months: Months = Field(
-        default=None, description="Calendar months for which the model's answers to copies of records are kept; at most `records_months`."
-    )
+    preset: Annotated[RetentionPreset, Field(strict=False)] | None = None
+    """`eu`: 6 months; `colorado`: 36; `california`: 48. Longer periods of its own may be stated with it."""
+
+    records_months: Months = None
+    """Calendar months for which payload records are kept."""
+
+    feedback_months: Months = None
+    """Calendar months for which ground-truth labels are kept."""
+
+    answers_months: Months = None
+    """Calendar months for which the model's answers to copies of records are kept; at most `records_months`."""
 
 
 class LegalHoldIn(In):
@@ -60,9 +63,8 @@ class LegalHoldIn(In):
 
     model_config = example({"reason": _HOLD["reason"]})
 
-    reason: Annotated[str, Field(min_length=1, max_length=MAX_REASON, pattern=NOT_BLANK)] = Field(
-        description="Why everything must be kept, for other readers: a case number, say."
-    )
+    reason: Annotated[str, Field(min_length=1, max_length=MAX_REASON, pattern=NOT_BLANK)]
+    """Why everything must be kept, for other readers: a case number, say."""
 
 
 class LegalHoldOut(Out):
@@ -71,7 +73,9 @@ class LegalHoldOut(Out):
     model_config = example(_HOLD)
 
     reason: str
-    placed_by: str = Field(description="A key's id, or `user:` and a name.")
+    placed_by: str
+    """A key's id, or `user:` and a name."""
+
     placed_at: datetime
 
 
@@ -82,12 +86,15 @@ class RetentionOut(Out):
         {"version": 1, "preset": "eu", "records_months": 6, "feedback_months": 6, "answers_months": 6, "legal_hold": None}
     )
 
-    version: int = Field(description="Grows with every change of content; 0: nothing was set, and nothing is erased by age.")
+    version: int
+    """Grows with every change of content; 0: nothing was set, and nothing is erased by age."""
+
     preset: RetentionPreset | None
     records_months: int | None
     feedback_months: int | None
     answers_months: int | None
-    legal_hold: LegalHoldOut | None = Field(description="While there is one, nothing of the deployment is erased, by age or on request.")
+    legal_hold: LegalHoldOut | None
+    """While there is one, nothing of the deployment is erased, by age or on request."""
 
     @classmethod
     def of(cls, policy: RetentionPolicy, hold: LegalHold | None) -> "RetentionOut":
@@ -99,14 +106,17 @@ class ErasureIn(In):
 
     model_config = example({"id": _ERASURE["id"], "field": "customer", "value": "c-1815"})
 
-    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")] = Field(
-        description="An id that the caller makes up, without a name of the person: the same request again changes nothing."
-    )
-    record_ids: Annotated[list[str], Field(max_length=MAX_ERASED_IDS)] = Field(
-        default_factory=list, description="Ids of payload records, of labels, or both."
-    )
-    field: str | None = Field(default=None, description="A meta field.", examples=["customer"])
-    value: Scalar | None = Field(default=None, description="Its value for the person, of the same type as it was logged.")
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+    """An id that the caller makes up, without a name of the person: the same request again changes nothing."""
+
+    record_ids: Annotated[list[str], Field(max_length=MAX_ERASED_IDS)] = Field(default_factory=list)
+    """Ids of payload records, of labels, or both."""
+
+    field: str | None = Field(default=None, examples=["customer"])
+    """A meta field."""
+
+    value: Scalar | None = None
+    """Its value for the person, of the same type as it was logged."""
 
 
 class ErasureOut(Out):
@@ -116,20 +126,24 @@ class ErasureOut(Out):
 
     id: str
     deployment_id: str
-    kind: ErasureKind = Field(description="`person`: on request. `retention`: because of the age of the records.")
+    kind: ErasureKind
+    """`person`: on request. `retention`: because of the age of the records."""
+
     state: ErasureState
     scope: dict[str, Any] = Field(description="What was asked for, without an id or a value of the person.")
-    request_hash: str = Field(
-        description="SHA-256 of the request's canonical JSON: members `deployment_id`, and `record_ids` or `field` and `value`."
-    )
-    erased: dict[str, int] = Field(description="Erased rows by table, and changed ones of tables whose reasons lost a quotation.")
+    request_hash: str
+    """SHA-256 of the request's canonical JSON: members `deployment_id`, and `record_ids` or `field` and
+    `value`."""
+
+    erased: dict[str, int]
+    """Erased rows by table, and changed ones of tables whose reasons lost a quotation."""
+
     requested_by: str
     requested_at: datetime
     finished_at: datetime | None
-    hash: str | None = Field(
-        description="SHA-256 of the canonical JSON (sorted members, no blanks, ASCII) of all other members but `state`. The audit event"
-        " `erasure.finished` has it, too."
-    )
+    hash: str | None
+    """SHA-256 of the canonical JSON (sorted members, no blanks, ASCII) of all other members but `state`.
+    The audit event `erasure.finished` has it, too."""
 
     @classmethod
     def of(cls, erasure: Erasure) -> "ErasureOut":

@@ -63,22 +63,30 @@ class SubgroupScanIn(In):
     model_config = example({"features": ["age", "region"], "hours": 720})
 
     features: list[FeatureName] | None = Field(default=None, description=_FEATURES)
-    hours: int = Field(default=SCANNED_HOURS, ge=1, le=SCANNED_HOURS, description="Hours before the scan whose records it reads.")
+    hours: int = Field(default=SCANNED_HOURS, ge=1, le=SCANNED_HOURS)
+    """Hours before the scan whose records it reads."""
+
     direction: Annotated[UnfairSide, Field(strict=False)] = Field(default=UnfairSide.BELOW, description=_DIRECTION)
 
 
 class FoundGroupOut(Out):
     """The group that a scan found."""
 
-    label: str = Field(description="The rule in words.")
-    rule: GroupRuleOut = Field(description="Who is in the group: the `rule` of a monitor's attribute.")
-    records: int = Field(description="Records of the group that the scan read; the other counts are of the scan, too.")
+    label: str
+    """The rule in words."""
+
+    rule: GroupRuleOut
+    """Who is in the group: the `rule` of a monitor's attribute."""
+
+    records: int
+    """Records of the group that the scan read; the other counts are of the scan, too."""
+
     favourable: int
     others_records: int
     others_favourable: int
-    watched_as: str | None = Field(
-        description="The attribute that watches the group; null if none does. `POST …/fairness-monitor/found-groups` adds it."
-    )
+    watched_as: str | None
+    """The attribute that watches the group; null if none does. `POST …/fairness-monitor/found-groups`
+    adds it."""
 
     @classmethod
     def of(cls, group: FoundGroup, monitor: Monitor | None) -> "FoundGroupOut":
@@ -92,19 +100,35 @@ class SubgroupScanOut(Out):
     model_config = example(_SCAN)
 
     id: str
-    state: str = Field(description="`queued`, `running`, `succeeded` or `failed`.")
+    state: str
+    """`queued`, `running`, `succeeded` or `failed`."""
+
     words: str
-    features: list[str] | None = Field(description="The features that were searched; before the end those that were asked for, if any.")
-    hours: int = Field(description="Hours that were asked for.")
+    features: list[str] | None
+    """The features that were searched; before the end those that were asked for, if any."""
+
+    hours: int
+    """Hours that were asked for."""
+
     direction: UnfairSide
-    from_: datetime | None = Field(serialization_alias="from", description="The start of the hours that were read.")
+    from_: datetime | None = Field(serialization_alias="from")
+    """The start of the hours that were read."""
+
     to: datetime | None
     records: int | None
     favourable: int | None
-    subsets: int | None = Field(description="The number of subgroups that were searched.")
-    p_value: float | None = Field(description="How often chance alone would find as much in one scan; a group is named up to 0.05.")
-    group: FoundGroupOut | None = Field(description="Null if none is further out than chance explains, or if it has too few records.")
-    reason: str | None = Field(description="Why it failed.")
+    subsets: int | None
+    """The number of subgroups that were searched."""
+
+    p_value: float | None
+    """How often chance alone would find as much in one scan; a group is named up to 0.05."""
+
+    group: FoundGroupOut | None
+    """Null if none is further out than chance explains, or if it has too few records."""
+
+    reason: str | None
+    """Why it failed."""
+
     requested_by: str
     created_at: datetime
     finished_at: datetime | None

@@ -45,13 +45,18 @@ class PayloadColumnsIn(In):
     """Names of the table's columns. Features and meta fields that are not named have a column of their own name."""
 
     id: str = "id"
-    scored_at: str = Field(default="scored_at", description="Timestamps with a time zone; windows are cut by them.")
+    scored_at: str = "scored_at"
+    """Timestamps with a time zone; windows are cut by them."""
+
     features: dict[str, str] = Field(default_factory=dict)
     meta: dict[str, str] = Field(default_factory=dict)
     prediction: str = "prediction"
     probability: str | None = None
-    label: str | None = Field(default=None, description="The decoded form of the prediction.")
-    model_revision: str | None = Field(default=None, description="Absent: all records are of the deployment's present revision.")
+    label: str | None = None
+    """The decoded form of the prediction."""
+
+    model_revision: str | None = None
+    """Absent: all records are of the deployment's present revision."""
 
 
 class PayloadTableIn(In):
@@ -69,8 +74,12 @@ class PayloadTableIn(In):
 class FeedbackColumnsIn(In):
     """Names of the table's columns."""
 
-    id: str = Field(default="id", description="The id of the payload record.")
-    observed_at: str = Field(default="observed_at", description="Timestamps with a time zone: when the label was known.")
+    id: str = "id"
+    """The id of the payload record."""
+
+    observed_at: str = "observed_at"
+    """Timestamps with a time zone: when the label was known."""
+
     label: str = "label"
 
 

@@ -58,17 +58,21 @@ ValueJson = Annotated[
 class CountIn(In):
     """The number of records with these values and this label."""
 
-    values: list[ValueJson] = Field(description="One for each of the columns, in their order; null where it is missing.")
-    label: ValueJson = Field(description="Null for records without one. For a regression, a number or a range.")
+    values: list[ValueJson]
+    """One for each of the columns, in their order; null where it is missing."""
+
+    label: ValueJson
+    """Null for records without one. For a regression, a number or a range."""
+
     records: int = Field(ge=0)
 
 
 class DistributionIn(In):
     """The counts of the values of some columns with each label: of all records, those with missing values included."""
 
-    columns: list[str] = Field(
-        json_schema_extra={"minItems": 1, "maxItems": MOST_COLUMNS}, description="Attributes that are watched together, and the strata."
-    )
+    columns: list[str] = Field(json_schema_extra={"minItems": 1, "maxItems": MOST_COLUMNS})
+    """Attributes that are watched together, and the strata."""
+
     counts: Annotated[list[CountIn], FailFast()]
 
 
@@ -90,15 +94,19 @@ class TrainingDistributionsIn(In):
 class LabelCountOut(Out):
     """The number of records with this label."""
 
-    label: ValueJson = Field(description="A range where labels are counted in intervals; null for records without one.")
+    label: ValueJson
+    """A range where labels are counted in intervals; null for records without one."""
+
     records: int
-    weight: float | None = Field(description="The sum of their weights; null where records carry none.")
+    weight: float | None
+    """The sum of their weights; null where records carry none."""
 
 
 class CountOut(LabelCountOut):
     """The number of records with these values and this label."""
 
-    values: list[ValueJson] = Field(description="A range where a column is counted in intervals; null where a value is missing.")
+    values: list[ValueJson]
+    """A range where a column is counted in intervals; null where a value is missing."""
 
 
 class DistributionOut(Out):
@@ -115,20 +123,31 @@ class TrainingSummaryOut(Out):
     model_config = example(_SUMMARY)
 
     form: TrainingForm
-    label: str = Field(description="The label's column.")
-    weight: str | None = Field(description="The column of the weights.")
+    label: str
+    """The label's column."""
+
+    weight: str | None
+    """The column of the weights."""
+
     records: int
     labels: list[LabelCountOut] = Field(validation_alias=AliasPath("labels", "cells"))
     labels_note: str | None = Field(
         validation_alias=AliasPath("labels", "note"), description="What is coarse about the labels; null where each is counted by itself."
     )
-    unclassified: int | None = Field(
-        description="Records whose label is in neither outcome list of the monitor as it is now; those without a label are not counted. "
-        "Null without a monitor, and where labels are counted in intervals that lie in an outcome only in part."
-    )
-    unclassified_examples: list[ValueJson] = Field(description="Up to five of these labels, the most frequent first.")
-    absent: list[str] = Field(description="Columns of the schema that were not sent.")
-    schema_version: int = Field(description="Of the deployment, as it was then.")
+    unclassified: int | None
+    """Records whose label is in neither outcome list of the monitor as it is now; those without a label
+    are not counted. Null without a monitor, and where labels are counted in intervals that lie in an
+    outcome only in part."""
+
+    unclassified_examples: list[ValueJson]
+    """Up to five of these labels, the most frequent first."""
+
+    absent: list[str]
+    """Columns of the schema that were not sent."""
+
+    schema_version: int
+    """Of the deployment, as it was then."""
+
     processed_at: datetime
     processing_seconds: float
 

@@ -26,11 +26,15 @@ class UserIn(In):
     model_config = example({"name": "ada.lovelace", "password": _PASSWORD, "role": "read", "deployment_id": None})
 
     name: str = Field(description="What the person logs in with: small letters, digits, `.`, `_`, `@` and `-`.")
-    password: Annotated[SecretStr, Field(strict=False)] = Field(description="12 to 200 characters.")
-    role: Annotated[Role, Field(strict=False)] = Field(
-        description="aggregates reads figures but no single records; read reads; manage changes, too; admin also manages keys and users."
-    )
-    deployment_id: str | None = Field(default=None, pattern=ID_PATTERN, description="The only deployment the user sees; left out for all.")
+    password: Annotated[SecretStr, Field(strict=False)]
+    """12 to 200 characters."""
+
+    role: Annotated[Role, Field(strict=False)]
+    """aggregates reads figures but no single records; read reads; manage changes, too; admin also manages
+    keys and users."""
+
+    deployment_id: str | None = Field(default=None, pattern=ID_PATTERN)
+    """The only deployment the user sees; left out for all."""
 
 
 class UserPatch(In):
@@ -38,9 +42,12 @@ class UserPatch(In):
 
     model_config = example({"role": "manage"})
 
-    password: Annotated[SecretStr | None, Field(strict=False)] = Field(default=None, description="Another password; ends every log-in.")
+    password: Annotated[SecretStr | None, Field(strict=False)] = None
+    """Another password; ends every log-in."""
+
     role: Annotated[Role | None, Field(strict=False)] = None
-    disabled: bool | None = Field(default=None, description="True shuts the user out and ends every log-in; false lets the user in again.")
+    disabled: bool | None = None
+    """True shuts the user out and ends every log-in; false lets the user in again."""
 
 
 class UserOut(Out):
@@ -53,7 +60,8 @@ class UserOut(Out):
     deployment_id: str | None
     created_at: datetime
     disabled_at: datetime | None
-    issuer: str | None = Field(description="The issuer at which the user logs in; null for one with a password.")
+    issuer: str | None
+    """The issuer at which the user logs in; null for one with a password."""
 
 
 class UserPage(Out):

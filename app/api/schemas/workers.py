@@ -24,12 +24,21 @@ class WorkersOut(Out):
 
     model_config = example(_SILENT)
 
-    state: WorkerState = Field(description="`answering`: at least one does. `silent`: one did once. `never_seen`: none ever did.")
-    answering: int = Field(description="Workers that gave a heartbeat within the last 45 seconds.")
-    last_seen_at: datetime | None = Field(description="The newest heartbeat of any worker, on the database's clock.")
-    sentence: str | None = Field(description="Since when none answers and what that means; null while one answers.")
+    state: WorkerState
+    """`answering`: at least one does. `silent`: one did once. `never_seen`: none ever did."""
+
+    answering: int
+    """Workers that gave a heartbeat within the last 45 seconds."""
+
+    last_seen_at: datetime | None
+    """The newest heartbeat of any worker, on the database's clock."""
+
+    sentence: str | None
+    """Since when none answers and what that means; null while one answers."""
+
     next_step: str | None = Field(description="What to do about it; null while one answers.")
-    runbook: str = Field(description="The section of the documentation about it.")
+    runbook: str
+    """The section of the documentation about it."""
 
     @classmethod
     def of(cls, seen: WorkersSeen) -> "WorkersOut":

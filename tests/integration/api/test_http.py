@@ -90,6 +90,16 @@ def test_the_openapi_document_states_keys_problems_and_operation_ids_for_all_rou
     assert {"Problem", "ProblemField"} <= document["components"]["schemas"].keys()
 
 
+def test_a_docstring_below_a_member_is_its_description_in_the_openapi_document(service: RunningService) -> None:
+    schemas = service.client.get("/openapi.json").json()["components"]["schemas"]
+
+    end = "Its end, exclusive."
+    assert schemas["CheckOut"]["properties"]["to"]["description"] == end
+    assert schemas["CheckDetailsOut"]["properties"]["to"]["description"] == end  # inherited
+    assert schemas["CheckIn"]["properties"]["from"]["description"].startswith("The beginning of the range")  # of `from_`
+    assert "\n" not in schemas["AlertOut"]["properties"]["facts"]["description"]
+
+
 def test_metrics_count_requests_by_route_and_show_the_queue(service: RunningService) -> None:
     service.client.post("/v1/deployments", json=deployment())
     with service.database.transaction() as session:
