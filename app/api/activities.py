@@ -8,9 +8,9 @@ from ..domain.paging import Paging
 from ..security.principals import Permission
 from ..store.people.activities import ActivityFilter, page
 from ..web.access import ReadableDeployment, Reader, SessionIn
-from ..web.paging import NumberPaging, cut
+from ..web.paging import NumberPaging
 from ..web.texts import ID_PATTERN
-from .schemas.activities import ActivityOut, ActivityPage
+from .schemas.activities import ActivityPage
 
 router = APIRouter(prefix="/v1", tags=["activity"])
 
@@ -52,5 +52,4 @@ def list_deployment_activities(
 
 
 def _list_activities(session: SessionIn, wanted: ActivityFilter, paging: Paging) -> ActivityPage:
-    found, next_cursor = cut(page(session, wanted, paging), paging)
-    return ActivityPage(activities=[ActivityOut.from_object(activity) for activity in found], next_cursor=next_cursor)
+    return ActivityPage.of(page(session, wanted, paging), paging)

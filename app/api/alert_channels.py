@@ -15,8 +15,8 @@ from ..store.alerts.notifications import end_pauses, get_notification, notificat
 from ..store.alerts.open_alerts import unsent
 from ..store.people.activities import record_activity
 from ..web.access import ServicesIn, SessionIn, WholeManager
-from ..web.paging import NumberPaging, ShortNumberPaging, cut
-from ..web.texts import ID_PATTERN
+from ..web.paging import NumberPaging, ShortNumberPaging
+from ..web.texts import ID_PATTERN, uuid_path
 from .answers import CONFLICT, NOT_FOUND, Answers, name_location
 from .schemas.alert_channels import (
     AlertChannelIn,
@@ -32,14 +32,7 @@ from .schemas.alert_channels import (
 router = APIRouter(prefix="/v1/alert-channels", tags=["alerts"])
 
 ChannelId = Annotated[str, Path(description="The channel's id, chosen by you.", pattern=ID_PATTERN, examples=["on-call"])]
-NotificationId = Annotated[
-    str,
-    Path(
-        description="The notification's id.",
-        pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
-        examples=["7b0f4a86-0c52-4a3e-8a34-9d1f3c2b7e55"],
-    ),
-]
+NotificationId = Annotated[str, uuid_path("The notification's id.", "7b0f4a86-0c52-4a3e-8a34-9d1f3c2b7e55")]
 
 
 def channel_of(_principal: WholeManager, session: SessionIn, channel_id: ChannelId) -> Channel:
@@ -84,8 +77,7 @@ def put_alert_channel(
 @router.get("")
 def list_alert_channels(_principal: WholeManager, session: SessionIn, paging: ShortNumberPaging) -> AlertChannelPage:
     """Returns the channels, oldest first."""
-    page, next_cursor = cut(channel_page(session, paging), paging)
-    return AlertChannelPage(channels=[AlertChannelOut.from_object(channel) for channel in page], next_cursor=next_cursor)
+    return AlertChannelPage.of(channel_page(session, paging), paging)
 
 
 @router.get("/{channel_id}", responses=NOT_FOUND)
@@ -129,9 +121,7 @@ def send_open_alerts_to_channel(
 @router.get("/{channel_id}/notifications", responses=NOT_FOUND)
 def list_notifications(channel: ChannelIn, session: SessionIn, paging: NumberPaging) -> NotificationPage:
     """Returns the notifications of the channel, sent and waiting, newest first."""
-    found = notification_page(session, channel, paging)
-    page, next_cursor = cut(found, paging)
-    return NotificationPage(notifications=[NotificationOut.from_object(notification) for notification in page], next_cursor=next_cursor)
+    return NotificationPage.of(notification_page(session, channel, paging), paging)
 
 
 @router.get("/{channel_id}/notifications/{notification_id}", responses=NOT_FOUND)

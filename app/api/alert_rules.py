@@ -17,7 +17,7 @@ from ..store.alerts.alert_channels import get_channel
 from ..store.alerts.alert_rules import find_rule, get_rule, lock_alerts, put_rule, rules_page, unknown_channels
 from ..store.people.activities import record_activity
 from ..web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
-from ..web.paging import ShortNumberPaging, cut
+from ..web.paging import ShortNumberPaging
 from ..web.texts import ID_PATTERN
 from .answers import CONFLICT, Answers
 from .schemas.alert_channels import OpenAlertsIn, OpenAlertsSentOut
@@ -33,9 +33,7 @@ RuleId = Annotated[str, Path(description="The rule's id, which you choose.", pat
 @router.get("")
 def list_alert_rules(deployment: ReadableDeployment, session: SessionIn, paging: ShortNumberPaging) -> AlertRulePage:
     """Returns the deployment's alert rules, oldest first. Each new deployment starts with the rule `unfair`, of the kind `evidence`."""
-    found = rules_page(session, deployment.no, paging)
-    page, next_cursor = cut(found, paging)
-    return AlertRulePage(alert_rules=[AlertRuleOut.of(rule) for rule in page], next_cursor=next_cursor)
+    return AlertRulePage.of(rules_page(session, deployment.no, paging), paging, AlertRuleOut.of)
 
 
 @router.put("/{rule_id}", responses=CONFLICT)

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter
 from sqlalchemy.orm import Session
 
 from ..alerts.lifecycle import record_acknowledgement, record_assignment
@@ -15,7 +15,8 @@ from ..store.alerts.alerts import get_alert
 from ..store.people import users
 from ..store.people.activities import record_activity
 from ..web.access import Acknowledger, DeploymentsIn, SessionIn
-from ..web.paging import NumberPaging, cut
+from ..web.paging import NumberPaging
+from ..web.texts import uuid_path
 from .answers import CONFLICT, NOT_FOUND
 from .schemas.alert_work import (
     AcknowledgementsIn,
@@ -31,12 +32,7 @@ from .seen_alerts import HandledAlert, ReadableAlert, check_note, require_seen
 router = APIRouter(tags=["alerts"])
 
 CommentId = Annotated[
-    str,
-    Path(
-        description="An id that the caller makes up for a new comment: a UUID in lower case.",
-        pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
-        examples=["7b1f0f3e-58f3-4f3b-9a53-2f6f0f0f7c21"],
-    ),
+    str, uuid_path("An id that the caller makes up for a new comment: a UUID in lower case.", "7b1f0f3e-58f3-4f3b-9a53-2f6f0f0f7c21")
 ]
 
 
@@ -100,8 +96,7 @@ def put_alert_comment(
 @router.get("/v1/alerts/{alert_id}/comments", responses=NOT_FOUND)
 def list_alert_comments(alert: ReadableAlert, session: SessionIn, paging: NumberPaging) -> CommentPage:
     """Returns the comments on an alert, oldest first."""
-    page, next_cursor = cut(comments_page(session, alert, paging), paging)
-    return CommentPage(comments=[CommentOut.from_object(one) for one in page], next_cursor=next_cursor)
+    return CommentPage.of(comments_page(session, alert, paging), paging)
 
 
 def _acknowledge(session: Session, deployments: DeploymentsIn, principal: Principal, alert: Alert, note: str | None) -> bool:

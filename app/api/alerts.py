@@ -12,7 +12,7 @@ from ..errors import InvalidInput
 from ..store.alerts.alerts import AlertFilter, alerts_page
 from ..store.people.activities import record_activity
 from ..web.access import Acknowledger, DeploymentsIn, Manager, ReadableDeployment, Reader, SessionIn
-from ..web.paging import NumberPaging, cut
+from ..web.paging import NumberPaging
 from ..web.texts import ID_PATTERN
 from .answers import CONFLICT, NOT_FOUND
 from .schemas.alerts import AcknowledgementIn, AlertOut, AlertPage, ClosureIn
@@ -95,5 +95,4 @@ def close_alert(principal: Manager, deployments: DeploymentsIn, alert: ManagedAl
 
 
 def _list_alerts(session: Session, wanted: AlertFilter, paging: Paging) -> AlertPage:
-    page, next_cursor = cut(alerts_page(session, wanted, paging), paging)
-    return AlertPage(alerts=[AlertOut.from_object(alert) for alert in page], next_cursor=next_cursor)
+    return AlertPage.of(alerts_page(session, wanted, paging), paging)

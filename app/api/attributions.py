@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Query, Response
 
 from ..checks.attributing.requests import estimate_cost, request_attribution
 from ..domain.attributions import AttributionTrigger
@@ -11,7 +11,8 @@ from ..store.attributions.attributions import attributions_page, cancel_attribut
 from ..store.checks.checks import current_time
 from ..store.people.activities import record_activity
 from ..web.access import NEEDS_LOGGED, ManagedDeployment, Manager, ReadableDeployment, ServicesIn, SessionIn
-from ..web.paging import NumberPaging, cut
+from ..web.paging import NumberPaging
+from ..web.texts import uuid_path
 from .answers import CONFLICT, Answers, answers
 from .schemas.attributions import AttributionCostOut, AttributionIn, AttributionOut, AttributionPage
 
@@ -19,14 +20,7 @@ router = APIRouter(
     prefix="/v1/deployments/{deployment_id}/attributions", tags=["attributions"], dependencies=[NEEDS_LOGGED], responses=answers(Conflict)
 )
 
-AttributionId = Annotated[
-    str,
-    Path(
-        description="The attribution's id.",
-        pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
-        examples=["7c2f7b0e-33c5-4f9a-8f0e-6a1d6a8f3b52"],
-    ),
-]
+AttributionId = Annotated[str, uuid_path("The attribution's id.", "7c2f7b0e-33c5-4f9a-8f0e-6a1d6a8f3b52")]
 
 _ANSWERS: Answers = {
     200: {"description": "The cost, with `dry_run`; nothing was stored", "model": AttributionCostOut},
@@ -74,9 +68,7 @@ def list_attributions(
     trigger: Annotated[AttributionTrigger | None, Query(description="Only attributions with this origin.")] = None,
 ) -> AttributionPage:
     """Returns the deployment's attributions, newest first."""
-    found = attributions_page(session, deployment.no, paging, trigger=trigger)
-    page, next_cursor = cut(found, paging)
-    return AttributionPage(attributions=[AttributionOut.of(one) for one in page], next_cursor=next_cursor)
+    return AttributionPage.of(attributions_page(session, deployment.no, paging, trigger=trigger), paging, AttributionOut.of)
 
 
 @router.post("/{attribution_id}/cancellation", status_code=202, operation_id="cancelAttribution", responses=CONFLICT)

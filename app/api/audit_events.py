@@ -6,10 +6,10 @@ from fastapi import APIRouter, Depends
 
 from ..store.people.audit_events import AuditFilter, page
 from ..web.access import Admin, SessionIn
-from ..web.paging import NumberPaging, cut
+from ..web.paging import NumberPaging
 from ..web.times import Moment, in_utc
 from .activities import OfAction, OfActor, OfDeployment
-from .schemas.audit_events import AuditEventOut, AuditEventPage
+from .schemas.audit_events import AuditEventPage
 
 router = APIRouter(prefix="/v1/audit-events", tags=["activity"])
 
@@ -29,5 +29,4 @@ def list_audit_events(
     paging: NumberPaging,
 ) -> AuditEventPage:
     """Returns log-ins, refusals, changes, and reads and exports of records, newest first, `since` <= `at` < `until`."""
-    found, next_cursor = cut(page(session, wanted, paging), paging)
-    return AuditEventPage(audit_events=[AuditEventOut.from_object(event) for event in found], next_cursor=next_cursor)
+    return AuditEventPage.of(page(session, wanted, paging), paging)

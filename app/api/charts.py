@@ -25,12 +25,13 @@ from ..views.renaming import rename_series, rename_shares
 from ..views.series import Series, SeriesWanted, Volume, series_of, volume_of
 from ..views.viewing import check_view
 from ..web.access import NowIn, ReadableDeployment, SessionIn
+from ..web.texts import FilterText
 from ..web.times import Moment, in_utc
 from .answers import CONFLICT, Answers
 from .checks import CheckId
 from .exports import exported
 from .figures_csv import csv_file
-from .measurements import Text, require_metric
+from .measurements import require_metric
 from .reports import FILE_POLICY
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["charts"])
@@ -89,7 +90,7 @@ def chosen_series(
     wanted: RangeIn,
     metric: Annotated[str, Query(max_length=100, examples=["disparate_impact"])],
     data: DataSet = DataSet.PAYLOAD,
-    attribute: Annotated[Text, Query(description="Left out: the series of everybody, such as accuracy.")] = None,
+    attribute: Annotated[FilterText, Query(description="Left out: the series of everybody, such as accuracy.")] = None,
 ) -> Series:
     require_metric(metric, data)
     if not CATALOGUE[metric].is_stored and wanted.rollup is None:
@@ -116,7 +117,7 @@ def words_of(deployment: ReadableDeployment, session: SessionIn) -> GroupWords:
 WordsIn = Annotated[GroupWords, Depends(words_of)]
 ViewIn = Annotated[CheckView, Depends(chosen_view)]
 PartIn = Annotated[Part, Query(description="`sub_ranges` of a numeric attribute; `with_copies` in the debiased view.")]
-AttributeIn = Annotated[Text, Query(description="Left out: the first one.")]
+AttributeIn = Annotated[FilterText, Query(description="Left out: the first one.")]
 
 
 def alerts_of_series(

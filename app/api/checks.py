@@ -1,9 +1,11 @@
 """Routes of checks, which the worker runs."""
 
 from dataclasses import replace
+from functools import partial
+from operator import attrgetter
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Query, Response
 
 from ..checks.requests import request_check, request_check_of, request_check_of_batch
 from ..domain.checks import CheckState
@@ -15,22 +17,16 @@ from ..views.check_source import counted_check, read_left_out
 from ..views.headlines import headlines
 from ..views.requested import read_points
 from ..web.access import LockedDeployment, ManagedDeployment, Manager, ReadableDeployment, SessionIn
-from ..web.paging import NumberPaging, cut
+from ..web.paging import NumberPaging
+from ..web.texts import uuid_path
 from .answers import CONFLICT, name_location
 from .measurements import FilteredFigures
 from .schemas.checks import CheckDetailsOut, CheckIn, CheckOut, CheckPage, TableOut, TablesOut
-from .schemas.measurements import CheckMeasurementPage, MeasurementOut
+from .schemas.measurements import CheckMeasurementPage
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/checks", tags=["checks"])
 
-CheckId = Annotated[
-    str,
-    Path(
-        description="The check's id.",
-        pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
-        examples=["5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11"],
-    ),
-]
+CheckId = Annotated[str, uuid_path("The check's id.", "5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11")]
 
 _QUEUED = name_location(202, "Queued; read its address until it ends", "The check's address.")
 
@@ -66,10 +62,8 @@ def list_checks(
     state: Annotated[CheckState | None, Query(description="Only checks in this state.")] = None,
 ) -> CheckPage:
     """Returns the deployment's checks, newest first. The single check has its headline figures as well."""
-    found = page(session, deployment.no, paging, state=state)
-    checks, next_cursor = cut(found, paging)
-    outlook = outlook_of(session, deployment.no)
-    return CheckPage(checks=[CheckOut.of(check, outlook) for check in checks], next_cursor=next_cursor)
+    write = partial(CheckOut.of, outlook=outlook_of(session, deployment.no))
+    return CheckPage.of(page(session, deployment.no, paging, state=state), paging, write)
 
 
 @router.get("/{check_id}")
@@ -98,10 +92,7 @@ def list_check_measurements(
     """
     check = get(session, deployment.no, check_id)
     wanted = replace(figures, check_no=check.no, since=check.span.end)
-    points = read_points(session, deployment.no, wanted, paging)
-    page, next_cursor = cut(points, paging)
-    measurements = [MeasurementOut.from_object(point.measurement) for point in page]
-    return CheckMeasurementPage(measurements=measurements, next_cursor=next_cursor)
+    return CheckMeasurementPage.of(read_points(session, deployment.no, wanted, paging), paging, attrgetter("measurement"))
 
 
 @router.get("/{check_id}/tables")

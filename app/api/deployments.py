@@ -24,7 +24,7 @@ from ..store.deployments.monitors import monitor_of
 from ..store.people.activities import record_activity
 from ..store.retention.own_files import DELETED_TABLE
 from ..web.access import DeploymentsIn, LockedDeployment, Manager, ReadableDeployment, Reader, ServicesIn, SessionIn, WholeManager
-from ..web.paging import ShortNumberPaging, cut
+from ..web.paging import ShortNumberPaging
 from ..web.problems import field_problems
 from .answers import CONFLICT, Answers
 from .changes import definition_changes
@@ -62,9 +62,7 @@ def create_deployment(
 @router.get("")
 def list_deployments(principal: Reader, deployments: DeploymentsIn, paging: ShortNumberPaging) -> DeploymentPage:
     """Returns the deployments, oldest first. A key that is bound to one deployment sees that one."""
-    found = deployments.page(paging, only_no=principal.deployment_no)
-    page, next_cursor = cut(found, paging)
-    return DeploymentPage(deployments=[DeploymentOut.of(deployment) for deployment in page], next_cursor=next_cursor)
+    return DeploymentPage.of(deployments.page(paging, only_no=principal.deployment_no), paging, DeploymentOut.of)
 
 
 @router.get("/{deployment_id}")

@@ -1,5 +1,6 @@
 """Routes of the evidence over time."""
 
+from operator import attrgetter
 from typing import Annotated
 
 from fastapi import APIRouter, Path
@@ -50,5 +51,4 @@ def list_evidence_hours(
 ) -> EvidenceHourPage:
     """Returns the counts of each hour and the evidence after it, oldest first, so that every figure can be traced."""
     hours = [one for one in replay_figure(session, deployment.no, comparison_id) if one.number > paging.after]
-    page, next_cursor = cut(hours, paging, lambda hour: hour.number)
-    return EvidenceHourPage.of(list(page), next_cursor)
+    return EvidenceHourPage.of(hours, paging, number_of=attrgetter("number"))

@@ -14,6 +14,7 @@ from ..store.records.flagged_records import FlaggedFilter, FlaggedPayload, FlagP
 from ..web.access import NEEDS_LOGGED, ReadableDeployment, ServicesIn, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
+from ..web.texts import FilterText
 from ..web.times import Moment, in_utc
 from .answers import answers
 from .csv_streams import CsvAnswer, CsvExport, CsvPiece, Raw, RowLimit, send_csv
@@ -28,19 +29,18 @@ router = APIRouter(
     responses=answers(Conflict),
 )
 
-Text = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00]*$")]
-
 
 def wanted_flags(
     deployment: ReadableDeployment,
     *,
-    attribute: Text = None,
+    attribute: FilterText = None,
     direction: Direction | None = None,
     kind: Kind | None = None,
     since: Moment = None,
     until: Moment = None,
     model_revision: Annotated[
-        Text, Query(description="What this revision of the model said when it was asked again. Left out: the deployment's present one.")
+        FilterText,
+        Query(description="What this revision of the model said when it was asked again. Left out: the deployment's present one."),
     ] = None,
 ) -> FlaggedFilter:
     return FlaggedFilter(

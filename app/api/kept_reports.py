@@ -1,6 +1,7 @@
 """Routes of kept reports and of their schedules."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -17,8 +18,8 @@ from ..store.people.activities import record_activity
 from ..store.reports.kept import get_kept, kept_page, read_kept_file, request_report
 from ..store.reports.schedules import delete_schedule, find_schedule, get_schedule, put_schedule, schedules_page
 from ..web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
-from ..web.paging import NumberPaging, ShortNumberPaging, cut
-from ..web.texts import ID_PATTERN
+from ..web.paging import NumberPaging, ShortNumberPaging
+from ..web.texts import ID_PATTERN, uuid_path
 from ..web.times import in_utc
 from .answers import CONFLICT, name_location
 from .exports import exported
@@ -29,23 +30,15 @@ from .schemas.kept_reports import KeptReportIn, KeptReportOut, KeptReportPage, R
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 
 ScheduleId = Annotated[str, Path(description="The schedule's id, which you choose.", pattern=ID_PATTERN, examples=["quarterly"])]
-KeptId = Annotated[
-    str,
-    Path(
-        description="The report's id.",
-        pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
-        examples=["6a1f0c9e-2b7d-4c58-9d3e-1f2a3b4c5d6e"],
-    ),
-]
+KeptId = Annotated[str, uuid_path("The report's id.", "6a1f0c9e-2b7d-4c58-9d3e-1f2a3b4c5d6e")]
 _QUEUED = name_location(202, "Queued; read its address until it ends", "The report's address.")
 
 
 @router.get("/report-schedules")
 def list_report_schedules(deployment: ReadableDeployment, session: SessionIn, paging: ShortNumberPaging) -> ReportSchedulePage:
     """Returns the deployment's schedules of reports, oldest first."""
-    page, next_cursor = cut(schedules_page(session, deployment.no, paging), paging)
-    now = current_time(session)
-    return ReportSchedulePage(report_schedules=[ReportScheduleOut.of(one, now) for one in page], next_cursor=next_cursor)
+    write = partial(ReportScheduleOut.of, now=current_time(session))
+    return ReportSchedulePage.of(schedules_page(session, deployment.no, paging), paging, write)
 
 
 @router.put("/report-schedules/{schedule_id}", responses=CONFLICT)
@@ -114,9 +107,7 @@ def request_kept_report(
 @router.get("/kept-reports")
 def list_kept_reports(deployment: ReadableDeployment, session: SessionIn, paging: NumberPaging) -> KeptReportPage:
     """Returns the deployment's kept reports, newest first."""
-    found = kept_page(session, deployment.no, paging)
-    page, next_cursor = cut(found, paging)
-    return KeptReportPage(reports=[KeptReportOut.of(one) for one in page], next_cursor=next_cursor)
+    return KeptReportPage.of(kept_page(session, deployment.no, paging), paging, KeptReportOut.of)
 
 
 @router.get("/kept-reports/{report_id}")

@@ -12,7 +12,7 @@ from ..security.keys import create_key, key_facts, key_id_of, rotate_key, rotati
 from ..store.people.activities import record_activity
 from ..store.people.api_keys import ApiKeys
 from ..web.access import Admin, DeploymentsIn, SessionIn
-from ..web.paging import ShortNumberPaging, cut
+from ..web.paging import ShortNumberPaging
 from ..web.times import in_utc
 from .answers import CONFLICT, NOT_FOUND
 from .schemas.keys import KeyIn, KeyOut, KeyPage, NewKeyOut, RotationIn, RotationOut
@@ -39,8 +39,7 @@ def create_api_key(body: KeyIn, admin: Admin, session: SessionIn, deployments: D
 @router.get("")
 def list_api_keys(_admin: Admin, session: SessionIn, paging: ShortNumberPaging) -> KeyPage:
     """Returns all keys, also those revoked or expired, oldest first."""
-    page, next_cursor = cut(ApiKeys(session).page(paging), paging)
-    return KeyPage(keys=[KeyOut.from_object(key) for key in page], next_cursor=next_cursor)
+    return KeyPage.of(ApiKeys(session).page(paging), paging)
 
 
 @router.post("/{key_id}/rotations", status_code=201, responses=NOT_FOUND | CONFLICT)

@@ -23,6 +23,7 @@ from ..store.mitigation.mitigation import settings_of
 from ..views.requested import read_points
 from ..web.access import ReadableDeployment, SessionIn
 from ..web.paging import NumberPaging, cut
+from ..web.texts import FilterText
 from ..web.times import Moment, in_utc
 from .answers import CONFLICT
 from .schemas.measurements import SeriesEvidenceOut, SeriesMeasurementOut, SeriesPage
@@ -35,7 +36,6 @@ MOST_TABLES = 20_000
 MOST_METRICS = 100
 
 Metric = Annotated[str, Field(max_length=100, examples=["disparate_impact"])]
-Text = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00]*$")]
 
 
 def filter_figures(
@@ -43,8 +43,8 @@ def filter_figures(
     metric: Annotated[list[Metric] | None, Query(max_length=MOST_METRICS, description="Given once for each metric.")] = None,
     data: DataSet | None = None,
     scope: Scope | None = None,
-    attribute: Text = None,
-    group: Text = None,
+    attribute: FilterText = None,
+    group: FilterText = None,
 ) -> SeriesFilter:
     metrics = tuple(metric or ())
     for key in metrics:

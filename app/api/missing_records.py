@@ -4,7 +4,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Depends
 
 from ..clock import hour_of
 from ..domain.missing_records import MissingTotals
@@ -14,18 +14,14 @@ from ..frozen import frozen
 from ..store.records.missing_records import missing_hours, put_missing
 from ..web.access import LoggableDeployment, NowIn, ReadableDeployment, SessionIn
 from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
+from ..web.texts import uuid_path
 from ..web.times import Moment, in_utc
 from .schemas.missing_records import MissingHourOut, MissingHoursPage, MissingRecordsIn
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/missing-records", tags=["records"])
 
 SenderId = Annotated[
-    str,
-    Path(
-        description="An id that the sender (a process that logs) has made for itself.",
-        pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
-        examples=["0b9d6c1e-5f43-4d1a-9c55-3c8f5f0f9a71"],
-    ),
+    str, uuid_path("An id that the sender (a process that logs) has made for itself.", "0b9d6c1e-5f43-4d1a-9c55-3c8f5f0f9a71")
 ]
 
 

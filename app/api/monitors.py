@@ -1,5 +1,7 @@
 """Routes of a deployment's fairness monitor."""
 
+from operator import attrgetter
+
 from fastapi import APIRouter
 from sqlalchemy.orm import Session
 
@@ -16,7 +18,7 @@ from ..store.subgroups.scans import get_scan
 from ..tracking.subgroups.watching import keep_origins, read_found_group, watch_found_group
 from ..views.monitor_warnings import monitor_warnings
 from ..web.access import LockedDeployment, Manager, ReadableDeployment, Reader, SessionIn
-from ..web.paging import ShortNumberPaging, cut
+from ..web.paging import ShortNumberPaging
 from .answers import CONFLICT, problems
 from .changes import monitor_changes
 from .schemas.monitors import BothSidesIn, FoundGroupIn, ListedMonitorOut, MonitorIn, MonitorOut, MonitorPage
@@ -29,12 +31,8 @@ list_router = APIRouter(prefix="/v1/fairness-monitors", tags=["fairness monitor"
 @list_router.get("", operation_id="listFairnessMonitors", responses=problems())
 def list_fairness_monitors(principal: Reader, session: SessionIn, paging: ShortNumberPaging) -> MonitorPage:
     """Returns the monitors of all deployments, those of the oldest first, without warnings."""
-    found = page_of_monitors(session, paging, only_no=principal.deployment_no)
-    page, next_cursor = cut(found, paging, lambda placed: placed.deployment_no)
-    return MonitorPage(
-        fairness_monitors=[ListedMonitorOut(deployment_id=placed.deployment_id, monitor=MonitorOut.of(placed.monitor)) for placed in page],
-        next_cursor=next_cursor,
-    )
+    placed = page_of_monitors(session, paging, only_no=principal.deployment_no)
+    return MonitorPage.of(placed, paging, ListedMonitorOut.of, number_of=attrgetter("deployment_no"))
 
 
 @router.put("")

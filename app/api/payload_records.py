@@ -16,6 +16,7 @@ from ..web.access import NEEDS_LOGGED, ReadableDeployment, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.paging import Limit, PlaceCursor, encode_place
 from ..web.record_places import read_record_cursor
+from ..web.texts import UUID_PATTERN, FilterText
 from ..web.times import Moment, in_utc
 from .answers import CONFLICT, answers
 from .schemas.payload_records import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
@@ -24,13 +25,12 @@ router = APIRouter(
     prefix="/v1/deployments/{deployment_id}/payload-records", tags=["records"], dependencies=[NEEDS_LOGGED], responses=answers(Conflict)
 )
 
-Text = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00]*$")]
 CheckId = Annotated[
     str | None,
     Query(
         alias="check",
         description="Only the records that this check read: those of its span and the additional earlier ones.",
-        pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+        pattern=UUID_PATTERN,
     ),
 ]
 WithCount = Annotated[
@@ -41,8 +41,8 @@ RecordId = Annotated[str, Path(description="The record's id, percent-encoded.", 
 
 def filters(
     *,
-    attribute: Annotated[Text, Query(description="The attribute, or intersection, that `group` and `changed` are about.")] = None,
-    group: Annotated[Text, Query(description="Only records of this value or range of the attribute.")] = None,
+    attribute: Annotated[FilterText, Query(description="The attribute, or intersection, that `group` and `changed` are about.")] = None,
+    group: Annotated[FilterText, Query(description="Only records of this value or range of the attribute.")] = None,
     outcome: OutcomeWord | None = None,
     changed: Annotated[
         ChangedFilter | None, Query(description="Only records whose copies changed the outcome so: `none` has copies that changed nothing.")

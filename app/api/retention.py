@@ -13,7 +13,7 @@ from ..store.retention.erasures import erasures_of, get_erasure, request_erasure
 from ..store.retention.holds import hold_of, place_hold, release_hold
 from ..store.retention.policies import policy_of, put_policy
 from ..web.access import NEEDS_LOGGED, Admin, LockedDeployment, Manager, ReadableDeployment, ServicesIn, SessionIn
-from ..web.paging import NumberPaging, cut
+from ..web.paging import NumberPaging
 from .answers import CONFLICT, name_location
 from .schemas.retention import ErasureIn, ErasureOut, ErasurePage, LegalHoldIn, LegalHoldOut, RetentionIn, RetentionOut
 
@@ -92,8 +92,7 @@ def post_erasure(
 @router.get("/erasures")
 def list_erasures(deployment: ReadableDeployment, session: SessionIn, paging: NumberPaging) -> ErasurePage:
     """Returns the deployment's erasures with their receipts, newest first: those on request, and those because of age."""
-    found, next_cursor = cut(erasures_of(session, deployment.no, paging), paging)
-    return ErasurePage(erasures=[ErasureOut.of(one) for one in found], next_cursor=next_cursor)
+    return ErasurePage.of(erasures_of(session, deployment.no, paging), paging, ErasureOut.of)
 
 
 @router.get("/erasures/{erasure_id}")

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import Depends, Path
+from fastapi import Depends
 from sqlalchemy.orm import Session
 
 from ..domain.alerts import Alert
@@ -11,15 +11,9 @@ from ..errors import InvalidInput, NotFound
 from ..security.principals import Principal
 from ..store.alerts.alerts import get_alert
 from ..web.access import Acknowledger, Manager, Reader, SessionIn
+from ..web.texts import uuid_path
 
-AlertId = Annotated[
-    str,
-    Path(
-        description="The alert's id.",
-        pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
-        examples=["0c3a7a55-1f6b-4f0e-9d0a-6d3a5a0f2c11"],
-    ),
-]
+AlertId = Annotated[str, uuid_path("The alert's id.", "0c3a7a55-1f6b-4f0e-9d0a-6d3a5a0f2c11")]
 
 
 def require_seen(principal: Principal, session: Session, alert_id: str) -> Alert:

@@ -1,8 +1,9 @@
 """Routes of scans for subgroups that nobody listed."""
 
+from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Response
 
 from ..errors import Conflict
 from ..store.checks.checks import current_time
@@ -11,7 +12,8 @@ from ..store.people.activities import record_activity
 from ..store.subgroups.scans import get_scan, scans_of
 from ..tracking.subgroups.requests import request_scan, require_features
 from ..web.access import NEEDS_LOGGED, LockedDeployment, Manager, ReadableDeployment, SessionIn
-from ..web.paging import NumberPaging, cut
+from ..web.paging import NumberPaging
+from ..web.texts import uuid_path
 from .answers import CONFLICT, answers, name_location
 from .schemas.subgroups import SubgroupScanIn, SubgroupScanOut, SubgroupScanPage
 
@@ -22,14 +24,7 @@ router = APIRouter(
     responses=answers(Conflict),
 )
 
-ScanId = Annotated[
-    str,
-    Path(
-        description="The scan's id.",
-        pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
-        examples=["6a1f0c9e-2b7d-4c58-9d3e-1f2a3b4c5d6e"],
-    ),
-]
+ScanId = Annotated[str, uuid_path("The scan's id.", "6a1f0c9e-2b7d-4c58-9d3e-1f2a3b4c5d6e")]
 
 _QUEUED = name_location(202, "Queued; read its address until it ends", "The scan's address.")
 
@@ -57,9 +52,8 @@ def request_subgroup_scan(
 @router.get("/subgroup-scans")
 def list_subgroup_scans(deployment: ReadableDeployment, session: SessionIn, paging: NumberPaging) -> SubgroupScanPage:
     """Returns the deployment's scans, newest first, each with the number of subgroups that it searched."""
-    scans, next_cursor = cut(scans_of(session, deployment.no, paging), paging)
-    monitor = monitor_of(session, deployment.no)
-    return SubgroupScanPage(scans=[SubgroupScanOut.of(scan, monitor) for scan in scans], next_cursor=next_cursor)
+    write = partial(SubgroupScanOut.of, monitor=monitor_of(session, deployment.no))
+    return SubgroupScanPage.of(scans_of(session, deployment.no, paging), paging, write)
 
 
 @router.get("/subgroup-scans/{scan_id}")

@@ -11,7 +11,7 @@ from ..store.people import users
 from ..store.people.activities import record_activity
 from ..store.people.users import User
 from ..web.access import Admin, DeploymentsIn, SessionIn
-from ..web.paging import ShortNumberPaging, cut
+from ..web.paging import ShortNumberPaging
 from .answers import CONFLICT, NOT_FOUND
 from .keys import bound_to
 from .schemas.users import UserIn, UserOut, UserPage, UserPatch
@@ -35,8 +35,7 @@ def post_user(body: UserIn, admin: Admin, session: SessionIn, deployments: Deplo
 @router.get("")
 def list_users(_admin: Admin, session: SessionIn, paging: ShortNumberPaging) -> UserPage:
     """Returns all users, disabled ones too, oldest first."""
-    page, next_cursor = cut(users.page(session, paging), paging)
-    return UserPage(users=[UserOut.from_object(user) for user in page], next_cursor=next_cursor)
+    return UserPage.of(users.page(session, paging), paging)
 
 
 @router.patch("/{name}", responses=NOT_FOUND)

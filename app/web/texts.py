@@ -1,12 +1,17 @@
 """The form of an id and of a moment."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
+from fastapi import Path, Query
 from pydantic import AwareDatetime, BeforeValidator, Field
 
 ID_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 """Pattern of a deployment's id."""
+
+UUID_PATTERN = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+
+FilterText = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00]*$")]
 
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
@@ -19,3 +24,8 @@ def _require_timestamp(sent: object) -> object:
 
 
 Timestamp = Annotated[AwareDatetime, Field(strict=False, examples=["2026-03-01T09:00:00Z"]), BeforeValidator(_require_timestamp)]
+
+
+def uuid_path(description: str, example: str) -> Any:  # noqa: ANN401 - as `Path` itself
+    """Part of an address that is a UUID."""
+    return Path(description=description, pattern=UUID_PATTERN, examples=[example])

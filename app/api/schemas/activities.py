@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from .base import NextPageCursor, Out, example
+from .base import NextPageCursor, Out, Page, example
 
 _ACTIVITY = {
     "at": "2026-07-01T12:00:00Z",
@@ -36,10 +36,8 @@ class ActivityOut(Out):
     fields left out. Never a secret."""
 
 
-class ActivityPage(Out):
+class ActivityPage(Page):
     """A page of changes, newest first."""
-
-    model_config = example({"activities": [_ACTIVITY], "next_cursor": None})
 
     activities: list[ActivityOut]
     next_cursor: NextPageCursor

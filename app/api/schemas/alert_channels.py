@@ -10,7 +10,7 @@ from ...alerts.catching_up import CaughtUp
 from ...domain.alerts import Event
 from ...domain.channels import MAX_ADDRESS, MAX_RECIPIENTS, MAX_URL, ChannelContent, ChannelKind
 from ...domain.notifications import NotificationState
-from .base import In, NextPageCursor, Out, example
+from .base import In, NextPageCursor, Out, Page, example
 
 _WEBHOOK = {"name": "On-call", "kind": "webhook", "url": "https://alerts.example.com/evenhand"}
 _SLACK = {"name": "Risk officers", "kind": "slack", "url": "https://hooks.example.com/services/of-your-own"}
@@ -132,10 +132,8 @@ class OpenAlertsSentOut(Out):
         )
 
 
-class AlertChannelPage(Out):
+class AlertChannelPage(Page):
     """Some channels, oldest first."""
-
-    model_config = example({"channels": [_STORED], "next_cursor": None})
 
     channels: list[AlertChannelOut]
     next_cursor: NextPageCursor
@@ -166,10 +164,8 @@ class NotificationOut(Out):
     sent_at: datetime | None
 
 
-class NotificationPage(Out):
+class NotificationPage(Page):
     """Some notifications, newest first."""
-
-    model_config = example({"notifications": [_SENT], "next_cursor": None})
 
     notifications: list[NotificationOut]
     next_cursor: NextPageCursor

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from .alerts import MAX_NOTE, AlertOut
-from .base import FollowingCursor, In, Out, example
+from .base import FollowingCursor, In, Out, Page, example
 
 MAX_COMMENT = 10_000
 MAX_ACKNOWLEDGED = 500
@@ -51,7 +51,7 @@ class CommentOut(Out):
     created_at: datetime
 
 
-class CommentPage(Out):
+class CommentPage(Page):
     """Comments, oldest first."""
 
     comments: list[CommentOut]

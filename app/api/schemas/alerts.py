@@ -8,7 +8,7 @@ from pydantic import AliasPath, Field
 from ...domain.alerts import AlertState, ClosingReason, Resolution, RuleKind
 from ...domain.checks import DataSet
 from .attributions import ChangedGapOut
-from .base import FollowingCursor, In, Out, example
+from .base import FollowingCursor, In, Out, Page, example
 
 MAX_NOTE = 2000
 
@@ -141,7 +141,7 @@ class AlertOut(Out):
     the alert has opened; null until then, and for other kinds."""
 
 
-class AlertPage(Out):
+class AlertPage(Page):
     """Alerts, newest first."""
 
     alerts: list[AlertOut]

@@ -10,7 +10,8 @@ from ...checks.attributing.sentences import say_result
 from ...domain.attributions import AttributionLimits, AttributionRun, AttributionState, AttributionTrigger, Method, ResampledUnits
 from ...domain.comparisons import Comparison
 from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS, MAX_ATTRIBUTES, MAX_INTERSECTIONS
-from .base import FollowingCursor, Out, example
+from ...web.texts import UUID_PATTERN
+from .base import FollowingCursor, Out, Page, example
 from .checks import ProgressOut, RangeIn
 from .monitors import FeatureName
 
@@ -97,7 +98,7 @@ class AttributionIn(RangeIn):
     dry_run: bool = False
     """True: answers what it would cost, stores nothing and asks nobody."""
 
-    check_id: Annotated[str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")] | None = None
+    check_id: Annotated[str, Field(pattern=UUID_PATTERN)] | None = None
     """The window of this check; comes without a range."""
 
     pairs: int | None = Field(default=None, ge=1, le=MAX_PAIRS)
@@ -355,10 +356,8 @@ class AttributionOut(Out):
         )
 
 
-class AttributionPage(Out):
+class AttributionPage(Page):
     """A page of attributions, newest first."""
-
-    model_config = example({"attributions": [_ATTRIBUTION], "next_cursor": None})
 
     attributions: list[AttributionOut]
     next_cursor: FollowingCursor

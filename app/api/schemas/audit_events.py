@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field, field_serializer
 
 from ...domain.audit import AuditOutcome
-from .base import NextPageCursor, Out, example
+from .base import NextPageCursor, Out, Page, example
 
 _EVENT = {
     "no": 7,
@@ -65,10 +65,8 @@ class AuditEventOut(Out):
         return None if value is None else value.hex()
 
 
-class AuditEventPage(Out):
+class AuditEventPage(Page):
     """A page of audited events, newest first."""
-
-    model_config = example({"audit_events": [_EVENT], "next_cursor": None})
 
     audit_events: list[AuditEventOut]
     next_cursor: NextPageCursor

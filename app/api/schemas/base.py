@@ -3,12 +3,17 @@
 A docstring below a member is its description in the OpenAPI document.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Self, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from typing import Annotated, Any, Self, TypeVar, get_args
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
+from ...domain.paging import Paging
+from ...web.paging import cut
+
+Item = TypeVar("Item")
 Form = TypeVar("Form")
 
 NOT_BLANK = r"\S"
@@ -73,6 +78,30 @@ class _Joined:
 
     def __getattr__(self, name: str) -> object:
         return self._members[name] if name in self._members else getattr(self._source, name)
+
+
+class Page(Out):
+    """Some items of a list, in the first member; `next_cursor` is null on the last page."""
+
+    @classmethod
+    def of(
+        cls,
+        items: Sequence[Item],
+        paging: Paging,
+        write: Callable[[Item], object] = lambda item: item,
+        *,
+        number_of: Callable[[Item], int] = attrgetter("no"),
+    ) -> Self:
+        """Page of the items that were read, which are one more than it shows if others follow."""
+        shown, next_cursor = cut(items, paging, number_of)
+        return cls.model_validate({next(iter(cls.model_fields)): [write(item) for item in shown], "next_cursor": next_cursor})
+
+    @classmethod
+    def build_example(cls) -> dict[str, Any]:
+        """Page of the example of its items."""
+        name, field = next(iter(cls.model_fields.items()))
+        extra: Any = get_args(field.annotation)[0].model_config["json_schema_extra"]
+        return {name: extra["examples"], "next_cursor": None}
 
 
 class ProblemField(Out):

@@ -13,7 +13,7 @@ from ...views.check_advice import advice_on_check
 from ...views.check_source import CheckRecords
 from ...views.headlines import Headline
 from ...web.texts import Timestamp
-from .base import In, Out, example
+from .base import In, Out, Page, example
 from .measurements import MEASUREMENT, RECORDS, RECORDS_MEANING, MeasurementOut
 
 _WINDOW: dict[str, Any] = {
@@ -222,10 +222,8 @@ class CheckDetailsOut(CheckOut):
         return cls.from_object(check, **_advice_members(check, outlook), headlines=bodies, records=records)
 
 
-class CheckPage(Out):
+class CheckPage(Page):
     """A page of checks."""
-
-    model_config = example({"checks": [_CHECK], "next_cursor": None})
 
     checks: list[CheckOut]
     next_cursor: str | None

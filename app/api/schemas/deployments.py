@@ -11,7 +11,7 @@ from ...domain.definitions import Definition, definition_of
 from ...domain.deployments import Deployment, OutputFields, ProblemType
 from ...domain.tables_of_files import FeedbackTable, PayloadTable
 from ...web.texts import ID_PATTERN
-from .base import NOT_BLANK, In, NextPageCursor, Out, Patch
+from .base import NOT_BLANK, In, NextPageCursor, Out, Page, Patch
 from .columns import ColumnIn, ColumnOut, column_json
 from .endpoint_tls import TlsOut
 from .endpoints import ClassValue, EndpointHealthOut, EndpointIn, EndpointOut, EndpointPatch
@@ -239,7 +239,7 @@ class DeploymentOut(Out):
         )
 
 
-class DeploymentPage(Out):
+class DeploymentPage(Page):
     """Some deployments, oldest first."""
 
     deployments: list[DeploymentOut]

@@ -9,9 +9,8 @@ from ...domain.checks import DataSet
 from ...evidence.nulls import UnfairSide
 from ...evidence.sentences import State
 from ...tracking.looking import ComparisonState, DeploymentEvidence
-from ...tracking.replaying import HourOfEvidence
 from ...tracking.wording import list_remarks, say_comparison
-from .base import FollowingCursor, Out, example
+from .base import FollowingCursor, Out, Page, example
 
 _COMPARISON: dict[str, Any] = {
     "id": "0b6f9d38-5f7e-4a66-9b1c-2f4d5e6a7b8c",
@@ -262,14 +261,8 @@ class EvidenceHourOut(Out):
     evidence: list[DirectionOfHourOut]
 
 
-class EvidenceHourPage(Out):
+class EvidenceHourPage(Page):
     """Hours of one comparison, oldest first."""
-
-    model_config = example({"hours": [_HOUR], "next_cursor": None})
 
     hours: list[EvidenceHourOut]
     next_cursor: FollowingCursor
-
-    @classmethod
-    def of(cls, page: list[HourOfEvidence], next_cursor: str | None) -> "EvidenceHourPage":
-        return cls(hours=[EvidenceHourOut.from_object(one) for one in page], next_cursor=next_cursor)

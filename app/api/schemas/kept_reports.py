@@ -14,7 +14,7 @@ from ...reports.regulator.wanted import PeriodSheet, SheetsWanted, ToolKind
 from ...store.reports.schedules import first_due
 from ...web.texts import Timestamp
 from .alert_rules import ChannelId
-from .base import In, NextPageCursor, Out, example
+from .base import In, NextPageCursor, Out, Page, example
 
 MOST_NAMES = 20
 _SCHEDULE: dict[str, Any] = {
@@ -191,7 +191,7 @@ class ReportScheduleOut(Out):
         )
 
 
-class ReportSchedulePage(Out):
+class ReportSchedulePage(Page):
     """Schedules of a deployment, oldest first."""
 
     report_schedules: list[ReportScheduleOut]
@@ -248,10 +248,8 @@ class KeptReportOut(Out):
         return cls.from_object(report, from_=report.span.start, to=report.span.end, **_sheet_members(report.wanted))
 
 
-class KeptReportPage(Out):
+class KeptReportPage(Page):
     """Kept reports of a deployment, newest first."""
-
-    model_config = example({"reports": [_REPORT], "next_cursor": None})
 
     reports: list[KeptReportOut]
     next_cursor: NextPageCursor

@@ -9,7 +9,7 @@ from ...domain.checks import DataSet, Measurement, Scope
 from ...evidence.nulls import UnfairSide
 from ...evidence.sentences import State
 from ...metrics.sides import Disadvantaged
-from .base import FollowingCursor, Out, example
+from .base import FollowingCursor, Out, Page, example
 from .verdicts import BEYOND_LIMIT, DISADVANTAGED, DISADVANTAGED_GROUP, GAP, VERDICT, derive_members
 
 MEASUREMENT: dict[str, Any] = {
@@ -224,10 +224,8 @@ class MeasurementOut(Out):
         return own | {"attribute": found.attribute, "details": found.details.to_json()} | derive_members(found)
 
 
-class CheckMeasurementPage(Out):
+class CheckMeasurementPage(Page):
     """Measurements of a check."""
-
-    model_config = example({"measurements": [MEASUREMENT], "next_cursor": None})
 
     measurements: list[MeasurementOut]
     next_cursor: FollowingCursor

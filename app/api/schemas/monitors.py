@@ -34,7 +34,8 @@ from ...domain.ruled_attributes import MOST_CONDITIONS, MOST_CONJUNCTIONS
 from ...errors import FieldProblem
 from ...metrics.catalogue import CATALOGUE, DEFAULT_METRICS
 from ...metrics.sides import mirrored_ratio
-from .base import In, NextPageCursor, Out, example
+from ...store.deployments.monitors import PlacedMonitor
+from .base import In, NextPageCursor, Out, Page, example
 from .values import GroupValueJson, ScalarJson
 
 _EXAMPLE: dict[str, Any] = {
@@ -457,8 +458,12 @@ class ListedMonitorOut(Out):
     deployment_id: str
     monitor: MonitorOut
 
+    @classmethod
+    def of(cls, placed: PlacedMonitor) -> "ListedMonitorOut":
+        return cls(deployment_id=placed.deployment_id, monitor=MonitorOut.of(placed.monitor))
 
-class MonitorPage(Out):
+
+class MonitorPage(Page):
     """Some monitors, those of the oldest deployments first."""
 
     model_config = example({"fairness_monitors": [{"deployment_id": "credit-risk", "monitor": _STORED}], "next_cursor": None})

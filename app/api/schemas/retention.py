@@ -17,7 +17,7 @@ from ...domain.retention import (
 )
 from ...domain.values import Scalar
 from ...retention.rules import MAX_REASON
-from .base import NOT_BLANK, In, Out, example
+from .base import NOT_BLANK, In, Out, Page, example
 
 _HOLD: dict[str, Any] = {"reason": "Case 26-118", "placed_by": "user:ada", "placed_at": "2026-11-20T15:20:00Z"}
 _ERASURE: dict[str, Any] = {
@@ -150,10 +150,8 @@ class ErasureOut(Out):
         return cls.from_object(erasure, erased=erasure.counts)
 
 
-class ErasurePage(Out):
+class ErasurePage(Page):
     """Erasures, newest first."""
-
-    model_config = example({"erasures": [_ERASURE], "next_cursor": None})
 
     erasures: list[ErasureOut]
     next_cursor: str | None

@@ -12,7 +12,7 @@ from ...store.subgroups.scans import SubgroupScan
 from ...tracking.subgroups.looking import read_result, say_scan
 from ...tracking.subgroups.requests import SCANNED_HOURS
 from ...tracking.subgroups.watching import find_watched
-from .base import FollowingCursor, In, Out, example
+from .base import FollowingCursor, In, Out, Page, example
 from .monitors import FeatureName, GroupRuleOut
 
 _SCAN: dict[str, Any] = {
@@ -153,10 +153,8 @@ class SubgroupScanOut(Out):
         )
 
 
-class SubgroupScanPage(Out):
+class SubgroupScanPage(Page):
     """Scans of a deployment, newest first."""
-
-    model_config = example({"scans": [_SCAN], "next_cursor": None})
 
     scans: list[SubgroupScanOut]
     next_cursor: FollowingCursor

@@ -7,7 +7,7 @@ from pydantic import Field, SecretStr
 
 from ...security.principals import Role
 from ...web.texts import ID_PATTERN
-from .base import In, NextPageCursor, Out, example
+from .base import In, NextPageCursor, Out, Page, example
 
 _USER: dict[str, Any] = {
     "name": "ada.lovelace",
@@ -64,10 +64,8 @@ class UserOut(Out):
     """The issuer at which the user logs in; null for one with a password."""
 
 
-class UserPage(Out):
+class UserPage(Page):
     """Some users, oldest first."""
-
-    model_config = example({"users": [_USER], "next_cursor": None})
 
     users: list[UserOut]
     next_cursor: NextPageCursor
