@@ -4,7 +4,7 @@ from fastapi import APIRouter
 
 from ..store.mitigation.bias_detectors import detector_page
 from ..web.access import ReadableDeployment, SessionIn
-from ..web.paging import ShortNumberPaging
+from ..web.paging import ShortNumberPaging, cut
 from .schemas.bias_detectors import BiasDetectorPage, TrainingOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/bias-detectors", tags=["mitigation"])
@@ -20,5 +20,6 @@ def list_bias_detectors(
 
     Empty while the detector is off, which is the default. A training that is refused says why.
     """
-    trainings = detector_page(session, deployment.no, paging)
-    return BiasDetectorPage.of(trainings, paging, TrainingOut.of, number_of=lambda training: training[0].version)
+    found = detector_page(session, deployment.no, paging)
+    trainings, next_cursor = cut(found, paging, lambda training: training[0].version)
+    return BiasDetectorPage(trainings=[TrainingOut.of(training) for training in trainings], next_cursor=next_cursor)

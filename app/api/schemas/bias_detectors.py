@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import AliasPath, Field
 
 from ...domain.bias_detectors import ALL_TOGETHER, DetectorVersion
-from .base import Out, Page, example
+from .base import Out, example
 
 NOTE = (
     "Quality is measured on records held out of the training. A score is what the detector expects of a record, not what the model"
@@ -157,7 +157,7 @@ class TrainingOut(Out):
         return cls.from_object(training[0], detectors=[DetectorOut.of(found) for found in training])
 
 
-class BiasDetectorPage(Page):
+class BiasDetectorPage(Out):
     """A page of trainings."""
 
     model_config = example({"note": NOTE, "trainings": [_TRAINING], "next_cursor": None})

@@ -20,7 +20,7 @@ def get_channel(session: Session, channel_id: str) -> Channel:
     """Returns the channel, or raises NotFound."""
     statement = select(AlertChannelRow).where(AlertChannelRow.id == channel_id)
     # The session may have the row from before.
-    row = session.scalar(statement, execution_options={"populate_existing": True})
+    row = session.scalar(statement)
     return _channel(require_present(row, "alert channel", channel_id))
 
 
@@ -73,7 +73,7 @@ def change_channel(session: Session, channel: Channel, content: ChannelContent, 
         if values == {"name": channel.name, "kind": channel.kind.value, "config": config}:
             return channel
     statement = update(AlertChannelRow).where(AlertChannelRow.no == channel.no).values(**values, updated_at=func.now())
-    session.execute(statement.execution_options(synchronize_session=False))
+    session.execute(statement)
     return get_channel(session, channel.id)
 
 

@@ -38,17 +38,13 @@ def put_comment(session: Session, alert: Alert, comment_id: str, *, by: str, tex
     found = session.scalars(select(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no, AlertCommentRow.id == comment_id)).one()
     if (found.author, found.text) != (by, text):
         raise Conflict(f"Alert {alert.id} has another comment of the id {comment_id}. Send a new id.")
-    return _read(found), is_new
+    return read_row(AlertComment, found), is_new
 
 
 def comments_page(session: Session, alert: Alert, paging: Paging) -> list[AlertComment]:
     wanted = select(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no)
-    return [_read(row) for row in session.scalars(page_oldest(wanted, AlertCommentRow.no, paging))]
+    return [read_row(AlertComment, row) for row in session.scalars(page_oldest(wanted, AlertCommentRow.no, paging))]
 
 
 def count_comments(session: Session, alert: Alert) -> int:
     return session.scalars(select(func.count()).select_from(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no)).one()
-
-
-def _read(row: AlertCommentRow) -> AlertComment:
-    return read_row(AlertComment, row)

@@ -49,16 +49,16 @@ def rule_nos(session: Session, deployment_no: int, kinds: Sequence[RuleKind]) ->
 
 
 def rule_by_no(session: Session, no: int) -> Rule:
-    return _rule(session.execute(_rules().where(AlertRuleRow.no == no)).one())
+    return _rule(session.execute(_SELECT.where(AlertRuleRow.no == no)).one())
 
 
 def rules_page(session: Session, deployment_no: int, paging: Paging) -> list[Rule]:
-    wanted = _rules().where(AlertRuleRow.deployment_no == deployment_no)
+    wanted = _SELECT.where(AlertRuleRow.deployment_no == deployment_no)
     return [_rule(row) for row in session.execute(page_oldest(wanted, AlertRuleRow.no, paging))]
 
 
 def find_rule(session: Session, deployment_no: int, rule_id: str) -> Rule | None:
-    found = session.execute(_rules().where(AlertRuleRow.deployment_no == deployment_no, AlertRuleRow.id == rule_id)).one_or_none()
+    found = session.execute(_SELECT.where(AlertRuleRow.deployment_no == deployment_no, AlertRuleRow.id == rule_id)).one_or_none()
     return None if found is None else _rule(found)
 
 
@@ -99,21 +99,20 @@ def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleCo
 
 def delete_rule(session: Session, rule: Rule) -> None:
     """Deletes the rule. Its alerts stay."""
-    session.execute(delete(AlertRuleRow).where(AlertRuleRow.no == rule.no).execution_options(synchronize_session=False))
+    session.execute(delete(AlertRuleRow).where(AlertRuleRow.no == rule.no))
 
 
-def _rules() -> Select[AlertRuleRow, Any]:
-    channels = (
-        select(func.coalesce(func.array_agg(AlertChannelRow.id), text("'{}'")))
-        .join(AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no)
-        .where(AlertRuleChannelRow.rule_no == AlertRuleRow.no)
-        .correlate(AlertRuleRow)
-        .scalar_subquery()
-    )
-    return select(AlertRuleRow, channels).execution_options(populate_existing=True)
+_CHANNELS = (
+    select(func.coalesce(func.array_agg(AlertChannelRow.id), text("'{}'")))
+    .join(AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no)
+    .where(AlertRuleChannelRow.rule_no == AlertRuleRow.no)
+    .correlate(AlertRuleRow)
+    .scalar_subquery()
+)
+_SELECT: Select[AlertRuleRow, Any] = select(AlertRuleRow, _CHANNELS)
 
 
-def _rule(found: Any) -> Rule:  # noqa: ANN401 - a result row of `_rules`
+def _rule(found: Any) -> Rule:  # noqa: ANN401 - a result row of `_SELECT`
     row, channels = found
     config = row.config
     return read_row(

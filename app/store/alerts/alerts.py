@@ -23,6 +23,7 @@ from ..tables import AlertRow, AlertRuleRow, CheckRow, DeploymentRow
 MOST_BETWEEN = 10_000
 
 _UNRESOLVED = AlertRow.resolved_at.is_(None)
+_SELECT = select(AlertRow, DeploymentRow.id, DeploymentRow.name).join(DeploymentRow, DeploymentRow.no == AlertRow.deployment_no)
 
 
 @frozen(kw_only=True)
@@ -44,19 +45,19 @@ def alerts_page(session: Session, wanted: AlertFilter, paging: Paging) -> list[A
     conditions = [*(column == value for column, value in columns.items() if value is not None), *_in_state(wanted.state)]
     if wanted.span is not None:
         conditions += [AlertRow.opened_at < wanted.span.end, AlertRow.resolved_at.is_(None) | (AlertRow.resolved_at >= wanted.span.start)]
-    return _read(session, page_newest(_alerts().where(*conditions), AlertRow.no, paging))
+    return _read(session, page_newest(_SELECT.where(*conditions), AlertRow.no, paging))
 
 
 def get_alert(session: Session, alert_id: str) -> Alert:
     """Returns the alert, or raises NotFound."""
-    found = _read(session, _alerts().where(AlertRow.id == alert_id))
+    found = _read(session, _SELECT.where(AlertRow.id == alert_id))
     if not found:
         raise NotFound("alert", alert_id)
     return found[0]
 
 
 def alerts_by_no(session: Session, nos: Sequence[int]) -> list[Alert]:
-    return _read(session, _alerts().where(AlertRow.no.in_(nos)).order_by(AlertRow.no))
+    return _read(session, _SELECT.where(AlertRow.no.in_(nos)).order_by(AlertRow.no))
 
 
 def alerts_between(
@@ -71,14 +72,14 @@ def alerts_between(
     if checks is not None:
         ends_in_checks = (CheckRow.deployment_no == deployment_no, CheckRow.span_end >= checks.start, CheckRow.span_end < checks.end)
         wanted |= AlertRow.opened_check_no.in_(select(CheckRow.no).where(*ends_in_checks))
-    statement = _alerts().where(AlertRow.deployment_no == deployment_no, wanted)
+    statement = _SELECT.where(AlertRow.deployment_no == deployment_no, wanted)
     about = {AlertRow.metric: metric, AlertRow.data: data}
     statement = statement.where(*(column == value for column, value in about.items() if value is not None))
     return _read(session, statement.order_by(AlertRow.no.desc()).limit(MOST_BETWEEN))
 
 
 def unresolved_of_rule(session: Session, rule_no: int) -> list[Alert]:
-    return _read(session, _alerts().where(AlertRow.rule_no == rule_no, _UNRESOLVED).order_by(AlertRow.no))
+    return _read(session, _SELECT.where(AlertRow.rule_no == rule_no, _UNRESOLVED).order_by(AlertRow.no))
 
 
 def alerts_to_remind(session: Session, deployment_no: int) -> list[Alert]:
@@ -86,7 +87,7 @@ def alerts_to_remind(session: Session, deployment_no: int) -> list[Alert]:
     hours = AlertRuleRow.config["remind_after_hours"].as_float()
     due = func.coalesce(AlertRow.reminded_at, AlertRow.opened_at) + hours * text("interval '1 hour'") <= func.now()
     wanted = (AlertRow.deployment_no == deployment_no, _UNRESOLVED, AlertRow.acknowledged_at.is_(None), due)
-    return _read(session, _alerts().join(AlertRuleRow, AlertRuleRow.no == AlertRow.rule_no).where(*wanted).order_by(AlertRow.no))
+    return _read(session, _SELECT.join(AlertRuleRow, AlertRuleRow.no == AlertRow.rule_no).where(*wanted).order_by(AlertRow.no))
 
 
 def open_alert(session: Session, rule: Rule, subject: AlertSubject, facts: dict[str, object], check: CheckRun | None) -> Alert | None:
@@ -114,7 +115,7 @@ def open_alert(session: Session, rule: Rule, subject: AlertSubject, facts: dict[
     insertion = insert(AlertRow).values(values)
     once = insertion.on_conflict_do_nothing(index_elements=[AlertRow.rule_no, AlertRow.subject], index_where=_UNRESOLVED)
     no = session.scalar(once.returning(AlertRow.no))
-    return None if no is None else _read(session, _alerts().where(AlertRow.no == no))[0]
+    return None if no is None else _read(session, _SELECT.where(AlertRow.no == no))[0]
 
 
 def note_seen_again(session: Session, alert: Alert, facts: dict[str, object], check: CheckRun | None) -> None:
@@ -180,7 +181,7 @@ def unresolved_about(session: Session, alert: Alert) -> list[Alert]:
         AlertRow.group: about.group,
     }
     same = (column.is_not_distinct_from(value) for column, value in columns.items())
-    return _read(session, _alerts().where(_UNRESOLVED, *same).order_by(AlertRow.no))
+    return _read(session, _SELECT.where(_UNRESOLVED, *same).order_by(AlertRow.no))
 
 
 def counterparts_of(session: Session, found: Sequence[Alert], state: AlertState | None) -> list[Alert]:
@@ -191,7 +192,7 @@ def counterparts_of(session: Session, found: Sequence[Alert], state: AlertState 
         for one in found
         if one.subject.data in other and one.resolved_at is None
     ]
-    statement = _alerts().where(_UNRESOLVED, tuple_(AlertRow.rule_no, AlertRow.subject).in_(wanted), *_in_state(state))
+    statement = _SELECT.where(_UNRESOLVED, tuple_(AlertRow.rule_no, AlertRow.subject).in_(wanted), *_in_state(state))
     return _read(session, statement.order_by(AlertRow.no.desc())) if wanted else []
 
 
@@ -242,13 +243,8 @@ def _in_state(state: AlertState | None) -> Sequence[ColumnElement[bool]]:
 def _change(session: Session, alert: Alert, values: dict[str, Any], *still: ColumnElement[bool]) -> Alert | None:
     # Checked again: somebody may have acknowledged or resolved it since.
     statement = update(AlertRow).where(AlertRow.no == alert.no, *still).values(values).returning(AlertRow.no)
-    no = session.scalar(statement.execution_options(synchronize_session=False))
-    return None if no is None else _read(session, _alerts().where(AlertRow.no == no))[0]
-
-
-def _alerts() -> Select[AlertRow, str, str]:
-    joined = select(AlertRow, DeploymentRow.id, DeploymentRow.name).join(DeploymentRow, DeploymentRow.no == AlertRow.deployment_no)
-    return joined.execution_options(populate_existing=True)
+    no = session.scalar(statement)
+    return None if no is None else _read(session, _SELECT.where(AlertRow.no == no))[0]
 
 
 def _read(session: Session, statement: Select[AlertRow, str, str]) -> list[Alert]:
@@ -258,12 +254,7 @@ def _read(session: Session, statement: Select[AlertRow, str, str]) -> list[Alert
             row,
             deployment_id=deployment_id,
             deployment_name=deployment_name,
-            kind=RuleKind(row.kind),
-            subject=AlertSubject(
-                data=None if row.data is None else DataSet(row.data), metric=row.metric, attribute=row.attribute, group=row.group
-            ),
-            resolution=None if row.resolution is None else Resolution(row.resolution),
-            closing_reason=None if row.closing_reason is None else ClosingReason(row.closing_reason),
+            subject=read_row(AlertSubject, row),
         )
         for row, deployment_id, deployment_name in session.execute(statement)
     ]

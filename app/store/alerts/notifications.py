@@ -105,7 +105,7 @@ def end_pauses(session: Session, channel: Channel) -> None:
     # A common table expression, as in `forget_old`.
     locked = select(NotificationRow.no).where(*waiting).order_by(NotificationRow.no).with_for_update().cte("locked")
     statement = update(NotificationRow).where(NotificationRow.no.in_(select(locked.c.no))).values(claimable_at=func.now())
-    session.execute(statement.execution_options(synchronize_session=False))
+    session.execute(statement)
 
 
 def claim(session: Session, *, token: str, lease: timedelta) -> ClaimedNotification | None:
@@ -143,7 +143,7 @@ def forget_old(session: Session) -> int:
     locked = select(NotificationRow.no).where(NotificationRow.no.in_(select(oldest.c.no)), *is_old).with_for_update(skip_locked=True)
     free = locked.cte("free")
     statement = delete(NotificationRow).where(NotificationRow.no.in_(select(free.c.no))).returning(NotificationRow.no)
-    return len(session.scalars(statement.execution_options(synchronize_session=False)).all())
+    return len(session.scalars(statement).all())
 
 
 def get_notification(session: Session, channel: Channel, notification_id: str) -> Notification:
@@ -165,7 +165,7 @@ _SELECT = (
 
 
 def _one(session: Session, *conditions: Any) -> Notification | None:  # noqa: ANN401 - column expressions
-    found = session.execute(_SELECT.where(*conditions), execution_options={"populate_existing": True}).one_or_none()
+    found = session.execute(_SELECT.where(*conditions)).one_or_none()
     return _notification(*found) if found is not None else None
 
 
@@ -175,8 +175,6 @@ def _notification(row: NotificationRow, channel_id: str, alert_id: str | None) -
         row,
         channel_id=channel_id,
         alert_id=alert_id,
-        event=Event(row.event),
-        state=NotificationState(row.state),
         next_attempt_at=row.claimable_at,
     )
 

@@ -27,4 +27,4 @@ def forget_answers(session: Session) -> None:
     """Deletes the answers of ended attributions."""
     over = select(AttributionRow.no).where(AttributionRow.claimable_at.is_(None))
     deletion = delete(AttributionAnswerRow).where(AttributionAnswerRow.attribution_no.in_(over))
-    session.execute(deletion.execution_options(synchronize_session=False))
+    session.execute(deletion)

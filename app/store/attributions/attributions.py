@@ -10,13 +10,15 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...domain.attributions import AttributionLimits, AttributionResult, AttributionRun, AttributionState, AttributionTrigger
-from ...domain.checks import Progress, Span
+from ...domain.checks import Span
 from ...domain.comparisons import Comparison
 from ...domain.paging import Paging
 from ...errors import Conflict, NotFound
 from ..database.paging import page_newest
 from ..database.rows import read_row
 from ..tables import AttributionRow, DeploymentRow, MonitorRow
+
+_SELECT = select(AttributionRow, DeploymentRow.id).join(DeploymentRow, DeploymentRow.no == AttributionRow.deployment_no)
 
 _QUEUE_NIGHTLY = text("""
     INSERT INTO attributions (id, deployment_no, trigger, state, span_start, span_end, max_rows, attempts, cancel_requested, claimable_at,
@@ -82,13 +84,13 @@ def find_waiting(
     if not extends:
         waits.append(AttributionRow.span_end == span.end)
     statement = update(AttributionRow).where(*waits).values(span_end=span.end).returning(AttributionRow.no)
-    no = session.scalar(statement.execution_options(synchronize_session=False))
+    no = session.scalar(statement)
     return None if no is None else read_attribution(session, no)
 
 
 def get_attribution(session: Session, deployment_no: int, attribution_id: str) -> AttributionRun:
     """Returns the attribution, or raises NotFound."""
-    found = _read(session, _rows().where(AttributionRow.deployment_no == deployment_no, AttributionRow.id == attribution_id))
+    found = _read(session, _SELECT.where(AttributionRow.deployment_no == deployment_no, AttributionRow.id == attribution_id))
     if not found:
         raise NotFound("attribution", attribution_id)
     return found[0]
@@ -97,7 +99,7 @@ def get_attribution(session: Session, deployment_no: int, attribution_id: str) -
 def attributions_page(
     session: Session, deployment_no: int, paging: Paging, *, trigger: AttributionTrigger | None = None
 ) -> list[AttributionRun]:
-    statement = page_newest(_rows().where(AttributionRow.deployment_no == deployment_no), AttributionRow.no, paging)
+    statement = page_newest(_SELECT.where(AttributionRow.deployment_no == deployment_no), AttributionRow.no, paging)
     if trigger is not None:
         statement = statement.where(AttributionRow.trigger == trigger)
     return _read(session, statement)
@@ -115,7 +117,7 @@ def cancel_attribution(session: Session, run: AttributionRun) -> AttributionRun:
     # As it is now: a worker may have begun or ended it.
     is_open = AttributionRow.state.in_((AttributionState.QUEUED, AttributionState.RUNNING))
     statement = update(AttributionRow).where(AttributionRow.no == run.no, is_open).values(values).returning(AttributionRow.no)
-    if session.scalar(statement.execution_options(synchronize_session=False)) is None:
+    if session.scalar(statement) is None:
         raise Conflict(f"Attribution {run.id} is over; there is nothing left to cancel.")
     return read_attribution(session, run.no)
 
@@ -131,13 +133,13 @@ def delete_attribution(session: Session, run: AttributionRun) -> None:
     lock_requests(session, run.deployment_no)
     is_over = AttributionRow.state.not_in((AttributionState.QUEUED, AttributionState.RUNNING))
     deletion = delete(AttributionRow).where(AttributionRow.no == run.no, is_over).returning(AttributionRow.no)
-    if session.scalar(deletion.execution_options(synchronize_session=False)) is None:
+    if session.scalar(deletion) is None:
         raise Conflict(f"Attribution {run.id} is not over; cancel it first.")
     if run.trigger is AttributionTrigger.NIGHTLY:
         # Otherwise the ticker would ask the model about this night again.
         later = run.span.end + timedelta(microseconds=1)
         nights = update(MonitorRow).where(MonitorRow.deployment_no == run.deployment_no, MonitorRow.nightly_since < later)
-        session.execute(nights.values(nightly_since=later).execution_options(synchronize_session=False))
+        session.execute(nights.values(nightly_since=later))
 
 
 def newest_of_gaps(
@@ -149,17 +151,17 @@ def newest_of_gaps(
         wanted.append(AttributionRow.state == state)
     if before is not None:
         wanted.append(AttributionRow.span_start < before)
-    found = _read(session, _rows().where(*wanted).order_by(AttributionRow.no.desc()).limit(1))
+    found = _read(session, _SELECT.where(*wanted).order_by(AttributionRow.no.desc()).limit(1))
     return found[0] if found else None
 
 
 def attribution_of_alert(session: Session, alert_no: int) -> AttributionRun | None:
-    found = _read(session, _rows().where(AttributionRow.alert_no == alert_no))
+    found = _read(session, _SELECT.where(AttributionRow.alert_no == alert_no))
     return found[0] if found else None
 
 
 def read_attribution(session: Session, no: int) -> AttributionRun:
-    return _read(session, _rows().where(AttributionRow.no == no))[0]
+    return _read(session, _SELECT.where(AttributionRow.no == no))[0]
 
 
 def _values(deployment_no: int, span: Span, trigger: AttributionTrigger) -> dict[str, Any]:
@@ -186,24 +188,14 @@ def _read_limits(row: AttributionRow) -> AttributionLimits:
     return AttributionLimits(pairs=row.pairs, max_rows=row.max_rows, comparisons=comparisons)
 
 
-def _rows() -> Select[AttributionRow, str]:
-    joined = select(AttributionRow, DeploymentRow.id).join(DeploymentRow, DeploymentRow.no == AttributionRow.deployment_no)
-    # Leases are written without the ORM: a row read before may be old.
-    return joined.execution_options(populate_existing=True)
-
-
 def _read(session: Session, statement: Select[AttributionRow, str]) -> list[AttributionRun]:
     return [
         read_row(
             AttributionRun,
             row,
             deployment_id=deployment_id,
-            trigger=AttributionTrigger(row.trigger),
-            state=AttributionState(row.state),
             span=Span(start=row.span_start, end=row.span_end),
             limits=_read_limits(row),
-            result=None if row.result is None else msgspec.convert(row.result, AttributionResult),
-            progress=None if row.progress is None else Progress(**row.progress),
         )
         for row, deployment_id in session.execute(statement)
     ]

@@ -12,7 +12,7 @@ from ...errors import Conflict, require_present
 from ...telemetry.traces import current_traceparent
 from ..database.paging import page_newest
 from ..tables import CheckRow
-from .check_runs import read_run, run_rows, to_run
+from .check_runs import SELECT_RUNS, read_run, to_run
 
 _QUEUE_SCHEDULED = text("""
     INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, claimable_at, attempts, cancel_requested, created_by)
@@ -94,13 +94,13 @@ def renew_waiting(session: Session, deployment_no: int, *, start: datetime) -> C
         CheckRow.span_start == start,
     )
     statement = update(CheckRow).where(*waits).values(span_end=func.now()).returning(CheckRow.no)
-    no = session.scalar(statement.execution_options(synchronize_session=False))
+    no = session.scalar(statement)
     return None if no is None else read_run(session, no)
 
 
 def get(session: Session, deployment_no: int, check_id: str) -> CheckRun:
     """Returns the check, or raises NotFound."""
-    row = session.execute(run_rows().where(CheckRow.deployment_no == deployment_no, CheckRow.id == check_id)).one_or_none()
+    row = session.execute(SELECT_RUNS.where(CheckRow.deployment_no == deployment_no, CheckRow.id == check_id)).one_or_none()
     return to_run(*require_present(row, "check", check_id))
 
 
@@ -112,7 +112,7 @@ def page(
     session: Session, deployment_no: int, paging: Paging, *, state: CheckState | None = None, ends_in: Span | None = None
 ) -> list[CheckRun]:
     """Returns checks, newest first; with `ends_in` those that end in (start, end]."""
-    statement = page_newest(run_rows().where(CheckRow.deployment_no == deployment_no), CheckRow.no, paging)
+    statement = page_newest(SELECT_RUNS.where(CheckRow.deployment_no == deployment_no), CheckRow.no, paging)
     if state is not None:
         statement = statement.where(CheckRow.state == state)
     if ends_in is not None:
@@ -122,7 +122,7 @@ def page(
 
 def get_by_number(session: Session, deployment_no: int, no: int) -> CheckRun:
     """Returns the check of that number, or raises NotFound."""
-    row = session.execute(run_rows().where(CheckRow.deployment_no == deployment_no, CheckRow.no == no)).one_or_none()
+    row = session.execute(SELECT_RUNS.where(CheckRow.deployment_no == deployment_no, CheckRow.no == no)).one_or_none()
     return to_run(*require_present(row, "check", no))
 
 
@@ -132,7 +132,7 @@ def under_way(session: Session, deployment_no: int) -> CheckRun | None:
     # The order of a claim in `leases.py`.
     order = case({Trigger.REQUEST.value: 0, Trigger.SCHEDULE.value: 1, Trigger.FILES.value: 2}, value=CheckRow.trigger, else_=3)
     hour = case((CheckRow.trigger.in_((Trigger.SCHEDULE, Trigger.FILES)), CheckRow.span_start))
-    statement = run_rows().where(CheckRow.deployment_no == deployment_no, waits)
+    statement = SELECT_RUNS.where(CheckRow.deployment_no == deployment_no, waits)
     found = session.execute(statement.order_by(CheckRow.state != CheckState.RUNNING, order, hour, CheckRow.no).limit(1)).one_or_none()
     return None if found is None else to_run(*found)
 
@@ -149,6 +149,6 @@ def request_cancel(session: Session, check: CheckRun) -> CheckRun:
     }
     # `claimable_at` is there exactly as long as a check may still change.
     statement = update(CheckRow).where(CheckRow.no == check.no, CheckRow.claimable_at.is_not(None)).values(values).returning(CheckRow.no)
-    if session.scalar(statement.execution_options(synchronize_session=False)) is None:
+    if session.scalar(statement) is None:
         raise Conflict(f"Check {check.id} is over; there is nothing left to cancel.")
     return read_run(session, check.no)

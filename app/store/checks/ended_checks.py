@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from ...domain.alerts import AlertSubject, VerdictCondition
 from ...domain.checks import PRESENT_TRIGGERS, CheckRun, CheckState, Failure, Measurement, Scope, Span
 from ..tables import CheckRow, MeasurementRow
-from .check_runs import run_rows, to_run
+from .check_runs import SELECT_RUNS, to_run
 from .results import is_of_scope, measurement_from
 
 _NEXT_DUE = text("""
@@ -42,7 +42,7 @@ def take_ended_check(session: Session, deployment_no: int) -> int | None:
     no: int | None = session.scalar(_NEXT_DUE, {"deployment_no": deployment_no})
     if no is None:
         return None
-    session.execute(update(CheckRow).where(CheckRow.no == no).values(alerts_due=False).execution_options(synchronize_session=False))
+    session.execute(update(CheckRow).where(CheckRow.no == no).values(alerts_due=False))
     return no
 
 
@@ -106,7 +106,7 @@ def newest_ends(session: Session, check: CheckRun, *, of_endpoint: bool, limit: 
     if of_endpoint:
         went_through = and_(CheckRow.state == CheckState.SUCCEEDED, not_(_carried()))
         failed = and_(failed, CheckRow.failure == Failure.SCORING_FAILED)
-    statement = run_rows().where(*_is_decided(check), or_(went_through, failed))
+    statement = SELECT_RUNS.where(*_is_decided(check), or_(went_through, failed))
     newest_first = (CheckRow.span_start.desc(), CheckRow.span_end.desc(), CheckRow.no.desc())
     rows = session.execute(statement.ext(distinct_on(CheckRow.span_start)).order_by(*newest_first).limit(limit))
     return [to_run(*row) for row in rows]

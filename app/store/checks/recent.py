@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet
 from ...frozen import frozen
+from ..database.rows import read_row
 
 
 @frozen(kw_only=True)
@@ -83,5 +84,4 @@ def recent_figures(session: Session, deployment_no: int, metric: str, checks: Se
         "since": min(one.at for one in checks),
         "check_nos": [one.no for one in checks],
     }
-    rows = session.execute(_FIGURES, wanted)
-    return [RecentFigure(**{**row, "data": DataSet(row["data"])}) for row in rows.mappings()]
+    return [read_row(RecentFigure, row) for row in session.execute(_FIGURES, wanted)]

@@ -15,6 +15,7 @@ from ...domain.comparisons import Comparison
 from ...domain.records import Prediction
 from ...domain.values import normalised
 from ...frozen import frozen
+from ..database.rows import read_row
 from ..tables import CheckRow, CheckTableRow, MeasurementRow
 from .check_days import DAY
 from .timeline import COUNTS_ITSELF, DRAWN_SCOPES, JOINED, ORIGIN, SUPERSEDED
@@ -160,9 +161,8 @@ def is_of_scope(scope: Scope) -> ColumnElement[bool]:
 
 
 def measurement_from(row: MeasurementRow) -> Measurement:
-    fields = {name: getattr(row, name) for name in _STORED_AS_THEY_ARE}
-    typed = {"data": DataSet(row.data), "scope": Scope(row.scope), "details": Details.from_json(omit_columns(row.details))}
-    return Measurement(**{**fields, **typed}, comparison=read_comparison(row.attribute, row.details))
+    details = Details.from_json(omit_columns(row.details))
+    return read_row(Measurement, row, details=details, comparison=read_comparison(row.attribute, row.details))
 
 
 def read_comparison(label: str | None, members: Mapping[str, Any]) -> Comparison:

@@ -16,7 +16,7 @@ def record_beat(session: Session, worker_id: str) -> None:
         insert(WorkerRow).values(id=worker_id).on_conflict_do_update(index_elements=[WorkerRow.id], set_={"beat_at": func.now()})
     )
     is_old = (WorkerRow.beat_at < func.now() - FORGOTTEN_AFTER, WorkerRow.id != worker_id)
-    session.execute(delete(WorkerRow).where(*is_old).execution_options(synchronize_session=False))
+    session.execute(delete(WorkerRow).where(*is_old))
 
 
 def workers_seen(session: Session, *, silent_after: timedelta = SILENT_AFTER) -> WorkersSeen:

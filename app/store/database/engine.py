@@ -149,7 +149,9 @@ class Database:
         )
         self._is_closed = False
         event.listen(self.engine, "checkin", self._close_late)
-        self._sessions = sessionmaker(self.engine, expire_on_commit=False)
+        # Statements write past the session's objects, which are read again.
+        options: dict[str, object] = {"populate_existing": True, "synchronize_session": False}
+        self._sessions = sessionmaker(self.engine, expire_on_commit=False, execution_options=options)
         self.arrow = ArrowPool(self.url)
 
     @contextmanager

@@ -32,7 +32,7 @@ class HeldRow:
 def lease_row(session: Session, table: LeasedTable, no: int, *, token: str, lease: timedelta, **values: Any) -> None:  # noqa: ANN401 - columns
     """Gives the row, which the transaction has locked, to the holder of `token`; counts an attempt."""
     leased = {"attempts": table.attempts + 1, "lease_token": token, "claimable_at": func.now() + lease, **values}
-    session.execute(update(table).where(table.no == no).values(leased).execution_options(synchronize_session=False))
+    session.execute(update(table).where(table.no == no).values(leased))
 
 
 def write_held(session: Session, held: HeldRow, values: dict[str, Any], returning: InstrumentedAttribute[Column]) -> Column:
@@ -45,7 +45,7 @@ def write_held(session: Session, held: HeldRow, values: dict[str, Any], returnin
     if held.token is not None:
         owned = (held.table.no == held.no, held.table.lease_token == held.token)
         statement = update(held.table).where(*owned).values(values).returning(returning)
-        written = session.execute(statement.execution_options(synchronize_session=False)).one_or_none()
+        written = session.execute(statement).one_or_none()
         if written is not None:
             return written[0]
     raise LeaseLost(held.if_lost)

@@ -19,8 +19,6 @@ from ...domain.deployments import (
     Endpoint,
     EndpointSource,
     EndpointTls,
-    OutputFields,
-    ProblemType,
     RecordSchema,
     has_protected,
 )
@@ -197,7 +195,7 @@ class Deployments:
         return {"column_key": self._sealer.seal(os.urandom(_COLUMN_KEY_BYTES))}
 
     def _one(self, statement: Select[DeploymentRow, DeploymentSchemaRow, EndpointFailureRow, bool], name: str) -> Deployment:
-        found = self._session.execute(statement, execution_options={"populate_existing": True}).one_or_none()
+        found = self._session.execute(statement).one_or_none()
         row, schema, failures, is_open = require_present(found, "deployment", name)
         return self._deployment(row, schema, health_from(failures, is_open=is_open))
 
@@ -270,9 +268,7 @@ class Deployments:
         return read_row(
             Deployment,
             row,
-            problem_type=ProblemType(row.problem_type),
             schema=RecordSchema(version=schema.version, features=columns_of(schema.features), meta=columns_of(schema.meta)),
-            outputs=OutputFields(**row.outputs),
             endpoint=endpoint,
             payload=read_payload_table(row.record_tables),
             feedback=read_feedback_table(row.record_tables),

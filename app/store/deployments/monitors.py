@@ -77,7 +77,7 @@ def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monit
             where=or_(differs, MonitorRow.config != new.config, MonitorRow.attribution.is_distinct_from(new.attribution)),
         )
     )
-    row = session.scalars(select(MonitorRow).where(MonitorRow.deployment_no == deployment_no).execution_options(populate_existing=True))
+    row = session.scalars(select(MonitorRow).where(MonitorRow.deployment_no == deployment_no))
     return _monitor(row.one())
 
 
@@ -91,7 +91,7 @@ def delete_monitor(session: Session, deployment_no: int) -> None:
     """Deletes the configuration and ends its evidence; checks stay."""
     eras = select(EvidenceEraRow.no).where(EvidenceEraRow.deployment_no == deployment_no)
     present = (EvidenceFigureRow.era_no.in_(eras), EvidenceFigureRow.ended_at.is_(None))
-    session.execute(update(EvidenceFigureRow).where(*present).values(ended_at=func.now()).execution_options(synchronize_session=False))
+    session.execute(update(EvidenceFigureRow).where(*present).values(ended_at=func.now()))
     session.execute(delete(MonitorRow).where(MonitorRow.deployment_no == deployment_no))
 
 

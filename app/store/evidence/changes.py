@@ -70,4 +70,4 @@ def forget_changes(session: Session, nos: Sequence[int], era: Era) -> None:
         ),
         {"nos": list(nos), "era": era.no},
     )
-    session.execute(delete(ChangedHourRow).where(ChangedHourRow.no.in_(nos)).execution_options(synchronize_session=False))
+    session.execute(delete(ChangedHourRow).where(ChangedHourRow.no.in_(nos)))

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from ...domain.deployments import ProblemType, RecordSchema
 from ...domain.tables_of_files import FeedbackTable, PayloadTable
 from ...frozen import frozen
+from ..database.rows import read_row
 from ..deployments.columns import columns_of
 from ..deployments.record_tables import read_feedback_table, read_payload_table
 from ..tables import ChangedHourRow, DeploymentRow, DeploymentSchemaRow, EvidenceEraRow, EvidenceLateLabelRow, MonitorRow
@@ -94,7 +95,7 @@ def deployments_to_follow(session: Session, *, latest: datetime, in_files: bool 
 def forget_unfollowed_changes(session: Session) -> None:
     """Deletes the notes of deployments without a monitor: one made later counts all hours."""
     unfollowed = ~exists().where(MonitorRow.deployment_no == ChangedHourRow.deployment_no)
-    session.execute(delete(ChangedHourRow).where(unfollowed).execution_options(synchronize_session=False))
+    session.execute(delete(ChangedHourRow).where(unfollowed))
 
 
 def followed_deployment(session: Session, deployment_no: int) -> FollowedDeployment:
@@ -106,12 +107,10 @@ def followed_deployment(session: Session, deployment_no: int) -> FollowedDeploym
         .where(DeploymentRow.no == deployment_no)
         .order_by(DeploymentSchemaRow.version)
     ).all()
-    return FollowedDeployment(
-        no=rows[0].no,
-        id=rows[0].id,
-        problem_type=ProblemType(rows[0].problem_type),
+    return read_row(
+        FollowedDeployment,
+        rows[0],
         schemas=[RecordSchema(version=one.version, features=columns_of(one.features), meta=columns_of(one.meta)) for one in rows],
-        model_revision=rows[0].model_revision,
         has_endpoint=rows[0].endpoint is not None,
         payload=read_payload_table(rows[0].record_tables),
         feedback=read_feedback_table(rows[0].record_tables),
@@ -140,7 +139,7 @@ def begin_era(session: Session, deployment_no: int, monitor_version: int, model_
 
 
 def note_progress(session: Session, era_no: int, **values: Any) -> None:  # noqa: ANN401 - columns of the row
-    session.execute(update(EvidenceEraRow).where(EvidenceEraRow.no == era_no).values(values).execution_options(synchronize_session=False))
+    session.execute(update(EvidenceEraRow).where(EvidenceEraRow.no == era_no).values(values))
 
 
 def eras_with_alerts_due(session: Session) -> list[int]:
@@ -150,7 +149,7 @@ def eras_with_alerts_due(session: Session) -> list[int]:
 
 def take_alerts_due(session: Session, deployment_no: int) -> None:
     due = (EvidenceEraRow.deployment_no == deployment_no, EvidenceEraRow.alerts_due)
-    session.execute(update(EvidenceEraRow).where(*due).values(alerts_due=False).execution_options(synchronize_session=False))
+    session.execute(update(EvidenceEraRow).where(*due).values(alerts_due=False))
 
 
 def current_hour_bound(session: Session, grace_seconds: float) -> datetime:

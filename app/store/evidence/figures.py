@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from ...domain.checks import DataSet
 from ...errors import require_present
 from ...frozen import frozen
+from ..database.rows import read_row
 from ..tables import EvidenceEraRow, EvidenceFigureRow
 from .hours import CountedPlace
 from .summaries import LimitSummary, encode_summary
@@ -85,8 +86,8 @@ def ended_figures(session: Session, era_no: int) -> list[EndedFigure]:
     """Returns the era's figures of earlier monitors that had counted hours."""
     row = EvidenceFigureRow
     columns = (row.data, row.first_hour, row.ended_at, func.jsonb_array_length(row.summary).label("limits"))
-    rows = session.execute(select(*columns).where(row.era_no == era_no, row.ended_at.is_not(None))).mappings()
-    return [EndedFigure(**{**found, "data": DataSet(found["data"])}) for found in rows]
+    rows = session.execute(select(*columns).where(row.era_no == era_no, row.ended_at.is_not(None)))
+    return [read_row(EndedFigure, ended) for ended in rows]
 
 
 def find_ended(session: Session, ids: Collection[str]) -> set[str]:
@@ -95,7 +96,7 @@ def find_ended(session: Session, ids: Collection[str]) -> set[str]:
 
 def figures_of(session: Session, era_no: int) -> list[StoredFigure]:
     present = select(EvidenceFigureRow).where(EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.ended_at.is_(None))
-    rows = session.scalars(present.order_by(EvidenceFigureRow.no).execution_options(populate_existing=True))
+    rows = session.scalars(present.order_by(EvidenceFigureRow.no))
     return [_stored(row) for row in rows]
 
 
@@ -144,7 +145,7 @@ def move_first_hour(session: Session, figure: KnownFigure, hour: datetime) -> No
 
 
 def remove_figure(session: Session, figure: KnownFigure) -> None:
-    session.execute(delete(EvidenceFigureRow).where(EvidenceFigureRow.no == figure.no).execution_options(synchronize_session=False))
+    session.execute(delete(EvidenceFigureRow).where(EvidenceFigureRow.no == figure.no))
 
 
 def define_figure(session: Session, figure: KnownFigure, definition: Mapping[str, Any]) -> None:
@@ -196,7 +197,7 @@ def replace_state(session: Session, figure: StoredFigure, state: bytes, summary:
 
 def _change(session: Session, nos: Collection[int], **values: object) -> None:
     changed = update(EvidenceFigureRow).where(EvidenceFigureRow.no.in_(nos)).values(values)
-    session.execute(changed.execution_options(synchronize_session=False))
+    session.execute(changed)
 
 
 def _stored(row: EvidenceFigureRow) -> StoredFigure:

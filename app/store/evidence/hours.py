@@ -53,7 +53,7 @@ def replace_hours(
         return False
     if stored:
         are_replaced = tuple_(EvidenceHourRow.attribute, EvidenceHourRow.hour).in_(stored)
-        session.execute(delete(EvidenceHourRow).where(*of_span, are_replaced).execution_options(synchronize_session=False))
+        session.execute(delete(EvidenceHourRow).where(*of_span, are_replaced))
     if counted:
         session.execute(
             text(

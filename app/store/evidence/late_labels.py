@@ -56,7 +56,7 @@ def add_late_labels(session: Session, era_no: int, found: LateLabels) -> None:
 
 def replace_late_labels(session: Session, era_no: int, hours: Span, found: LateLabels) -> None:
     of_hours = (EvidenceLateLabelRow.era_no == era_no, EvidenceLateLabelRow.hour >= hours.start, EvidenceLateLabelRow.hour < hours.end)
-    session.execute(delete(EvidenceLateLabelRow).where(*of_hours).execution_options(synchronize_session=False))
+    session.execute(delete(EvidenceLateLabelRow).where(*of_hours))
     add_late_labels(session, era_no, found)
 
 

@@ -113,6 +113,6 @@ def summaries_of(
     """Returns the summaries of one metric in the present era, in order; None allows all."""
     wanted = {"no": deployment_no, "metric": metric, "data": None if data is None else data.value, "attribute": attribute, "group": group}
     return [
-        read_row(FigureSummary, row, data=DataSet(row.data), limits=msgspec.convert(row.summary, list[LimitSummary]))
+        read_row(FigureSummary, row, limits=msgspec.convert(row.summary, list[LimitSummary]))
         for row in session.execute(text(_SUMMARIES), wanted)
     ]

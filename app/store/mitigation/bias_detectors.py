@@ -115,5 +115,4 @@ def _version(row: Row[Any]) -> DetectorVersion:
         counts=msgspec.convert(training["counts"], DetectorCounts),
         made_by=training["made_by"],
         threshold=training["threshold"],
-        quality=None if row.quality is None else msgspec.convert(row.quality, DetectorQuality),
     )

@@ -8,7 +8,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.mitigation import DetectorUse, MitigationSettings, Mode, Profile
+from ...domain.mitigation import MitigationSettings, Profile
 from ...errors import require_present
 from ..tables import DeploymentRow, MitigationProfileRow, MitigationSettingsRow
 
@@ -20,23 +20,12 @@ def settings_of(session: Session, deployment_no: int) -> MitigationSettings:
     row = session.get(MitigationSettingsRow, deployment_no)
     if row is None:
         return MitigationSettings()
-    stored = row.settings
-    attributes = stored["attributes"]
-    return MitigationSettings(
-        mode=Mode(stored["mode"]),
-        attributes=None if attributes is None else tuple(attributes),
-        bias_detector=DetectorUse(stored["bias_detector"]),
-        version=row.version,
-    )
+    return msgspec.convert(row.settings | {"version": row.version}, MitigationSettings)
 
 
 def put_settings(session: Session, deployment_no: int, settings: MitigationSettings) -> MitigationSettings:
     """Stores the settings; their version grows only if the content differs."""
-    content = {
-        "mode": settings.mode.value,
-        "attributes": None if settings.attributes is None else list(settings.attributes),
-        "bias_detector": settings.bias_detector.value,
-    }
+    content = {name: member for name, member in msgspec.to_builtins(settings).items() if name != "version"}
     present = settings_of(session, deployment_no)
     if present.version and present == replace(settings, version=present.version):
         return present

@@ -11,7 +11,7 @@ from ...details import Details
 from ...domain.checks import DataSet
 from ...frozen import frozen
 from ..checks.results import omit_columns
-from ..database.rows import array_text, read_named_rows, read_rows
+from ..database.rows import array_text, read_named_rows, read_row, read_rows
 from .overview import LAST_HOUR, OF_SERIES
 
 
@@ -144,27 +144,7 @@ def ranked_figures(session: Session, keys: Sequence[RankedKey]) -> list[RankedFi
 
 def group_figures(session: Session, nos: Sequence[int]) -> list[GroupFigure]:
     return [
-        GroupFigure(
-            no=row.no,
-            data=DataSet(row.data),
-            attribute=row.attribute,
-            group=row.group,
-            value=row.value,
-            lower=row.lower,
-            upper=row.upper,
-            n=row.n,
-            verdict=row.verdict,
-            reason=row.reason,
-            lower_limit=row.lower_limit,
-            upper_limit=row.upper_limit,
-            compared=Compared(
-                reference=row.reference,
-                monitored_records=row.monitored_records,
-                reference_records=row.reference_records,
-                reference_favourable=row.reference_favourable,
-            ),
-        )
-        for row in read_named_rows(session, _FIGURES, {"nos": array_text(nos)})
+        read_row(GroupFigure, row, compared=read_row(Compared, row)) for row in read_named_rows(session, _FIGURES, {"nos": array_text(nos)})
     ]
 
 

@@ -10,7 +10,7 @@ from ...domain.checks import CheckState, Failure, WindowCounts
 from ...domain.display_names import DisplayNames
 from ...domain.monitors import Schedule
 from ...frozen import frozen
-from ..database.rows import read_named_rows
+from ..database.rows import read_named_rows, read_row
 from ..deployments.monitors import read_names
 
 LAST_HOUR = timedelta(hours=1)
@@ -149,19 +149,12 @@ _ENTRIES = f"""
 def overview_entries(session: Session, *, only_no: int | None) -> list[OverviewEntry]:
     rows = read_named_rows(session, _ENTRIES, {"only_no": only_no})
     return [
-        OverviewEntry(
-            no=row.no,
-            id=row.id,
-            name=row.name,
-            owner=row.owner,
-            monitor_version=row.monitor_version,
-            schedule=None if row.schedule is None else Schedule(row.schedule),
+        read_row(
+            OverviewEntry,
+            row,
             picked=None if row.picked is None else tuple(row.picked),
             last=_read_last(row),
             success=_read_success(row),
-            under_way=None if row.under_way is None else CheckState(row.under_way),
-            newest_record_at=row.newest_record_at,
-            open_alerts=row.open_alerts,
             names=read_names(row.names),
             unacknowledged=None
             if row.unseen_id is None

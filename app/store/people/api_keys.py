@@ -63,7 +63,7 @@ class ApiKeys:
         return require_present(self.find(key_id), "API key", key_id)
 
     def find(self, key_id: str) -> ApiKey | None:
-        row = self._session.execute(_SELECT.where(ApiKeyRow.id == key_id).execution_options(populate_existing=True)).one_or_none()
+        row = self._session.execute(_SELECT.where(ApiKeyRow.id == key_id)).one_or_none()
         return None if row is None else _key(row.ApiKeyRow, row.deployment_id)
 
     def lock(self, key_id: str) -> ApiKey:

@@ -1,15 +1,16 @@
 """Limits of API keys, and their use."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...domain.key_limits import KeyLimits, KeyUse
+from ..database.rows import read_row
 from ..tables import KeyLimitsRow, KeyUseRow
 
-_LIMITS = ("requests_per_second", "records_per_second", "max_bytes")
 _COUNTS = ("requests", "records", "bytes", "refused")
 
 
@@ -18,21 +19,20 @@ def limits_of(session: Session, key_id: str) -> KeyLimits:
 
 
 def all_limits(session: Session) -> dict[str, KeyLimits]:
-    return {row.key_id: KeyLimits(**{name: getattr(row, name) for name in _LIMITS}) for row in session.scalars(select(KeyLimitsRow))}
+    return {row.key_id: read_row(KeyLimits, row) for row in session.scalars(select(KeyLimitsRow))}
 
 
 def put_limits(session: Session, key_id: str, limits: KeyLimits) -> None:
     if limits == KeyLimits():
         session.execute(delete(KeyLimitsRow).where(KeyLimitsRow.key_id == key_id))
         return
-    values = {name: getattr(limits, name) for name in _LIMITS}
+    values = asdict(limits)
     insertion = insert(KeyLimitsRow).values(key_id=key_id, **values)
     session.execute(insertion.on_conflict_do_update(index_elements=["key_id"], set_=values))
 
 
 def use_of(session: Session) -> dict[str, KeyUse]:
-    names = (*_COUNTS, "first_at", "last_at")
-    return {row.key_id: KeyUse(**{name: getattr(row, name) for name in names}) for row in session.scalars(select(KeyUseRow))}
+    return {row.key_id: read_row(KeyUse, row) for row in session.scalars(select(KeyUseRow))}
 
 
 def add_use(session: Session, used: Mapping[str, KeyUse]) -> None:

@@ -43,7 +43,7 @@ def get(session: Session, name: str) -> User:
 
 
 def find(session: Session, name: str) -> User | None:
-    row = session.execute(_SELECT.where(UserRow.name == name).execution_options(populate_existing=True)).one_or_none()
+    row = session.execute(_SELECT.where(UserRow.name == name)).one_or_none()
     return None if row is None else _user(row.UserRow, row.deployment_id)
 
 
@@ -52,9 +52,7 @@ def page(session: Session, paging: Paging) -> list[User]:
 
 
 def find_of_issuer(session: Session, issuer: str, subject: str) -> User | None:
-    row = session.execute(
-        _SELECT.where(UserRow.issuer == issuer, UserRow.subject == subject).execution_options(populate_existing=True)
-    ).one_or_none()
+    row = session.execute(_SELECT.where(UserRow.issuer == issuer, UserRow.subject == subject)).one_or_none()
     return None if row is None else _user(row.UserRow, row.deployment_id)
 
 

@@ -7,8 +7,9 @@ from sqlalchemy import func, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.arrivals import KEPT, Arrivals, LogKind, RecordSource, RejectionCount, RejectionReason
+from ...domain.arrivals import KEPT, Arrivals, RejectionCount
 from ...domain.checks import Span
+from ..database.rows import read_row
 from ..tables import ArrivalRow, DeploymentRow, FeedbackRecordRow, RejectionCountRow
 
 MOST_WAITING: Final = 1000
@@ -65,10 +66,7 @@ def arrivals_in(session: Session, deployment_no: int, hours: Span) -> Sequence[A
         .group_by(row.hour, row.source, row.kind)
         .order_by(row.hour, row.source, row.kind)
     )
-    return [
-        Arrivals(hour=hour, source=RecordSource(source), kind=LogKind(kind), records=int(records))
-        for hour, source, kind, records in session.execute(statement)
-    ]
+    return [read_row(Arrivals, counted, records=int(counted.records)) for counted in session.execute(statement)]
 
 
 def rejections_in(session: Session, deployment_no: int, hours: Span) -> Sequence[RejectionCount]:
@@ -79,17 +77,7 @@ def rejections_in(session: Session, deployment_no: int, hours: Span) -> Sequence
         .order_by(row.hour.desc(), row.records.desc())
         .limit(MOST_REASONS)
     )
-    return [
-        RejectionCount(
-            hour=one.hour,
-            source=RecordSource(one.source),
-            kind=LogKind(one.kind),
-            reason=RejectionReason(one.reason),
-            field=one.field,
-            records=one.records,
-        )
-        for one in session.scalars(statement)
-    ]
+    return [read_row(RejectionCount, counted) for counted in session.scalars(statement)]
 
 
 def add_rejections(session: Session, counts: Mapping[int, Sequence[RejectionCount]]) -> None:

@@ -86,7 +86,7 @@ def find_halves(session: Session, keys: Sequence[CallKey]) -> list[StoredHalf]:
 
 
 def remove_halves(session: Session, keys: Sequence[CallKey]) -> None:
-    session.execute(delete(Row).where(_of_calls(keys)).execution_options(synchronize_session=False))
+    session.execute(delete(Row).where(_of_calls(keys)))
 
 
 def expire_halves(session: Session, *, before: datetime) -> list[ExpiredHalves]:

@@ -13,6 +13,7 @@ from ...domain.deployments import RecordSchema
 from ...domain.mitigation import FlaggedRecord
 from ...frozen import frozen
 from ..database.page_size import Page, fill_page
+from ..database.rows import read_row
 from ..deployments.columns import columns_of
 from ..tables import DeploymentSchemaRow, FlaggedRecordRow, PayloadRecordRow
 
@@ -170,16 +171,11 @@ def _select_flags(deployment_no: int) -> Select[FlaggedRecordRow, PayloadRecordR
 
 
 def _build_flagged(flag: FlaggedRecordRow, record: PayloadRecordRow, schema: DeploymentSchemaRow) -> FlaggedPayload:
-    return FlaggedPayload(
-        flag=FlaggedRecord(**{name: getattr(flag, name) for name in _FIELDS}),
-        record_id=record.record_id,
-        scored_at=record.scored_at,
-        model_revision=record.model_revision,
+    return read_row(
+        FlaggedPayload,
+        record,
+        flag=read_row(FlaggedRecord, flag),
         schema=RecordSchema(version=schema.version, features=columns_of(schema.features), meta=columns_of(schema.meta)),
         features=tuple(record.features),
         meta=tuple(record.meta or (None,) * len(schema.meta)),
-        prediction=record.prediction,
-        probability=record.probability,
-        label=record.label,
-        debiased=record.debiased,
     )

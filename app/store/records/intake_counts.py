@@ -7,7 +7,8 @@ from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.intake import IntakeCount, IntakeOutcome
+from ...domain.intake import IntakeCount
+from ..database.rows import read_row
 from ..deployments.deployments import find_numbers
 from ..tables import IntakeCountRow as Row
 
@@ -53,13 +54,5 @@ def intake_hours(
     statement = select(Row).where(Row.deployment_no == deployment_no, Row.hour.in_(hours))
     found: dict[datetime, list[IntakeCount]] = {}
     for row in session.scalars(statement.order_by(Row.hour.desc(), Row.source, Row.outcome)):
-        one = IntakeCount(
-            deployment_no=row.deployment_no,
-            hour=row.hour,
-            source=row.source,
-            outcome=IntakeOutcome(row.outcome),
-            count=row.count,
-            reason=row.reason,
-        )
-        found.setdefault(row.hour, []).append(one)
+        found.setdefault(row.hour, []).append(read_row(IntakeCount, row))
     return found

@@ -96,7 +96,7 @@ def find_records(session: Session, deployment_no: int, wanted: RecordFilter, *, 
         ),
         statement.values | {"most": limit, "room": MAX_PAGE_BYTES},
     ).all()
-    records = [StoredRecord(**{name: getattr(row, name) for name in StoredRecord.__dataclass_fields__}) for row in rows]
+    records = [read_row(StoredRecord, row) for row in rows]
     # `available` was counted before the page was cut.
     return FoundRecords(records=records, looked_through_to=stop, is_cut=bool(rows) and len(rows) < rows[0].available)
 

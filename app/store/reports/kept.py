@@ -29,7 +29,7 @@ _OPEN = (KeptReportState.QUEUED.value, KeptReportState.RUNNING.value)
 def request_report(session: Session, deployment_no: int, span: Span, wanted: Mapping[str, Any], *, by: str) -> KeptReport:
     """Queues a requested report, or returns a waiting equal one. The caller holds the deployment's lock."""
     is_open = (KeptReportRow.deployment_no == deployment_no, KeptReportRow.state.in_(_OPEN))
-    waiting = session.scalars(select(KeptReportRow).where(*is_open).execution_options(populate_existing=True)).all()
+    waiting = session.scalars(select(KeptReportRow).where(*is_open)).all()
     for row in waiting:
         if (row.span_start, row.span_end, row.wanted) == (span.start, span.end, wanted):
             return _report(row)
@@ -74,14 +74,14 @@ def fail_report(session: Session, report: KeptReport, *, reason: str) -> KeptRep
 
 
 def kept_page(session: Session, deployment_no: int, paging: Paging) -> list[KeptReport]:
-    wanted = select(KeptReportRow).where(KeptReportRow.deployment_no == deployment_no).execution_options(populate_existing=True)
+    wanted = select(KeptReportRow).where(KeptReportRow.deployment_no == deployment_no)
     return [_report(row) for row in session.scalars(page_newest(wanted, KeptReportRow.no, paging))]
 
 
 def get_kept(session: Session, deployment_no: int, report_id: str) -> KeptReport:
     """Returns the report, or raises NotFound."""
     wanted = select(KeptReportRow).where(KeptReportRow.deployment_no == deployment_no, KeptReportRow.id == report_id)
-    row = session.scalars(wanted.execution_options(populate_existing=True)).one_or_none()
+    row = session.scalars(wanted).one_or_none()
     return _report(require_present(row, "kept report", report_id))
 
 
@@ -103,4 +103,4 @@ def _end(session: Session, report: KeptReport, **values: Any) -> None:  # noqa: 
 
 
 def _report(row: KeptReportRow) -> KeptReport:
-    return read_row(KeptReport, row, span=Span(start=row.span_start, end=row.span_end), state=KeptReportState(row.state))
+    return read_row(KeptReport, row, span=Span(start=row.span_start, end=row.span_end))

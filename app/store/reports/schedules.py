@@ -66,7 +66,7 @@ def put_schedule(session: Session, deployment_no: int, schedule_id: str, content
 
 def delete_schedule(session: Session, schedule: ReportSchedule) -> None:
     """Deletes the schedule. Its reports stay."""
-    session.execute(delete(ReportScheduleRow).where(ReportScheduleRow.no == schedule.no).execution_options(synchronize_session=False))
+    session.execute(delete(ReportScheduleRow).where(ReportScheduleRow.no == schedule.no))
 
 
 def queue_due_reports(session: Session, *, settling: timedelta) -> int:
@@ -113,15 +113,12 @@ _SELECT: Select[ReportScheduleRow, Any] = select(
     .where(ReportScheduleChannelRow.schedule_no == ReportScheduleRow.no)
     .correlate(ReportScheduleRow)
     .scalar_subquery(),
-).execution_options(populate_existing=True)
+)
 
 
 def _schedule(found: Any) -> ReportSchedule:  # noqa: ANN401 - a result row of `_SELECT`
     row, channels = found
-    content = ScheduleContent(
-        name=row.name, rhythm=ReportRhythm(row.rhythm), wanted=row.wanted, channels=tuple(sorted(channels)), enabled=row.enabled
-    )
-    return read_row(ReportSchedule, row, content=content)
+    return read_row(ReportSchedule, row, content=read_row(ScheduleContent, row, channels=tuple(sorted(channels))))
 
 
 def first_due(schedule: ReportSchedule, after: datetime) -> datetime | None:

@@ -62,8 +62,8 @@ def count_aged(session: Session, deployment_no: int, deployment_id: str, *, scop
 def lock_open(session: Session, no: int) -> Erasure | None:
     """Locks and returns the erasure if it is open and no other process holds it."""
     statement = select(ErasureRow).where(ErasureRow.no == no, ErasureRow.finished_at.is_(None))
-    row = session.scalar(statement.with_for_update(skip_locked=True).execution_options(populate_existing=True))
-    return None if row is None else _erasure(row)
+    row = session.scalar(statement.with_for_update(skip_locked=True))
+    return None if row is None else read_row(Erasure, row)
 
 
 def open_erasures(session: Session, kind: ErasureKind) -> list[tuple[int, int]]:
@@ -103,24 +103,24 @@ def count_erased(session: Session, no: int, counts: Counts) -> None:
 def finish_erasure(session: Session, no: int) -> Erasure:
     """Ends the erasure: empties its selector, and stores the hash of its receipt."""
     values = {"state": ErasureState.FINISHED.value, "finished_at": func.now(), "selector": None}
-    session.execute(update(ErasureRow).where(ErasureRow.no == no).values(values).execution_options(synchronize_session=False))
+    session.execute(update(ErasureRow).where(ErasureRow.no == no).values(values))
     # The hash is of the times that Postgres stored.
     row = session.get_one(ErasureRow, no, populate_existing=True)
-    row.hash = hash_receipt(receipt_document(_erasure(row)))
+    row.hash = hash_receipt(receipt_document(read_row(Erasure, row)))
     session.flush()
-    return _erasure(row)
+    return read_row(Erasure, row)
 
 
 def get_erasure(session: Session, deployment_id: str, erasure_id: str) -> Erasure:
     """Returns the erasure, or raises NotFound."""
     statement = select(ErasureRow).where(ErasureRow.deployment_id == deployment_id, ErasureRow.id == erasure_id)
-    row = session.scalar(statement.execution_options(populate_existing=True))
-    return _erasure(require_present(row, "erasure", erasure_id))
+    row = session.scalar(statement)
+    return read_row(Erasure, require_present(row, "erasure", erasure_id))
 
 
 def erasures_of(session: Session, deployment_no: int, paging: Paging) -> list[Erasure]:
     statement = select(ErasureRow).where(ErasureRow.deployment_no == deployment_no)
-    return [_erasure(row) for row in session.scalars(page_newest(statement, ErasureRow.no, paging))]
+    return [read_row(Erasure, row) for row in session.scalars(page_newest(statement, ErasureRow.no, paging))]
 
 
 def _fresh(erasure_id: str, deployment_no: int, deployment_id: str, kind: ErasureKind, by: str) -> dict[str, Any]:
@@ -133,7 +133,3 @@ def _fresh(erasure_id: str, deployment_no: int, deployment_id: str, kind: Erasur
         "counts": {},
         "requested_by": by,
     }
-
-
-def _erasure(row: ErasureRow) -> Erasure:
-    return read_row(Erasure, row, kind=ErasureKind(row.kind), state=ErasureState(row.state))

@@ -10,7 +10,7 @@ from ..tables import LegalHoldRow
 
 def hold_of(session: Session, deployment_no: int) -> LegalHold | None:
     row = session.scalar(_in_force(deployment_no))
-    return None if row is None else _hold(row)
+    return None if row is None else read_row(LegalHold, row)
 
 
 def place_hold(session: Session, deployment_no: int, *, reason: str, by: str) -> LegalHold:
@@ -18,7 +18,7 @@ def place_hold(session: Session, deployment_no: int, *, reason: str, by: str) ->
     changed = update(LegalHoldRow).where(LegalHoldRow.deployment_no == deployment_no, LegalHoldRow.released_at.is_(None))
     if session.scalar(changed.values(reason=reason).returning(LegalHoldRow.no)) is None:
         session.execute(insert(LegalHoldRow).values(deployment_no=deployment_no, reason=reason, placed_by=by))
-    return _hold(session.scalars(_in_force(deployment_no).execution_options(populate_existing=True)).one())
+    return read_row(LegalHold, session.scalars(_in_force(deployment_no)).one())
 
 
 def release_hold(session: Session, deployment_no: int, *, by: str) -> bool:
@@ -42,7 +42,3 @@ def may_erase(session: Session, deployment_no: int) -> bool:
 
 def _in_force(deployment_no: int) -> Select[LegalHoldRow]:
     return select(LegalHoldRow).where(LegalHoldRow.deployment_no == deployment_no, LegalHoldRow.released_at.is_(None))
-
-
-def _hold(row: LegalHoldRow) -> LegalHold:
-    return read_row(LegalHold, row)

@@ -7,8 +7,9 @@ from sqlalchemy import func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.retention import RetentionPolicy, RetentionPreset
+from ...domain.retention import RetentionPolicy
 from ...frozen import frozen
+from ..database.rows import read_row
 from ..tables import DeploymentRow, LegalHoldRow, RetentionPolicyRow
 
 
@@ -25,7 +26,7 @@ class AppliedPolicy:
 def policy_of(session: Session, deployment_no: int) -> RetentionPolicy:
     """Returns the policy; version 0, which keeps everything, where none was set."""
     row = session.get(RetentionPolicyRow, deployment_no, populate_existing=True)
-    return RetentionPolicy() if row is None else _policy(row)
+    return RetentionPolicy() if row is None else read_row(RetentionPolicy, row)
 
 
 def put_policy(session: Session, deployment_no: int, policy: RetentionPolicy) -> RetentionPolicy:
@@ -46,20 +47,12 @@ def policies_to_apply(session: Session) -> list[AppliedPolicy]:
     held = select(LegalHoldRow.no).where(LegalHoldRow.deployment_no == DeploymentRow.no, LegalHoldRow.released_at.is_(None)).exists()
     statement = select(RetentionPolicyRow, DeploymentRow.id).join(DeploymentRow, DeploymentRow.no == RetentionPolicyRow.deployment_no)
     return [
-        AppliedPolicy(deployment_no=row.deployment_no, deployment_id=name, policy=_policy(row), answers_until=row.answers_until)
+        AppliedPolicy(
+            deployment_no=row.deployment_no, deployment_id=name, policy=read_row(RetentionPolicy, row), answers_until=row.answers_until
+        )
         for row, name in session.execute(statement.where(~held).order_by(DeploymentRow.no))
     ]
 
 
 def note_answers_erased(session: Session, deployment_no: int, until: datetime) -> None:
     session.execute(update(RetentionPolicyRow).where(RetentionPolicyRow.deployment_no == deployment_no).values(answers_until=until))
-
-
-def _policy(row: RetentionPolicyRow) -> RetentionPolicy:
-    return RetentionPolicy(
-        version=row.version,
-        preset=None if row.preset is None else RetentionPreset(row.preset),
-        records_months=row.records_months,
-        feedback_months=row.feedback_months,
-        answers_months=row.answers_months,
-    )

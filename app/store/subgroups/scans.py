@@ -14,6 +14,7 @@ from ...errors import require_present
 from ...frozen import frozen
 from ..database.leased_rows import HeldRow, lease_row, write_held
 from ..database.paging import page_newest
+from ..database.rows import read_row
 from ..tables import SubgroupScanRow
 
 LEASE = timedelta(minutes=15)
@@ -61,20 +62,19 @@ def queue_scan(
     is_open = SubgroupScanRow.claimable_at.is_not(None)
     session.execute(insert(SubgroupScanRow).values(row).on_conflict_do_nothing(index_elements=["deployment_no"], index_where=is_open))
     found = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no, is_open)
-    return _scan(session.scalars(found.execution_options(populate_existing=True)).one())
+    return read_row(SubgroupScan, session.scalars(found).one())
 
 
 def claim_scan(session: Session, *, token: str) -> SubgroupScan | None:
     """Takes the next scan for the holder of `token`. Scans without attempts left fail."""
     due = SubgroupScanRow.claimable_at <= func.now()
     over = {"state": "failed", "reason": ABANDONED, "claimable_at": None, "lease_token": None, "finished_at": func.now()}
-    ended = update(SubgroupScanRow).where(due, SubgroupScanRow.attempts >= MAX_ATTEMPTS).values(over)
-    session.execute(ended.execution_options(synchronize_session=False))
+    session.execute(update(SubgroupScanRow).where(due, SubgroupScanRow.attempts >= MAX_ATTEMPTS).values(over))
     no = session.scalar(select(SubgroupScanRow.no).where(due).order_by(SubgroupScanRow.no).limit(1).with_for_update(skip_locked=True))
     if no is None:
         return None
     lease_row(session, SubgroupScanRow, no, token=token, lease=LEASE, state="running")
-    return _scan(session.get_one(SubgroupScanRow, no, populate_existing=True))
+    return read_row(SubgroupScan, session.get_one(SubgroupScanRow, no, populate_existing=True))
 
 
 def end_scan(session: Session, scan: SubgroupScan, **values: Any) -> None:  # noqa: ANN401 - columns of the row
@@ -85,21 +85,17 @@ def end_scan(session: Session, scan: SubgroupScan, **values: Any) -> None:  # no
 
 
 def scans_of(session: Session, deployment_no: int, paging: Paging) -> Sequence[SubgroupScan]:
-    wanted = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no).execution_options(populate_existing=True)
-    return [_scan(row) for row in session.scalars(page_newest(wanted, SubgroupScanRow.no, paging))]
+    wanted = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no)
+    return [read_row(SubgroupScan, row) for row in session.scalars(page_newest(wanted, SubgroupScanRow.no, paging))]
 
 
 def get_scan(session: Session, deployment_no: int, scan_id: str) -> SubgroupScan:
     """Returns the scan, or raises NotFound."""
     wanted = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no, SubgroupScanRow.id == scan_id)
-    row = session.scalars(wanted.execution_options(populate_existing=True)).one_or_none()
-    return _scan(require_present(row, "subgroup scan", scan_id))
+    row = session.scalars(wanted).one_or_none()
+    return read_row(SubgroupScan, require_present(row, "subgroup scan", scan_id))
 
 
 def last_bins(session: Session, deployment_no: int) -> list[Any]:
     wanted = select(SubgroupScanRow.bins).where(SubgroupScanRow.deployment_no == deployment_no, SubgroupScanRow.bins.is_not(None))
     return session.scalar(wanted.order_by(SubgroupScanRow.no.desc()).limit(1)) or []
-
-
-def _scan(row: SubgroupScanRow) -> SubgroupScan:
-    return SubgroupScan(**{name: getattr(row, name) for name in SubgroupScan.__dataclass_fields__})

@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
-from ...domain.training_data import Cell, CountedBy, Distribution, LabelTable, TrainingData, TrainingForm, TrainingSummary
+from ...domain.training_data import Cell, CountedBy, Distribution, LabelTable, TrainingData, TrainingSummary
 from ...domain.values import GroupValue, Range
 from ..database.rows import read_row
 from ..tables import TrainingDataRow, TrainingDistributionRow, TrainingTableRow
@@ -61,7 +61,7 @@ def training_summary_of(session: Session, deployment_no: int) -> TrainingSummary
     row = session.get(TrainingDataRow, deployment_no)
     if row is None:
         return None
-    return read_row(TrainingSummary, row, form=TrainingForm(row.form), labels=_distribution(row.labels), absent=tuple(row.absent))
+    return read_row(TrainingSummary, row, labels=_distribution(row.labels), absent=tuple(row.absent))
 
 
 def distributions_of(session: Session, deployment_no: int, column: str | None = None) -> tuple[Distribution, ...]:
