@@ -70,7 +70,7 @@ def change_channel(session: Session, channel: Channel, content: ChannelContent, 
     else:
         parts = {"url": channel.url, "host": channel.host, "to": list(channel.to)}
         config = {name: part for name, part in parts.items() if part}
-        if values == {"name": channel.name, "kind": channel.kind.value, "config": config}:
+        if values == {"name": channel.name, "kind": channel.kind, "config": config}:
             return channel
     statement = update(AlertChannelRow).where(AlertChannelRow.no == channel.no).values(**values, updated_at=func.now())
     session.execute(statement)
@@ -107,7 +107,7 @@ def _open_values(content: ChannelContent) -> dict[str, object]:
             config = {"host": _host(content.url)}
         case ChannelKind.EMAIL:
             config = {"to": list(content.to)}
-    return {"name": content.name, "kind": content.kind.value, "config": config}
+    return {"name": content.name, "kind": content.kind, "config": config}
 
 
 def _host(url: str | None) -> str | None:

@@ -134,4 +134,4 @@ def _values(content: RuleContent) -> dict[str, Any]:
         "remind_after_hours": content.remind_after_hours,
         "condition": msgspec.to_builtins(content.condition),
     }
-    return {"kind": content.kind.value, "config": config, "enabled": content.enabled}
+    return {"kind": content.kind, "config": config, "enabled": content.enabled}

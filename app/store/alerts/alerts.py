@@ -16,6 +16,7 @@ from ...domain.checks import CheckRun, DataSet, Span
 from ...domain.paging import Paging
 from ...errors import NotFound
 from ...frozen import frozen
+from ..database.conditions import equal
 from ..database.paging import page_newest
 from ..database.rows import read_row
 from ..tables import AlertRow, AlertRuleRow, CheckRow, DeploymentRow
@@ -42,7 +43,7 @@ def alerts_page(session: Session, wanted: AlertFilter, paging: Paging) -> list[A
         DeploymentRow.id: wanted.deployment_id,
         AlertRow.attribute: wanted.attribute,
     }
-    conditions = [*(column == value for column, value in columns.items() if value is not None), *_in_state(wanted.state)]
+    conditions = [*equal(columns), *_in_state(wanted.state)]
     if wanted.span is not None:
         conditions += [AlertRow.opened_at < wanted.span.end, AlertRow.resolved_at.is_(None) | (AlertRow.resolved_at >= wanted.span.start)]
     return _read(session, page_newest(_SELECT.where(*conditions), AlertRow.no, paging))
@@ -72,9 +73,8 @@ def alerts_between(
     if checks is not None:
         ends_in_checks = (CheckRow.deployment_no == deployment_no, CheckRow.span_end >= checks.start, CheckRow.span_end < checks.end)
         wanted |= AlertRow.opened_check_no.in_(select(CheckRow.no).where(*ends_in_checks))
-    statement = _SELECT.where(AlertRow.deployment_no == deployment_no, wanted)
-    about = {AlertRow.metric: metric, AlertRow.data: data}
-    statement = statement.where(*(column == value for column, value in about.items() if value is not None))
+    about = {AlertRow.deployment_no: deployment_no, AlertRow.metric: metric, AlertRow.data: data}
+    statement = _SELECT.where(wanted, *equal(about))
     return _read(session, statement.order_by(AlertRow.no.desc()).limit(MOST_BETWEEN))
 
 
@@ -100,7 +100,7 @@ def open_alert(session: Session, rule: Rule, subject: AlertSubject, facts: dict[
         "rule_id": rule.id,
         "rule_name": rule.content.name,
         "subject": _digest_of(subject),
-        "kind": rule.content.kind.value,
+        "kind": rule.content.kind,
         "attribute": subject.attribute,
         "group": subject.group,
         "metric": subject.metric,
@@ -148,7 +148,7 @@ def assign(session: Session, alert: Alert, assignee: str | None) -> Alert | None
 
 def resolve(session: Session, alert: Alert, resolution: Resolution, facts: dict[str, object]) -> Alert | None:
     """Resolves the alert; None if it was resolved before."""
-    return _change(session, alert, {"resolved_at": func.now(), "resolution": resolution.value, "facts": facts}, _UNRESOLVED)
+    return _change(session, alert, {"resolved_at": func.now(), "resolution": resolution, "facts": facts}, _UNRESOLVED)
 
 
 def note_change(session: Session, alert: Alert, change: dict[str, object]) -> Alert | None:
@@ -160,11 +160,11 @@ def close(session: Session, alert: Alert, facts: dict[str, object], *, by: str, 
     """Resolves the alert as closed by that person; None if it was resolved before."""
     values = {
         "resolved_at": func.now(),
-        "resolution": Resolution.CLOSED.value,
+        "resolution": Resolution.CLOSED,
         "facts": facts,
         "closed_by": by,
         "closing_note": note,
-        "closing_reason": None if reason is None else reason.value,
+        "closing_reason": reason,
     }
     return _change(session, alert, values, _UNRESOLVED)
 
@@ -174,7 +174,7 @@ def unresolved_about(session: Session, alert: Alert) -> list[Alert]:
     about = alert.subject
     columns = {
         AlertRow.deployment_no: alert.deployment_no,
-        AlertRow.kind: alert.kind.value,
+        AlertRow.kind: alert.kind,
         AlertRow.data: about.data,
         AlertRow.metric: about.metric,
         AlertRow.attribute: about.attribute,

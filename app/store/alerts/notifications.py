@@ -122,14 +122,14 @@ def claim(session: Session, *, token: str, lease: timedelta) -> ClaimedNotificat
 
 def record_sent(session: Session, claimed: ClaimedNotification, *, remark: str | None) -> None:
     """Ends the notification as sent, or raises LeaseLost."""
-    values = {"state": NotificationState.SENT.value, "claimable_at": None, "last_error": remark, "sent_at": func.now()}
+    values = {"state": NotificationState.SENT, "claimable_at": None, "last_error": remark, "sent_at": func.now()}
     _write(session, claimed, values)
 
 
 def record_failed(session: Session, claimed: ClaimedNotification, *, error: str, state: NotificationState, pause: timedelta) -> None:
     """Ends the attempt: tried again after `pause`, unless it is given up. Raises LeaseLost."""
     claimable_at = None if state is NotificationState.GIVEN_UP else func.now() + pause
-    _write(session, claimed, {"state": state.value, "claimable_at": claimable_at, "last_error": error})
+    _write(session, claimed, {"state": state, "claimable_at": claimable_at, "last_error": error})
 
 
 def forget_old(session: Session) -> int:
@@ -184,9 +184,9 @@ def _insert(session: Session, channel_no: int, event: Event, message: Message, *
         "id": message.id,
         "channel_no": channel_no,
         "alert_no": alert_no,
-        "event": event.value,
+        "event": event,
         "body": message.body,
-        "state": NotificationState.WAITING.value,
+        "state": NotificationState.WAITING,
         "attempts": 0,
         "claimable_at": func.now(),
     }

@@ -20,7 +20,7 @@ _NAMES = AlertRuleChannelRow.rule_no == AlertRow.rule_no
 _SENT = exists().where(
     NotificationRow.alert_no == AlertRow.no,
     NotificationRow.channel_no == AlertRuleChannelRow.channel_no,
-    NotificationRow.state != NotificationState.GIVEN_UP.value,
+    NotificationRow.state != NotificationState.GIVEN_UP,
 )
 
 

@@ -168,8 +168,8 @@ def _values(deployment_no: int, span: Span, trigger: AttributionTrigger) -> dict
     return {
         "id": str(uuid.uuid4()),
         "deployment_no": deployment_no,
-        "trigger": trigger.value,
-        "state": AttributionState.QUEUED.value,
+        "trigger": trigger,
+        "state": AttributionState.QUEUED,
         "span_start": span.start,
         "span_end": span.end,
         "attempts": 0,

@@ -68,8 +68,8 @@ def queue_requested(
     values = {
         "id": str(uuid.uuid4()),
         "deployment_no": deployment_no,
-        "trigger": trigger.value,
-        "state": CheckState.QUEUED.value,
+        "trigger": trigger,
+        "state": CheckState.QUEUED,
         "span_start": span.start,
         "span_end": span.end,
         "batch": batch,

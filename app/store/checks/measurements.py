@@ -13,6 +13,7 @@ from ...domain.comparisons import Comparison
 from ...domain.outcomes import OutcomeRule, outcome_texts
 from ...domain.paging import Paging
 from ...frozen import frozen
+from ..database.conditions import equal, within
 from ..database.rows import read_rows
 from ..tables import CheckRow, MeasurementRow, TableDayRow
 from .check_days import DAY, Stretch, stretches_between
@@ -120,17 +121,15 @@ _KEPT = f"""
 
 def series(session: Session, deployment_no: int, wanted: SeriesFilter, paging: Paging) -> list[Point]:
     columns = {
+        MeasurementRow.deployment_no: deployment_no,
         MeasurementRow.data: wanted.data,
         MeasurementRow.attribute: wanted.attribute,
         MeasurementRow.group: wanted.group,
         MeasurementRow.check_no: wanted.check_no,
     }
-    conditions = [MeasurementRow.deployment_no == deployment_no]
-    conditions += [] if wanted.scope is None else [is_of_scope(wanted.scope)]
+    conditions = [] if wanted.scope is None else [is_of_scope(wanted.scope)]
     conditions += [MeasurementRow.metric.in_(wanted.metrics)] if wanted.metrics else []
-    conditions += [] if wanted.since is None else [MeasurementRow.at >= wanted.since]
-    conditions += [] if wanted.until is None else [MeasurementRow.at < wanted.until]
-    conditions += [column == value for column, value in columns.items() if value is not None]
+    conditions += [*within(MeasurementRow.at, wanted.since, wanted.until), *equal(columns)]
     if paging.after:
         # Many measurements have the same time.
         place = select(MeasurementRow.at, MeasurementRow.no).where(MeasurementRow.no == paging.after).scalar_subquery()

@@ -2,10 +2,9 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import Any
 
 import msgspec
-import psycopg
 from sqlalchemy import ColumnElement, insert, select
 from sqlalchemy.orm import Session
 
@@ -15,7 +14,7 @@ from ...domain.comparisons import Comparison
 from ...domain.records import Prediction
 from ...domain.values import normalised
 from ...frozen import frozen
-from ..database.rows import read_row
+from ..database.rows import driver_connection, read_row
 from ..tables import CheckRow, CheckTableRow, MeasurementRow
 from .check_days import DAY
 from .timeline import COUNTS_ITSELF, DRAWN_SCOPES, JOINED, ORIGIN, SUPERSEDED
@@ -43,7 +42,7 @@ def join_day(session: Session, deployment_no: int, at: datetime) -> None:
     first = ORIGIN + (at - _LEAST - ORIGIN) // DAY * DAY
     scopes = [scope.value for scope in DRAWN_SCOPES]
     values = {"deployment_no": deployment_no, "first": first, "last": first + DAY, "scopes": scopes}
-    connection = cast("psycopg.Connection", session.connection().connection.driver_connection)
+    connection = driver_connection(session)
     # SQLAlchemy has sent the rows at once.
     connection.execute(_FORGET, values)
     connection.execute(_JOIN, values)
@@ -112,7 +111,7 @@ def store_measurements(session: Session, check_no: int, deployment_no: int, meas
 
 
 def store_label_predictions(session: Session, deployment_no: int, predictions: dict[str, Prediction], model_revision: str) -> None:
-    connection = cast("psycopg.Connection", session.connection().connection.driver_connection)
+    connection = driver_connection(session)
     with connection.cursor() as cursor:
         # Sent in one pipeline; there may be thousands.
         cursor.executemany(

@@ -41,12 +41,12 @@ def _fields_of(kind: type) -> Mapping[str, type | None]:
 
 def read_rows(session: Session, statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """Returns the rows. Parameters are written `%(name)s`; a sum is a `numeric` unless it is cast."""
-    with _connection(session).cursor(binary=True) as cursor:
+    with driver_connection(session).cursor(binary=True) as cursor:
         return cursor.execute(statement, values).fetchall()
 
 
 def read_named_rows(session: Session, statement: str, values: Mapping[str, Any]) -> list[Any]:
-    with _connection(session).cursor(binary=True, row_factory=namedtuple_row) as cursor:
+    with driver_connection(session).cursor(binary=True, row_factory=namedtuple_row) as cursor:
         return cast("list[Any]", cursor.execute(statement, values).fetchall())
 
 
@@ -64,5 +64,5 @@ def _member(value: int | str | datetime | None) -> str:
     return str(value) if isinstance(value, int) else value.isoformat()
 
 
-def _connection(session: Session) -> psycopg.Connection:
+def driver_connection(session: Session) -> psycopg.Connection:
     return cast("psycopg.Connection", session.connection().connection.driver_connection)

@@ -95,7 +95,7 @@ class Deployments:
             **self._values(definition),
             **self._new_column_key(definition),
             "id": deployment_id,
-            "problem_type": definition.problem_type.value,
+            "problem_type": definition.problem_type,
             "schema_version": 1,
         }
         insertion = insert_if_absent(DeploymentRow).values(values).on_conflict_do_nothing(index_elements=[DeploymentRow.id])

@@ -53,7 +53,7 @@ def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monit
     insertion = insert(MonitorRow).values(
         deployment_no=deployment_no,
         version=last_used + 1,
-        schedule=monitor.schedule.value,
+        schedule=monitor.schedule,
         config=_config(monitor),
         attribution=None if monitor.attribution == AttributionSettings() else asdict(monitor.attribution),
         nightly_since=func.now() if is_nightly else None,

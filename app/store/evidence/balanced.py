@@ -43,7 +43,7 @@ def balanced_tables(session: Session, deployment_no: int, era: Era, span: Span) 
     rows = session.execute(
         select(newest.c.span_start, CheckTableRow.attribute, newest.c.no, CheckTableRow.cells)
         .join(CheckTableRow, CheckTableRow.check_no == newest.c.no)
-        .where(CheckTableRow.data == DataSet.BALANCED.value, CheckTableRow.part == "span")
+        .where(CheckTableRow.data == DataSet.BALANCED, CheckTableRow.part == "span")
     )
     return [BalancedTable(hour=hour, attribute=attribute, check_no=no, cells=cells) for hour, attribute, no, cells in rows]
 

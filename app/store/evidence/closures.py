@@ -37,11 +37,11 @@ def closures_of(session: Session, era_no: int) -> list[Closure]:
 def add_closure(session: Session, era_no: int, closure: Closure, *, alert_no: int) -> None:
     values = {
         "era_no": era_no,
-        "data": closure.key.place.data.value,
+        "data": closure.key.place.data,
         "attribute": closure.key.place.attribute,
         "group": closure.key.group,
         "metric": closure.key.metric,
-        "direction": closure.direction.value,
+        "direction": closure.direction,
         "hour": closure.hour,
         "alert_no": alert_no,
     }

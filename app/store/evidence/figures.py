@@ -121,7 +121,7 @@ def add_figures(session: Session, era_no: int, figures: Sequence[NewFigure], *, 
         {
             "id": str(uuid.uuid4()),
             "era_no": era_no,
-            "data": figure.key.place.data.value,
+            "data": figure.key.place.data,
             "attribute": figure.key.place.attribute,
             "group": figure.key.group,
             "metric": figure.key.metric,

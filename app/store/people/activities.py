@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from ...domain.deployments import Deployment
 from ...domain.paging import Paging
 from ...frozen import frozen
+from ..database.conditions import equal
 from ..database.paging import page_newest
 from ..database.rows import read_row
 from ..tables import ActivityRow
@@ -83,7 +84,7 @@ def page(session: Session, wanted: ActivityFilter, paging: Paging) -> list[Activ
         ActivityRow.actor: wanted.actor,
         ActivityRow.action: wanted.action,
     }
-    statement = select(ActivityRow).where(*(column == value for column, value in columns.items() if value is not None))
+    statement = select(ActivityRow).where(*equal(columns))
     if wanted.without_action is not None:
         statement = statement.where(ActivityRow.action != wanted.without_action)
     return [read_row(Activity, row) for row in session.scalars(page_newest(statement, ActivityRow.no, paging))]

@@ -15,6 +15,7 @@ from ...domain.audit import FIRST_HASH, AuditEvent, AuditOutcome, chain_hash
 from ...domain.paging import Paging
 from ...errors import Unavailable
 from ...frozen import frozen
+from ..database.conditions import equal, within
 from ..database.paging import page_newest
 from ..database.rows import read_row
 from ..tables import AuditEventRow
@@ -89,7 +90,7 @@ def insert_event(
     values = {
         "actor": actor,
         "action": action,
-        "outcome": outcome.value,
+        "outcome": outcome,
         "address": origin.address if origin else address,
         "request_id": origin.request_id if origin else "",
         "route": origin.route if origin else "",
@@ -157,12 +158,7 @@ def _select(wanted: AuditFilter) -> Select[AuditEventRow]:
         AuditEventRow.action: wanted.action,
         AuditEventRow.deployment_id: wanted.deployment_id,
     }
-    statement = select(AuditEventRow).where(*(column == value for column, value in columns.items() if value is not None))
-    if wanted.since is not None:
-        statement = statement.where(AuditEventRow.at >= wanted.since)
-    if wanted.until is not None:
-        statement = statement.where(AuditEventRow.at < wanted.until)
-    return statement
+    return select(AuditEventRow).where(*equal(columns), *within(AuditEventRow.at, wanted.since, wanted.until))
 
 
 def read_event(row: AuditEventRow, *, position: int | None = None) -> AuditEvent:

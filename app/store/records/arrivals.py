@@ -89,9 +89,9 @@ def add_rejections(session: Session, counts: Mapping[int, Sequence[RejectionCoun
         {
             "deployment_no": no,
             "hour": one.hour,
-            "source": one.source.value,
-            "kind": one.kind.value,
-            "reason": one.reason.value,
+            "source": one.source,
+            "kind": one.kind,
+            "reason": one.reason,
             "field": one.field,
             "records": one.records,
         }

@@ -1,10 +1,8 @@
 """The model's stored answers to perturbed copies."""
 
 from collections.abc import Sequence
-from typing import cast
 
 import msgspec
-import psycopg
 import pyarrow as pa
 from sqlalchemy import insert, text
 from sqlalchemy.orm import Session
@@ -13,6 +11,7 @@ from ...domain.records import Prediction
 from ...domain.values import normalised
 from ...frozen import frozen
 from ..database.arrow import ArrowReader
+from ..database.rows import driver_connection
 from ..tables import CopyTargetRow
 
 
@@ -89,7 +88,7 @@ class CounterfactualLines:
     def store(self, session: Session) -> None:
         if not self.count:
             return
-        connection = cast("psycopg.Connection", session.connection().connection.driver_connection)
+        connection = driver_connection(session)
         with (
             connection.cursor() as cursor,
             cursor.copy("COPY counterfactuals (target_no, record_no, draw, prediction, probability, label) FROM STDIN") as copy,

@@ -2,18 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import msgspec
-import psycopg
 from sqlalchemy import ColumnElement, Select, and_, delete, false, func, not_, or_, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from ...domain.deployments import RecordSchema
 from ...domain.mitigation import FlaggedRecord
 from ...frozen import frozen
+from ..database.conditions import equal, within
 from ..database.page_size import Page, fill_page
-from ..database.rows import read_row
+from ..database.rows import driver_connection, read_row
 from ..deployments.columns import columns_of
 from ..tables import DeploymentSchemaRow, FlaggedRecordRow, PayloadRecordRow
 
@@ -88,7 +88,7 @@ def store_flagged(session: Session, deployment_no: int, check_no: int, records: 
     session.execute(text(_STAGE))
     # Another check's flags of the same transaction.
     session.execute(text("TRUNCATE flagged_staged"))
-    connection = cast("psycopg.Connection", session.connection().connection.driver_connection)
+    connection = driver_connection(session)
     with connection.cursor() as cursor, cursor.copy(f"COPY flagged_staged ({_COLUMNS}) FROM STDIN") as copy:
         for record in records:
             copy.write_row((*(getattr(record, name) for name in _FIELDS), deployment_no, check_no))
@@ -139,12 +139,7 @@ def _conditions_of(wanted: FlaggedFilter) -> list[ColumnElement[bool]]:
         FlaggedRecordRow.direction: wanted.direction,
         FlaggedRecordRow.kind: wanted.kind,
     }
-    conditions: list[ColumnElement[bool]] = [column == value for column, value in columns.items() if value is not None]
-    if wanted.since is not None:
-        conditions.append(FlaggedRecordRow.logged_at >= wanted.since)
-    if wanted.until is not None:
-        conditions.append(FlaggedRecordRow.logged_at < wanted.until)
-    return conditions
+    return [*equal(columns), *within(FlaggedRecordRow.logged_at, wanted.since, wanted.until)]
 
 
 def _size_of(found: FlaggedPayload) -> int:

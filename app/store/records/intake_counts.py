@@ -8,6 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...domain.intake import IntakeCount
+from ..database.conditions import within
 from ..database.rows import read_row
 from ..deployments.deployments import find_numbers
 from ..tables import IntakeCountRow as Row
@@ -24,7 +25,7 @@ def add_counts(session: Session, counts: Sequence[IntakeCount]) -> None:
             "deployment_no": one.deployment_no,
             "hour": one.hour,
             "source": one.source,
-            "outcome": one.outcome.value,
+            "outcome": one.outcome,
             "count": one.count,
             "reason": one.reason,
         }
@@ -45,12 +46,13 @@ def intake_hours(
     session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None, limit: int
 ) -> dict[datetime, list[IntakeCount]]:
     """Returns at most `limit` hours in [since, until) with their counts, newest first."""
-    conditions = [Row.deployment_no == deployment_no]
-    if since is not None:
-        conditions.append(Row.hour >= since)
-    if until is not None:
-        conditions.append(Row.hour < until)
-    hours = select(Row.hour).where(*conditions).distinct().order_by(Row.hour.desc()).limit(limit)
+    hours = (
+        select(Row.hour)
+        .where(Row.deployment_no == deployment_no, *within(Row.hour, since, until))
+        .distinct()
+        .order_by(Row.hour.desc())
+        .limit(limit)
+    )
     statement = select(Row).where(Row.deployment_no == deployment_no, Row.hour.in_(hours))
     found: dict[datetime, list[IntakeCount]] = {}
     for row in session.scalars(statement.order_by(Row.hour.desc(), Row.source, Row.outcome)):

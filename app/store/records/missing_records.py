@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, case, func, or_, select
+from sqlalchemy import case, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...domain.checks import Span
 from ...domain.missing_records import MissingHour, MissingRecords, MissingTotals
+from ..database.conditions import within
 from ..tables import MissingRecordRow as Row
 
 _RATE = case((Row.left_out > 0, Row.sample_rate))
@@ -48,7 +49,7 @@ def put_missing(session: Session, deployment_no: int, sender: str, sample_rate: 
 
 
 def missing_in(session: Session, deployment_no: int, hours: Span) -> MissingRecords:
-    row = session.execute(select(*_SUMS).where(*_of(deployment_no, since=hours.start, until=hours.end))).one()
+    row = session.execute(select(*_SUMS).where(Row.deployment_no == deployment_no, *within(Row.hour, hours.start, hours.end))).one()
     return MissingRecords(**_members(row))
 
 
@@ -56,18 +57,10 @@ def missing_hours(
     session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None, limit: int
 ) -> Sequence[MissingHour]:
     """Returns at most `limit` hours in [since, until) with missing records, newest first."""
-    statement = select(Row.hour, func.count().label("senders"), *_SUMS).where(*_of(deployment_no, since=since, until=until))
-    rows = session.execute(statement.group_by(Row.hour).order_by(Row.hour.desc()).limit(limit))
+    statement = select(Row.hour, func.count().label("senders"), *_SUMS)
+    missing = statement.where(Row.deployment_no == deployment_no, *within(Row.hour, since, until))
+    rows = session.execute(missing.group_by(Row.hour).order_by(Row.hour.desc()).limit(limit))
     return [MissingHour(hour=row.hour, senders=row.senders, **_members(row)) for row in rows]
-
-
-def _of(deployment_no: int, *, since: datetime | None, until: datetime | None) -> list[ColumnElement[bool]]:
-    conditions = [Row.deployment_no == deployment_no]
-    if since is not None:
-        conditions.append(Row.hour >= since)
-    if until is not None:
-        conditions.append(Row.hour < until)
-    return conditions
 
 
 def _members(row: Any) -> dict[str, Any]:  # noqa: ANN401 - a row of the sums

@@ -23,7 +23,7 @@ MOST_OPEN = 20
 LEASE = timedelta(minutes=10)
 """Time after which another worker takes over a report."""
 
-_OPEN = (KeptReportState.QUEUED.value, KeptReportState.RUNNING.value)
+_OPEN = (KeptReportState.QUEUED, KeptReportState.RUNNING)
 
 
 def request_report(session: Session, deployment_no: int, span: Span, wanted: Mapping[str, Any], *, by: str) -> KeptReport:
@@ -41,7 +41,7 @@ def request_report(session: Session, deployment_no: int, span: Span, wanted: Map
         "span_start": span.start,
         "span_end": span.end,
         "wanted": dict(wanted),
-        "state": KeptReportState.QUEUED.value,
+        "state": KeptReportState.QUEUED,
         "created_by": by,
         "claimable_at": func.now(),
         "attempts": 0,
@@ -56,20 +56,20 @@ def claim_report(session: Session, *, token: str) -> KeptReport | None:
     no = session.scalar(select(KeptReportRow.no).where(due).order_by(KeptReportRow.no).limit(1).with_for_update(skip_locked=True))
     if no is None:
         return None
-    lease_row(session, KeptReportRow, no, token=token, lease=LEASE, state=KeptReportState.RUNNING.value)
+    lease_row(session, KeptReportRow, no, token=token, lease=LEASE, state=KeptReportState.RUNNING)
     return _report(session.get_one(KeptReportRow, no, populate_existing=True))
 
 
 def keep_report(session: Session, report: KeptReport, files: Mapping[str, bytes], *, seal: str, chain_head: str) -> KeptReport:
     """Ends the report as ready. If it raises LeaseLost, roll everything back."""
-    _end(session, report, state=KeptReportState.READY.value, seal=seal, chain_head=chain_head, reason=None)
+    _end(session, report, state=KeptReportState.READY, seal=seal, chain_head=chain_head, reason=None)
     session.execute(insert(KeptReportFileRow), [{"report_no": report.no, "form": form, "content": file} for form, file in files.items()])
     return _report(session.get_one(KeptReportRow, report.no, populate_existing=True))
 
 
 def fail_report(session: Session, report: KeptReport, *, reason: str) -> KeptReport:
     """Ends the report without files. Raises LeaseLost."""
-    _end(session, report, state=KeptReportState.FAILED.value, reason=reason)
+    _end(session, report, state=KeptReportState.FAILED, reason=reason)
     return _report(session.get_one(KeptReportRow, report.no, populate_existing=True))
 
 

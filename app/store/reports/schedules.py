@@ -40,7 +40,7 @@ def put_schedule(session: Session, deployment_no: int, schedule_id: str, content
         return before
     values: dict[str, Any] = {
         "name": content.name,
-        "rhythm": content.rhythm.value,
+        "rhythm": content.rhythm,
         "wanted": dict(content.wanted),
         "enabled": content.enabled,
     }
@@ -85,7 +85,7 @@ def queue_due_reports(session: Session, *, settling: timedelta) -> int:
                 "span_start": span.start,
                 "span_end": span.end,
                 "wanted": row.wanted,
-                "state": KeptReportState.QUEUED.value,
+                "state": KeptReportState.QUEUED,
                 "created_by": "schedule",
                 "claimable_at": func.now(),
                 "attempts": 0,

@@ -49,12 +49,12 @@ def count_aged(session: Session, deployment_no: int, deployment_id: str, *, scop
     """Adds counts of aged rows to the deployment's open erasure, which begins here if there is none."""
     if not counts:
         return
-    is_open = (ErasureRow.kind == ErasureKind.RETENTION.value, ErasureRow.finished_at.is_(None))
+    is_open = (ErasureRow.kind == ErasureKind.RETENTION, ErasureRow.finished_at.is_(None))
     row = session.scalar(select(ErasureRow).where(ErasureRow.deployment_no == deployment_no, *is_open).with_for_update())
     if row is None:
         values = _fresh(str(uuid.uuid4()), deployment_no, deployment_id, ErasureKind.RETENTION, "schedule")
         values |= {"scope": dict(scope), "request_hash": hash_request(deployment_id, scope), "counts": dict(counts)}
-        session.execute(insert(ErasureRow).values(values | {"state": ErasureState.RUNNING.value, "started_at": func.now()}))
+        session.execute(insert(ErasureRow).values(values | {"state": ErasureState.RUNNING, "started_at": func.now()}))
     else:
         row.counts = add_counts(row.counts, counts)
 
@@ -84,7 +84,7 @@ def selector_of(session: Session, no: int) -> RecordSelector:
 
 
 def begin_erasure(session: Session, no: int) -> None:
-    session.execute(update(ErasureRow).where(ErasureRow.no == no).values(state=ErasureState.RUNNING.value, started_at=func.now()))
+    session.execute(update(ErasureRow).where(ErasureRow.no == no).values(state=ErasureState.RUNNING, started_at=func.now()))
 
 
 def has_settled(session: Session, no: int, seconds: float) -> bool:
@@ -102,7 +102,7 @@ def count_erased(session: Session, no: int, counts: Counts) -> None:
 
 def finish_erasure(session: Session, no: int) -> Erasure:
     """Ends the erasure: empties its selector, and stores the hash of its receipt."""
-    values = {"state": ErasureState.FINISHED.value, "finished_at": func.now(), "selector": None}
+    values = {"state": ErasureState.FINISHED, "finished_at": func.now(), "selector": None}
     session.execute(update(ErasureRow).where(ErasureRow.no == no).values(values))
     # The hash is of the times that Postgres stored.
     row = session.get_one(ErasureRow, no, populate_existing=True)
@@ -128,8 +128,8 @@ def _fresh(erasure_id: str, deployment_no: int, deployment_id: str, kind: Erasur
         "id": erasure_id,
         "deployment_no": deployment_no,
         "deployment_id": deployment_id,
-        "kind": kind.value,
-        "state": ErasureState.QUEUED.value,
+        "kind": kind,
+        "state": ErasureState.QUEUED,
         "counts": {},
         "requested_by": by,
     }

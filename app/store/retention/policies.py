@@ -35,8 +35,7 @@ def put_policy(session: Session, deployment_no: int, policy: RetentionPolicy) ->
     if stored == replace(policy, version=stored.version) and stored.version:
         return stored
     numbered = replace(policy, version=stored.version + 1)
-    values = {name: getattr(numbered, name) for name in ("version", "records_months", "feedback_months", "answers_months")}
-    values["preset"] = numbered.preset and numbered.preset.value
+    values = {name: getattr(numbered, name) for name in ("version", "preset", "records_months", "feedback_months", "answers_months")}
     insertion = insert(RetentionPolicyRow).values(deployment_no=deployment_no, **values)
     session.execute(insertion.on_conflict_do_update(index_elements=["deployment_no"], set_={**values, "updated_at": func.now()}))
     return numbered

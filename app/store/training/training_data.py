@@ -17,7 +17,7 @@ def store_training_data(session: Session, deployment_no: int, data: TrainingData
     # The database deletes what belongs to it.
     delete_training_data(session, deployment_no)
     summary = {
-        "form": data.summary.form.value,
+        "form": data.summary.form,
         "label": data.summary.label,
         "weight": data.summary.weight,
         "records": data.summary.records,
