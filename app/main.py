@@ -81,7 +81,7 @@ from .web.access import let_replica_answer, provide_services
 from .web.auditing import AuditLayer
 from .web.gate import KeyGate, is_of_programs
 from .web.media import understood_only
-from .web.middleware import BodyLimit, RequestContext
+from .web.middleware import BodyLimit, HeadAsGet, RequestContext
 from .web.parameters import known_parameters_only
 
 _ROUTERS = (
@@ -185,7 +185,7 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     whole = GatewayRoute(EventRoutes(ingestion, services), services)
     if mounted is not None:
         mounted[1].connect(api=_create_api(), ingestion=ingestion, whole=whole)
-    return whole
+    return HeadAsGet(whole)
 
 
 @cache

@@ -24,6 +24,7 @@ from ..store.database.engine import cause_of, public_address
 from ..store.database.migrate import OLDEST_COMMIT, is_newer, is_too_old, newest_revision, revision_of
 from ..store.database.partitions import months_ahead
 from ..store.database.resealing import find_unreadable, name_first
+from ..store.database.suitability import find_faults
 from .database import open_database, require_answer
 from .startup import command_settings
 
@@ -74,6 +75,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
         with open_database(settings) as database:
             require_answer(database.url)
             yield Finding("database", ExamResult.GOOD, f"{public_address(database.url)} answers.")
+            yield from (Finding("database", ExamResult.FAULT, fault.words) for fault in find_faults(database))
             with database.transaction() as session:
                 schema = look_at_schema(session)
                 yield schema

@@ -5,6 +5,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from types import MappingProxyType
@@ -133,23 +134,22 @@ def reachable_host(host: str) -> str:
 
 @contextlib.contextmanager
 def listening(host: str, port: int, *, processes: int) -> Iterator[list[socket.socket]]:
-    """Yields a socket for each of the processes, all on one address, among which the system spreads connections.
+    """Yields a socket for each of the processes, all on one address, among which the system spreads connections. `::` is IPv4 as well.
 
     Opened here, so that a taken port is reported at once, and callers wait while a process starts again.
     """
     with contextlib.ExitStack() as opened:
         try:
             family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-            alone = opened.enter_context(socket.create_server(address[:2], family=family, backlog=BACKLOG))
+            is_dual = host == "::" and socket.has_dualstack_ipv6()
+            listen = partial(socket.create_server, family=family, backlog=BACKLOG, dualstack_ipv6=is_dual)
+            alone = opened.enter_context(listen(address[:2]))
             listeners = [alone]
             if processes > 1:
                 # The first socket only found out that the address is free: with another service of several processes it would be shared.
                 address = alone.getsockname()
                 alone.close()
-                listeners = [
-                    opened.enter_context(socket.create_server(address[:2], family=family, backlog=BACKLOG, reuse_port=True))
-                    for _ in range(processes)
-                ]
+                listeners = [opened.enter_context(listen(address[:2], reuse_port=True)) for _ in range(processes)]
         except OSError as error:
             raise SetupError(f"Cannot listen on {host}:{port}: {error.strerror}. Set EVENHAND_HOST or EVENHAND_PORT.") from error
         yield listeners

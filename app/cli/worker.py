@@ -5,7 +5,7 @@ import typer
 from .. import VERSION
 from ..errors import SetupError
 from ..schedule.worker import run_worker
-from ..store.database.migrate import require_no_months_in_files
+from ..store.database.migrate import require_no_months_in_files, require_suitable
 from ..telemetry.endpoint import counters_served
 from ..telemetry.traces import tracing
 from .database import open_database
@@ -21,8 +21,10 @@ def worker() -> None:
     if settings.database_url is None:
         raise SetupError("`evenhand worker` needs DATABASE_URL. On one machine `evenhand serve` already runs a worker.")
     # A wrong address is reported at the start; a database that goes away later is waited for.
-    with open_database(settings) as database, database.operator_connection() as connection:
-        require_no_months_in_files(connection)
+    with open_database(settings) as database:
+        require_suitable(database)
+        with database.operator_connection() as connection:
+            require_no_months_in_files(connection)
     lower_priority()
     spare_loaded_objects()
     with counters_served(settings.metrics_host, settings.metrics_port), tracing("worker", version=VERSION):

@@ -40,6 +40,18 @@ SAFE_HEADERS = {
 log = structlog.get_logger("evenhand.http")
 
 
+class HeadAsGet:
+    """Answers HEAD as GET. The server, which has the request's own method, sends no body."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] == "HEAD":
+            scope = {**scope, "method": "GET"}
+        await self._app(scope, receive, send)
+
+
 class RequestContext:
     """No request passes without a log line and an answer."""
 

@@ -39,24 +39,8 @@ OPEN = {
         )
     },
     "20-alert-storm/try.py": Open(EVIDENCE),
-    "30-head-requests/try.py": Open(DOORS, ("HEAD ",)),
     "36-answers-that-differ/try.py": Open(SENTENCES, ("flip rate of", "endpoint test")),
-    **{
-        case: Open(DOORS)
-        for case in (
-            "31-pooler: session mode",
-            "32-session-settings: datestyle",
-            "32-session-settings: intervalstyle",
-            "32-session-settings: float digits",
-            "33-database-encoding: SQL_ASCII",
-            "33-database-encoding: LATIN1",
-            "34-search-path: options",
-            "41-database-addresses: two hosts",
-            "41-database-addresses: password",
-            "42-both-families: one setting",
-            "sec-uploads/try.py",
-        )
-    },
+    **{case: Open(DOORS) for case in ("sec-uploads/try.py",)},
     "stat-21-equal-records/copies.csv: without the persons": Open(EVIDENCE),
     "stat-22-recurring-persons/again.csv: without the persons": Open(EVIDENCE),
     "stat-23-labels-still-coming: warning": Open(SENTENCES),

@@ -1,12 +1,14 @@
 """Databases and addresses of the field that have no program: each test is written after the README of its folder."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -16,6 +18,7 @@ from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
 from app.cli.service import listening
+from app.embedded.account import unprivileged_account
 from app.store.database.engine import Database
 from tests.crashes.service import Service
 from tests.crashes.service import folder as service_folder
@@ -89,6 +92,46 @@ def test_a_pooler_in_session_mode_works(postgres_url: str, tmp_path: Path) -> No
         ended = _run(pooled, tmp_path, "migrate")
 
     assert ended.status == 0, ended.text
+
+
+@contextmanager
+def _pgbouncer(url: str, mode: str) -> Iterator[str]:
+    """The address of the database through PgBouncer with its default configuration."""
+    program = shutil.which("pgbouncer") or "/usr/sbin/pgbouncer"
+    if not Path(program).exists():
+        pytest.skip("PgBouncer is not installed: `apt install pgbouncer` (Debian)")
+    port, account = free_port(), None if os.getuid() else unprivileged_account()
+    with psycopg.connect(libpq(url)) as connection, TemporaryDirectory() as folder:
+        server = f"host={connection.info.host} port={connection.info.port} user={connection.info.user}"
+        lines = ["[databases]", f"* = {server}", "[pgbouncer]", "listen_addr = 127.0.0.1", f"listen_port = {port}", "unix_socket_dir ="]
+        configuration = Path(folder) / "pgbouncer.ini"
+        configuration.write_text("\n".join([*lines, "auth_type = any", f"pool_mode = {mode}"]), encoding="utf-8")
+        Path(folder).chmod(0o755)
+        with subprocess.Popen([program, str(configuration)], user=None if account is None else account.uid) as process:
+            try:
+                wait_until(lambda: _answers("127.0.0.1", port), "PgBouncer listens")
+                yield f"postgresql://{make_url(url).username}:x@127.0.0.1:{port}/{make_url(url).database}"
+            finally:
+                process.terminate()
+
+
+@pytest.mark.nightly
+def test_pgbouncer_in_session_mode_works(postgres_url: str, tmp_path: Path) -> None:
+    with _database(postgres_url) as url, _pgbouncer(url, "session") as pooled:
+        migrated, examined = _run(pooled, tmp_path, "migrate"), _run(pooled, tmp_path, "doctor")
+
+    assert migrated.status == 0, migrated.text
+    assert "transaction mode" not in examined.text
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("command", ["migrate", "worker", "serve", "doctor"])
+def test_pgbouncer_in_transaction_mode_is_refused(postgres_url: str, tmp_path: Path, command: str) -> None:
+    with _database(postgres_url) as url, _pgbouncer(url, "transaction") as pooled:
+        ended = _run(pooled, tmp_path, command)
+
+    assert ended.status == 1
+    assert "behind a pooler in transaction mode" in ended.text
 
 
 SETTINGS = {

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from adbc_driver_manager import Error as AdbcError
@@ -17,8 +17,19 @@ from ...errors import SetupError, Unavailable
 if TYPE_CHECKING:
     from adbc_driver_postgresql import dbapi
 
-BEGINNING = ("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY", "SET LOCAL jit = off", "SET LOCAL TimeZone = 'UTC'")
+BEGINNING = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 """All queries of a transaction see the same moment."""
+
+SESSION = (
+    "SET client_encoding = 'UTF8'",
+    "SET TimeZone = 'UTC'",
+    "SET DateStyle = 'ISO'",
+    "SET IntervalStyle = 'postgres'",
+    "SET extra_float_digits = 1",
+    "SET jit = off",  # our statements are short
+    "SET idle_in_transaction_session_timeout = '60s'",
+)
+"""Settings that reading depends on, whatever the role or the database sets. Poolers refuse them at the start of a connection."""
 
 MAX_IDLE = 2
 
@@ -69,10 +80,13 @@ class ArrowPool:
                 root, idle = self._open_root(), self._idle.pop() if self._idle else None
                 connection = root.adbc_clone() if idle is None else idle
             try:
-                connection.adbc_connection.set_autocommit(False)
                 with connection.cursor() as cursor:
-                    for statement in BEGINNING:
-                        cursor.execute(statement)
+                    if idle is None:
+                        connection.adbc_connection.set_autocommit(True)
+                        for statement in SESSION:
+                            cursor.execute(statement)
+                    connection.adbc_connection.set_autocommit(False)
+                    cursor.execute(BEGINNING)
             except AdbcError:
                 connection.close()
                 if idle is None:
@@ -94,18 +108,24 @@ class ArrowPool:
 if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import DBAPIConnection
 
-SESSION_OPTIONS = "-c timezone=UTC -c jit=off -c idle_in_transaction_session_timeout=60s"
-"""JIT off: these statements are short."""
-
 _REFUSED = frozenset({"42501", "25006"})
 """SQLSTATE of a missing privilege, and of a server that only reads."""
 
 
 def parse_url(url: str) -> URL:
+    # Otherwise a part of the password would be taken for the host, and shown.
+    credentials = url.partition("://")[2].partition("?")[0].rpartition("@")[0]
+    if "@" in credentials or "/" in credentials:
+        raise SetupError(
+            "DATABASE_URL cannot be read: its user or password contains @ or /: encode them as %40 and %2F, or set DATABASE_PASSWORD."
+        )
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError) as error:  # a port that is not a number
-        raise SetupError("DATABASE_URL cannot be read: write it as postgresql://user:password@host:5432/database.") from error
+        raise SetupError(
+            "DATABASE_URL cannot be read: write it as postgresql://user:password@host:5432/database,"
+            " and several hosts as postgresql://user:password@/database?host=first,second&port=5432,5432."
+        ) from error
     if parsed.get_backend_name() not in {"postgres", "postgresql"}:
         raise SetupError(f"DATABASE_URL names a {parsed.get_backend_name()} database; only Postgres is supported.")
     return parsed.set(drivername="postgresql+psycopg")
@@ -134,6 +154,12 @@ def cause_of(error: DBAPIError) -> str:
     return cause.rpartition("failed: ")[2].removeprefix("FATAL:").removeprefix("ERROR:").strip().rstrip(".")
 
 
+def _begin_session(connection: "DBAPIConnection", _: object) -> None:
+    with closing(connection.cursor()) as cursor:
+        cursor.execute("; ".join(SESSION))
+    connection.commit()
+
+
 class Database:
     """The process's pool of connections. Safe for threads; `close()` it at the end."""
 
@@ -145,9 +171,10 @@ class Database:
             max_overflow=10,
             pool_pre_ping=True,
             hide_parameters=True,  # errors are logged, and parameters hold names of records and people
-            connect_args={"options": SESSION_OPTIONS, "application_name": "evenhand", "connect_timeout": 5},
+            connect_args={"application_name": "evenhand", "connect_timeout": 5, "client_encoding": "UTF8"},
         )
         self._is_closed = False
+        event.listen(self.engine, "connect", _begin_session)
         event.listen(self.engine, "checkin", self._close_late)
         # Statements write past the session's objects, which are read again.
         options: dict[str, object] = {"populate_existing": True, "synchronize_session": False}

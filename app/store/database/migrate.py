@@ -12,6 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from ...errors import SetupError
 from ..tables import Row
 from .engine import Database, public_address
+from .suitability import find_faults
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -59,8 +60,10 @@ def upgrade(database: Database) -> None:
 
     Raises:
         Unavailable: the database cannot be reached, or does not let us change its schema.
-        SetupError: a newer version has migrated it, it is older than the first migration, or months of records are in files.
+        SetupError: a newer version has migrated it, it is older than the first migration, months of records are in files, or it is
+            unsuitable.
     """
+    require_suitable(database)
     pause = FIRST_PAUSE_SECONDS
     while True:
         try:
@@ -71,6 +74,15 @@ def upgrade(database: Database) -> None:
             _log_who_is_in_the_way(database, pause)
             sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+
+
+def require_suitable(database: Database) -> None:
+    """Raises SetupError for a pooler in transaction mode, and for another encoding unless the database is in use already."""
+    with database.operator_connection() as connection:
+        is_used = revision_of(connection) is not None
+    for fault in find_faults(database):
+        if not (fault.is_of_encoding and is_used):
+            raise SetupError(fault.words)
 
 
 def _apply_next(database: Database) -> bool:

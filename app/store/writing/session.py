@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from ..database.engine import SESSION_OPTIONS
+from ..database.engine import SESSION
 from .batches import Batch, StaleTarget
 from .targets import ROW_VERSION
 
@@ -23,7 +23,7 @@ Rows: TypeAlias = list[tuple[Any, ...]]
 _PREPARATION = f"""
 PREPARE lock_deployments (int[]) AS
 SELECT no, {ROW_VERSION}::text FROM deployments WHERE no = ANY ($1) ORDER BY no FOR KEY SHARE SKIP LOCKED
-""".encode()  # noqa: S608 - nothing of it comes from outside
+"""  # noqa: S608 - nothing of it comes from outside
 
 
 class WriteSession:
@@ -37,19 +37,18 @@ class WriteSession:
     @classmethod
     async def open(cls, url: str, *, seconds: float = WRITE_SECONDS) -> "WriteSession":
         """Returns a session whose writes may take so many seconds each."""
-        options = f"{SESSION_OPTIONS} -c statement_timeout={round(seconds * 1000)} -c client_min_messages=error"
         connection = await psycopg.AsyncConnection.connect(
             url,
             autocommit=True,
-            options=options,
             application_name="evenhand ingest",
             connect_timeout=_CONNECT_SECONDS,
             # Otherwise a ROLLBACK deallocates all statements, and ours as well.
             prepare_threshold=None,
         )
         session = cls(connection, seconds)
+        limits = (f"SET statement_timeout = {round(seconds * 1000)}", "SET client_min_messages = error")
         try:
-            await session.run(_PREPARATION)
+            await session.run("; ".join((*SESSION, *limits, _PREPARATION)).encode())
         except BaseException:
             await session.close()
             raise
