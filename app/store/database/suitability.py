@@ -26,7 +26,7 @@ def find_faults(database: Database) -> Iterator[DatabaseFault]:
         )
     if _is_of_transactions(database):
         yield DatabaseFault(
-            f"The database {public_address(database.url)} is behind a pooler in transaction mode, which loses settings and prepared"
+            f"The database {public_address(database.url)} is reached by a pooler in transaction mode, which loses settings and prepared"
             " statements: set pool_mode = session for it (PgBouncer), or name the database itself."
         )
 
