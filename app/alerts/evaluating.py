@@ -33,7 +33,7 @@ from ..domain.monitors import Monitor
 from ..domain.turns import in_turn
 from ..domain.values import label_of
 from ..frozen import frozen
-from ..metrics.verdicts import Verdict
+from ..metrics.verdicts import ON_FAIRNESS, Verdict
 from ..store.alerts.alert_rules import hold_deployment, rule_by_no, rule_nos, try_lock_alerts
 from ..store.alerts.alerts import deployments_to_revisit, unresolved_of_rule
 from ..store.checks.check_runs import read_run
@@ -55,11 +55,6 @@ from .facts import facts_of_failures, facts_of_figure, facts_of_news, facts_of_s
 from .guarding import run_guarded
 from .lifecycle import confirm, end, remind
 
-_INSIDE = (Verdict.FAIR, Verdict.UNWATCHED)
-
-_JUDGED = (*_INSIDE, Verdict.SUSPECTED, Verdict.UNFAIR)
-"""Verdicts that say how fair a figure is; others do not end a row of checks."""
-
 
 def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
     condition = rule.content.condition
@@ -80,15 +75,15 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
                 if alert is not None:
                     in_a_row, since = _extend_row(alert, check)
                 else:
-                    needed = condition.checks_in_a_row - 1
-                    before = earlier_verdicts(session, check, subject, condition.scope, verdicts=_JUDGED, limit=needed) if needed else []
+                    needed, scope = condition.checks_in_a_row - 1, condition.scope
+                    before = earlier_verdicts(session, check, subject, scope, verdicts=ON_FAIRNESS, limit=needed) if needed else []
                     moments = [at for at, _ in takewhile(lambda judged: judged[1] in condition.verdicts, before)]
                     if len(moments) < needed:
                         continue
                     in_a_row, since = condition.checks_in_a_row, moments[-1] if moments else figure.at
                 facts = facts_of_figure(figure, check, in_a_row=in_a_row, since=since, words=words)
                 confirm(session, rule, subject, facts, alert=alert, check=check)
-            elif figure.verdict in _INSIDE and alert is not None:
+            elif figure.verdict == Verdict.FAIR and alert is not None:
                 recovery = facts_of_figure(figure, check, in_a_row=1, since=figure.at, words=words)
                 end(session, alert, Resolution.RECOVERED, recovery)
     elif isinstance(condition, FailedChecksCondition | EndpointErrorsCondition):

@@ -15,10 +15,9 @@ from ..metrics.feedback import measure_feedback
 from ..metrics.labels import judge_labels
 from ..metrics.payload import measure_payload, measure_training
 from ..metrics.perturbed import measure_perturbed
-from ..metrics.sides import mirror_of
+from ..metrics.sides import judge
 from ..metrics.tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
 from ..metrics.values import Measured, Undefined, Value
-from ..metrics.verdicts import Verdict, verdict
 from ..metrics.worst import AllLimits
 from .gaps import NotMeasured
 from .picking import picked_on
@@ -158,10 +157,7 @@ def _measurement(
 ) -> Measurement:
     number, limits = result.number, strictest_limits(members, result.metric)
     value = number if isinstance(number, Value) else None
-    mirror = mirror_of(CATALOGUE[result.metric], (limits.lower, limits.upper))
-    judged = verdict(number, lower_limit=limits.lower, upper_limit=limits.upper, smallest_group=result.smallest_group, mirror=mirror)
-    if judged is None and isinstance(number, Undefined):
-        judged = Verdict.NOT_COMPUTABLE  # without limits there is no verdict on fairness, but a missing number is reported
+    metric = CATALOGUE[result.metric]
     allowing = result.for_choice
     return Measurement(
         metric=result.metric,
@@ -176,10 +172,10 @@ def _measurement(
         upper=None if value is None else value.upper,
         interval_method=None if value is None else value.method,
         n=number.n,
-        verdict=judged,
+        verdict=judge(result, metric, (limits.lower, limits.upper)),
         lower_limit=limits.lower,
         upper_limit=limits.upper,
-        definition=CATALOGUE[result.metric].definition_on(data.value),
+        definition=metric.definition_on(data.value),
         worst_of=result.worst_of,
         chosen_lower=None if allowing is None else allowing.lower,
         chosen_upper=None if allowing is None else allowing.upper,

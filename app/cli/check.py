@@ -15,6 +15,7 @@ from ..domain.checks import CheckRun, CheckState, Measurement, Scope, Span
 from ..domain.record_times import parse_moment
 from ..errors import InvalidInput, NotFound
 from ..metrics.rounding import write_minus
+from ..metrics.statements import find_unbadged
 from ..store.checks.checks import get
 from ..store.checks.results import measurements_of
 from ..store.database.engine import Database
@@ -95,13 +96,14 @@ def _print_results(database: Database, run: CheckRun) -> bool:
     with database.transaction() as session:
         measurements = measurements_of(session, run.no)
     table = Table("attribute", "group", "data", "metric", "value", "95 % interval", "n", "verdict", "at a disadvantage")
-    for one in measurements:
+    figures = [judged_figure(one) for one in measurements]
+    unbadged = find_unbadged(figures)
+    for place, (one, figure) in enumerate(zip(measurements, figures, strict=True)):
         value = write_minus(f"{one.value:.4f}") if one.value is not None else one.reason
         ends = [write_minus(f"{end:.4f}") if end is not None else "open" for end in (one.lower, one.upper)]
         interval = "" if one.lower is None and one.upper is None else f"{ends[0]} to {ends[1]}"
-        figure = judged_figure(one)
-        side = figure.disadvantaged_group or figure.disadvantaged
-        texts = (one.attribute, _name_group(one), one.data, one.metric, value, interval, str(one.n), one.verdict, side)
+        side, given = figure.disadvantaged_group or figure.disadvantaged, "" if place in unbadged else one.verdict
+        texts = (one.attribute, _name_group(one), one.data, one.metric, value, interval, str(one.n), given, side)
         table.add_row(*(escape(text or "") for text in texts))  # names of groups come from records
     if measurements:
         console.print(table)

@@ -9,11 +9,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..domain.groups import collapse_blanks
-from ..frames import Report, judged, sentence_of
+from ..frames import Report, judged, judged_figure, sentence_of
 from ..metrics import CATALOGUE, MINIMUM_GROUP_SIZE, Measured, Undefined, Value, Verdict
 from ..metrics.figure_text import format_figure, format_to
 from ..metrics.rounding import write_minus
-from ..metrics.statements import as_text
+from ..metrics.statements import UNBADGED, as_text, find_unbadged
 
 COLOURS = {Verdict.FAIR: "green", Verdict.UNWATCHED: "yellow", Verdict.SUSPECTED: "yellow", Verdict.UNFAIR: "red"}
 SCOPES = {
@@ -25,7 +25,8 @@ SCOPES = {
 }
 
 _MEANINGS = {
-    Verdict.FAIR: "the value is within the limits, even if its interval reaches outside",
+    Verdict.FAIR: "the value is within the limits with its whole interval",
+    Verdict.UNDECIDED: "the value is within the limits, but its interval reaches outside",
     Verdict.UNWATCHED: "the value is within the one limit there is, but beyond its mirror image on the other side",
     Verdict.SUSPECTED: "the value is outside, but its interval reaches inside",
     Verdict.UNFAIR: "the value is outside with its whole interval",
@@ -114,6 +115,8 @@ def _notes(shown: Sequence[Measured]) -> Iterator[str]:
         limits.setdefault(text, []).append(row.title)
     yield f"Limits: {'; '.join(f'{limit} for ' + ', '.join(titles) for limit, titles in limits.items())}."
     yield f"Verdicts: {'; '.join(f'{_word(given)} = {meaning}' for given, meaning in _MEANINGS.items() if given in verdicts)}."
+    if find_unbadged([judged_figure(measured) for measured in shown]):
+        yield UNBADGED
     yield ""
 
 
@@ -137,7 +140,8 @@ def _table(shown: Sequence[Measured]) -> Table:
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
     table.add_column("verdict")
     before, marked = None, any(_is_cautioned(measured) for measured in shown)
-    for measured in shown:
+    unbadged = find_unbadged([judged_figure(measured) for measured in shown])
+    for place, measured in enumerate(shown):
         title = CATALOGUE[measured.metric].title if measured.metric != before else ""
         before = measured.metric
         number = measured.number
@@ -147,7 +151,7 @@ def _table(shown: Sequence[Measured]) -> Table:
             lower, upper = ("open" if end is None else _format_cell(end, number.value) for end in (number.lower, number.upper))
             interval = f"{lower} to {upper}"
         interval += "" if not marked else "*" if _is_cautioned(measured) else " "
-        given = judged(measured)
+        given = None if place in unbadged else judged(measured)
         verdict = "" if given is None else _word(given)
         if given in COLOURS:
             verdict = f"[{COLOURS[given]}]{verdict}[/]"

@@ -25,6 +25,7 @@ from ..domain.texts import MAX_TEXT
 from ..domain.time_ranges import RangePreset
 from ..errors import NotFound
 from ..metrics.catalogue import CATALOGUE
+from ..metrics.statements import UNBADGED, find_unbadged
 from ..metrics.verdicts import GRAVEST
 from ..store.attributions.attributions import newest_of_gaps
 from ..store.checks import checks
@@ -34,7 +35,7 @@ from ..store.overviews.figures import RankedKey, ranked_figures
 from ..views.check_advice import advice_on_check, outlook_of
 from ..views.check_source import counted_check
 from ..views.check_views import GroupShare, ViewKind
-from ..views.figures import DATA_SETS
+from ..views.figures import DATA_SETS, judged_figure
 from ..views.forest_source import forest_of_check
 from ..views.headlines import IMPACT
 from ..views.one_figure import VIEW_OF_DATA, MeasurementKey, explain_figure
@@ -147,6 +148,8 @@ def check_page(
         "missing": missing_sides(monitor),
         "measurements": measurements[:MOST_MEASUREMENTS],
         "measured": len(measurements),
+        "unbadged": find_unbadged([judged_figure(one) for one in measurements[:MOST_MEASUREMENTS]]),
+        "unbadged_words": UNBADGED,
         "favourable": (check.window or {}).get("favourable"),
         "number_of": number_of,
         "round_change": round_change,

@@ -56,7 +56,8 @@ def short_evidence(state: ComparisonState | None, now: datetime) -> str:
 
 
 _BY_VERDICT: Mapping[Verdict | None, str] = {
-    Verdict.FAIR: "its figure is inside the limits",
+    Verdict.FAIR: "its figure and the whole 95 % interval are inside the limits",
+    Verdict.UNDECIDED: "its figure is inside the limits, its 95 % interval is not",
     Verdict.SUSPECTED: "its figure is beyond a limit, its 95 % interval is not",
     Verdict.UNFAIR: "its figure and the whole 95 % interval are beyond a limit",
     Verdict.UNWATCHED: "its figure lies on the side that has no limit",

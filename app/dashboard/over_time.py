@@ -32,7 +32,7 @@ from ..errors import InvalidInput
 from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import CountOf, RateOf
-from ..metrics.verdicts import Verdict
+from ..metrics.verdicts import GRAVEST
 from ..store.alerts.alerts import alerts_between
 from ..views.renaming import rename_series
 from ..views.series import SeriesWanted, series_of, volume_of
@@ -48,8 +48,7 @@ SHOWN_PANELS: Final = 8
 
 MAX_PANELS: Final = 60
 MAX_EVENTS: Final = 100
-_VERDICTS = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED, Verdict.FAIR, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, None)
-_NONE_OF_THEM = (0,) * len(_VERDICTS)
+_NONE_OF_THEM = (0,) * len(GRAVEST)
 
 
 @frozen
@@ -199,7 +198,7 @@ def _show_panel(panel: TimePanel, metric: str, timeline: Timeline, picture: Pane
                 *[end and round(end, 5) for end in (one.lowest, one.highest, one.lower, one.upper)],
                 one.n,
                 one.carried,
-                [*map(count, _VERDICTS, _NONE_OF_THEM)],
+                [*map(count, GRAVEST, _NONE_OF_THEM)],
                 one.check_no,
             )
         )

@@ -34,7 +34,7 @@ CHECKS = 24
 """Checks in a strip."""
 
 _CELL = 5
-_HEIGHTS = {"unfair": 16, "suspected": 11, "unwatched": 11, "fair": 6}
+_HEIGHTS = {"unfair": 16, "suspected": 11, "unwatched": 11, "undecided": 8, "fair": 6}
 """Heights in a strip of 16, so that colour does not carry the meaning alone; other verdicts are a line."""
 
 
@@ -116,7 +116,7 @@ STATES = {
     DeploymentState.SUSPECTED: "suspected",
     DeploymentState.UNWATCHED: "other side not watched",
     DeploymentState.STALE: "stale",
-    DeploymentState.UNDECIDED: "cannot be judged",
+    DeploymentState.UNDECIDED: "undecided",
     DeploymentState.WAITING: "waiting for records",
     DeploymentState.NO_MONITOR: "no monitor",
     DeploymentState.FAIR: "fair",

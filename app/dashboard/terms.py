@@ -145,13 +145,22 @@ TERMS: Final = (
         "a check flagged for a second look have one; of several attributes it is the largest. A record without one comes last when "
         "records are sorted by it. The API and files call it gap; a gap on other pages is of the favourable rates of two groups.",
     ),
-    Term("fair", "Verdict: fair", "The figure lies inside the limits. There may be a gap all the same, smaller than the limits allow."),
+    Term(
+        "fair",
+        "Verdict: fair",
+        "The figure and its whole interval lie inside the limits. There may be a gap all the same, smaller than the limits allow.",
+    ),
+    Term(
+        "undecided",
+        "Verdict: undecided",
+        "The figure lies inside the limits, but its interval reaches outside them: a gap beyond a limit is not ruled out.",
+    ),
     Term(
         "unwatched",
         "Verdict: other side not watched",
-        "Only one limit is set. The figure lies inside it, but beyond its mirror image on the other side (1/limit of a ratio, −limit of a "
-        "difference), where the reference group is at a disadvantage: with only 0.8 and more, a ratio of 1.5. Set the other limit to have "
-        "it judged.",
+        "Only one limit is set. The figure and its interval lie inside it, but the figure is beyond its mirror image on the other side "
+        "(1/limit of a ratio, −limit of a difference), where the reference group is at a disadvantage: with only 0.8 and more, a ratio "
+        "of 1.5. Set the other limit to have it judged.",
     ),
     Term(
         "suspected",

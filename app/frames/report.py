@@ -5,12 +5,12 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from ..frozen import frozen
-from ..metrics import CATALOGUE, FeedbackCells, GroupCounts, Measured, Undefined, Value, Verdict, verdict
+from ..metrics import CATALOGUE, FeedbackCells, GroupCounts, Measured, Undefined, Value, Verdict
 from ..metrics.groups import Role
 from ..metrics.intervals import Interval
 from ..metrics.labels import LabelCounts
 from ..metrics.left_out import CountedRecords
-from ..metrics.sides import mirror_of
+from ..metrics.sides import judge
 from ..metrics.statements import JudgedFigure, figure_sentence, gap_statement, limit_statement
 
 Table: TypeAlias = GroupCounts | FeedbackCells
@@ -82,12 +82,9 @@ class Report:
 
 
 def judged(measured: Measured) -> Verdict | None:
-    """Verdict under the catalogue's limits; a missing number says so even where there are none."""
+    """Verdict under the catalogue's limits."""
     metric = CATALOGUE[measured.metric]
-    lower, upper = metric.limits
-    mirror = mirror_of(metric, metric.limits)
-    given = verdict(measured.number, lower_limit=lower, upper_limit=upper, smallest_group=measured.smallest_group, mirror=mirror)
-    return Verdict.NOT_COMPUTABLE if given is None and isinstance(measured.number, Undefined) else given
+    return judge(measured, metric, metric.limits)
 
 
 def judged_figure(measured: Measured) -> JudgedFigure:

@@ -1,10 +1,12 @@
 """Group at a disadvantage by a figure, and values on a side without limit."""
 
+from dataclasses import replace
 from enum import StrEnum
 
 from ..frozen import frozen
 from .catalogue.metric import Direction, Metric
-from .verdicts import Limits, Verdict, keeps_to, reaches
+from .values import Measured, Undefined
+from .verdicts import ON_FAIRNESS, Limits, Verdict, keeps_to, reaches, verdict
 
 
 class Disadvantaged(StrEnum):
@@ -24,7 +26,15 @@ class Turned:
     upper: float | None
 
 
-_UNJUDGED = (None, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE)
+def judge(result: Measured, metric: Metric, limits: Limits) -> Verdict | None:
+    """Verdict on a result; a missing number is not computable even where there are no limits."""
+    number, (lower, upper) = result.number, limits
+    if isinstance(number, Undefined):
+        return Verdict.NOT_COMPUTABLE
+    if metric.is_judged_by_value:
+        number = replace(number, lower=number.value, upper=number.value)
+    mirror = mirror_of(metric, limits)
+    return verdict(number, lower_limit=lower, upper_limit=upper, smallest_group=result.smallest_group, mirror=mirror)
 
 
 def is_ratio(metric: Metric) -> bool:
@@ -63,9 +73,9 @@ def both_sides(metric: Metric, limits: Limits) -> Limits:
     return limits[0] if limits[0] is not None else mirror[0], limits[1] if limits[1] is not None else mirror[1]
 
 
-def disadvantaged(metric: Metric, value: float | None, limits: Limits, verdict: str | None) -> Disadvantaged | None:
-    """Group at a disadvantage by the value; None inside the limits and their mirror, or where the number does not say."""
-    if value is None or metric.disadvantage is None or verdict in _UNJUDGED:
+def disadvantaged(metric: Metric, value: float | None, limits: Limits, given: str | None) -> Disadvantaged | None:
+    """Group at a disadvantage by the value; None where the number does not say, or nothing is judged."""
+    if value is None or metric.disadvantage is None or given not in ON_FAIRNESS:
         return None
     lower, upper = both_sides(metric, limits)
     if not reaches(value, lower):

@@ -1,6 +1,7 @@
 """Statements about a judged figure, from the stored numbers alone."""
 
 import math
+from collections.abc import Hashable, Sequence
 
 from ..details import Details, Side
 from ..frozen import frozen
@@ -10,15 +11,18 @@ from .figure_text import format_figure
 from .rounding import digits_apart, write_minus
 from .sentences import sentence
 from .sides import Disadvantaged, disadvantaged, is_ratio, mirror_of, turned
-from .verdicts import MINIMUM_GROUP_SIZE, OPEN, Limits, Verdict, is_inside, keeps_to, reaches
+from .verdicts import MINIMUM_GROUP_SIZE, ON_FAIRNESS, OPEN, Limits, Verdict, is_inside, keeps_to, reaches
 
 NO_VERDICT = "No verdict: no limit is set for this figure."
 FEW_RECORDS = f"No verdict: a group that is compared has fewer than {MINIMUM_GROUP_SIZE} records."
 NO_NUMBER = "No verdict: the figure cannot be computed."
 
+UNBADGED = "Of two figures that compare the same two rates, the first in the catalogue judges; the other has no verdict here."
+
 SIGNIFICANT = 0.05
 """P-value below which a gap is more than chance, as with 95 % intervals."""
 
+_PLACES = {metric: place for place, metric in enumerate(CATALOGUE)}
 _SMALLEST_P, _MOST_OF_P = 0.0001, 4
 _HUNDREDTHS = 2
 _EXACT = "counted"
@@ -43,6 +47,8 @@ class JudgedFigure:
     method: str | None
     limits: Limits
     verdict: str | None
+    data: str = ""
+    attribute: str | None = None
     worst_of: int | None = None
     chosen_lower: float | None = None
     chosen_upper: float | None = None
@@ -115,14 +121,26 @@ def limit_statement(figure: JudgedFigure) -> str:
             return NO_NUMBER
         case Verdict.INSUFFICIENT_DATA:
             return FEW_RECORDS
-        case Verdict.FAIR if figure.value is not None:
-            return _describe_inside(figure)
-        case Verdict.UNWATCHED if figure.value is not None:
-            return _describe_unwatched(figure, figure.value)
+        case Verdict.FAIR | Verdict.UNDECIDED | Verdict.UNWATCHED if figure.value is not None:
+            is_watched = is_inside(figure.value, mirror_of(figure.row, figure.limits))
+            return _describe_inside(figure) if is_watched else _describe_unwatched(figure, figure.value)
         case Verdict.SUSPECTED | Verdict.UNFAIR if figure.value is not None:
             return _describe_beyond(figure, figure.value)
         case _:
             return NO_VERDICT
+
+
+def find_unbadged(figures: Sequence[JudgedFigure]) -> set[int]:
+    """Places of figures that compare the same two rates as another metric, earlier in the catalogue, which judges in a table of both."""
+    judging: dict[Hashable, str] = {}
+    unbadged = set()
+    for place, one in sorted(enumerate(figures), key=lambda numbered: _PLACES[numbered[1].metric]):
+        how, sides = one.row.measure, one.details
+        if isinstance(how, ComparedRate) and one.verdict in ON_FAIRNESS:
+            rates = how.rate, one.data, one.attribute, one.scope, sides.monitored, sides.reference
+            if judging.setdefault(rates, one.metric) != one.metric:
+                unbadged.add(place)
+    return unbadged
 
 
 def choice_statement(figure: JudgedFigure) -> str | None:
@@ -136,7 +154,7 @@ def choice_statement(figure: JudgedFigure) -> str | None:
         place = "furthest from equality"
     elif not is_inside(figure.value, figure.limits):
         place = "furthest beyond its limits"
-    elif figure.verdict == Verdict.UNWATCHED:
+    elif not is_inside(figure.value, mirror_of(figure.row, figure.limits)):
         place = "furthest beyond the mirror image of the limit"
     else:
         place = "nearest to a limit"
@@ -170,11 +188,11 @@ def _describe_inside(figure: JudgedFigure) -> str:
     is_one_sided = mirror_of(figure.row, figure.limits) != (None, None)
     name = "the one limit that is set" if is_one_sided else "the limit" if None in figure.limits else "the limits"
     lead = f"It is inside {name} ({limits_in_words(figure.limits)})"
-    # An absent end is unbounded: it is inside only where there is no limit.
+    if figure.verdict == Verdict.FAIR:
+        return f"{lead}{_judge_whole(figure)}."
+    # An absent end is unbounded.
     below = lower is not None and (figure.lower is None or not reaches(figure.lower, lower))
     above = upper is not None and (figure.upper is None or not keeps_to(figure.upper, upper))
-    if not below and not above:
-        return f"{lead}." if figure.method in (None, _EXACT) else f"{lead}, and so is its whole interval."
     ends = [_describe_end(figure, figure.lower, lower)] if below else []
     ends += [_describe_end(figure, figure.upper, upper)] if above else []
     limit = "either limit" if below and above else f"the limit of {as_text(lower if below else upper)}"
@@ -186,8 +204,13 @@ def _describe_beyond(figure: JudgedFigure, value: float) -> str:
     limit, end = (figure.limits[0], figure.upper) if is_below else (figure.limits[1], figure.lower)
     if figure.verdict == Verdict.SUSPECTED:
         return f"Whether it is beyond the limit of {as_text(limit)} is not certain: its interval {_describe_end(figure, end, limit)}."
-    lead = f"It is beyond the limit of {as_text(limit)}{_show_exactly(figure, value)}"
-    return f"{lead}." if figure.method in (None, _EXACT) else f"{lead}, and so is its whole interval."
+    return f"It is beyond the limit of {as_text(limit)}{_show_exactly(figure, value)}{_judge_whole(figure)}."
+
+
+def _judge_whole(figure: JudgedFigure) -> str:
+    if figure.row.is_judged_by_value:
+        return ", by its value alone, as OpenScale judges"
+    return "" if figure.method in (None, _EXACT) else ", and so is its whole interval"
 
 
 def _describe_unwatched(figure: JudgedFigure, value: float) -> str:

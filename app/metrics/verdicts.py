@@ -25,6 +25,7 @@ class Verdict(StrEnum):
     """
 
     FAIR = "fair"
+    UNDECIDED = "undecided"
     UNWATCHED = "unwatched"
     SUSPECTED = "suspected"
     UNFAIR = "unfair"
@@ -32,15 +33,10 @@ class Verdict(StrEnum):
     NOT_COMPUTABLE = "not_computable"
 
 
-GRAVEST: tuple[Verdict | None, ...] = (
-    Verdict.UNFAIR,
-    Verdict.SUSPECTED,
-    Verdict.UNWATCHED,
-    Verdict.FAIR,
-    Verdict.INSUFFICIENT_DATA,
-    Verdict.NOT_COMPUTABLE,
-    None,
-)
+ON_FAIRNESS = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED, Verdict.UNDECIDED, Verdict.FAIR)
+"""Verdicts that say how fair a number is, most serious first."""
+
+GRAVEST: tuple[Verdict | None, ...] = (*ON_FAIRNESS, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, None)
 """Verdicts, most serious first; None without a limit."""
 
 
@@ -54,8 +50,9 @@ def verdict(
 ) -> Verdict | None:
     """Verdict under the limits, which themselves count as inside; None without a limit.
 
-    Outside it is `unfair` when the whole interval is, else `suspected`. Inside it is `fair`, but `unwatched` beyond `mirror`, the mirror
-    images on the sides without a limit. `smallest_group` counts original records of the smaller compared group.
+    Outside it is `unfair` when the whole interval is, else `suspected`. Inside it is `fair` when the whole interval is, else `undecided`.
+    Instead of `fair` it is `unwatched` beyond `mirror`, the mirror images on the sides without a limit. `smallest_group` counts original
+    records of the smaller compared group.
     """
     if lower_limit is None and upper_limit is None:
         return None
@@ -63,10 +60,13 @@ def verdict(
         return Verdict.NOT_COMPUTABLE
     if smallest_group is not None and smallest_group < MINIMUM_GROUP_SIZE:
         return Verdict.INSUFFICIENT_DATA
-    if is_inside(number.value, (lower_limit, upper_limit)):
-        return Verdict.FAIR if is_inside(number.value, mirror) else Verdict.UNWATCHED
-    overlaps = reaches(number.upper, lower_limit) and keeps_to(number.lower, upper_limit)
-    return Verdict.SUSPECTED if overlaps else Verdict.UNFAIR
+    limits = lower_limit, upper_limit
+    low, high = -math.inf if number.lower is None else number.lower, math.inf if number.upper is None else number.upper
+    if not is_inside(number.value, limits):
+        return Verdict.SUSPECTED if reaches(high, lower_limit) and keeps_to(low, upper_limit) else Verdict.UNFAIR
+    if not (is_inside(low, limits) and is_inside(high, limits)):
+        return Verdict.UNDECIDED
+    return Verdict.FAIR if is_inside(number.value, mirror) else Verdict.UNWATCHED
 
 
 def is_inside(value: float, limits: Limits) -> bool:
@@ -75,11 +75,11 @@ def is_inside(value: float, limits: Limits) -> bool:
     return reaches(value, lower) and keeps_to(value, upper)
 
 
-def reaches(value: float | None, limit: float | None) -> bool:
-    """Whether the value is at or above the lower limit; True if either is unbounded."""
-    return value is None or limit is None or value >= limit or math.isclose(value, limit, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+def reaches(value: float, limit: float | None) -> bool:
+    """Whether the value is at or above the lower limit; True without one."""
+    return limit is None or value >= limit or math.isclose(value, limit, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
-def keeps_to(value: float | None, limit: float | None) -> bool:
-    """Whether the value is at or below the upper limit; True if either is unbounded."""
-    return value is None or limit is None or value <= limit or math.isclose(value, limit, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+def keeps_to(value: float, limit: float | None) -> bool:
+    """Whether the value is at or below the upper limit; True without one."""
+    return limit is None or value <= limit or math.isclose(value, limit, rel_tol=TOLERANCE, abs_tol=TOLERANCE)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.sides import Disadvantaged
-from ..metrics.verdicts import Verdict
+from ..metrics.verdicts import ON_FAIRNESS
 from ..metrics.worst import rank
 from ..views.headlines import DATA_NAMES, IMPACT, VERDICT_WORDS
 from ..views.series import SeriesPoint, disadvantaged_at
@@ -14,15 +14,15 @@ from .source import History
 
 NONE_MEASURED = "No check of this time measured the disparate impact of an attribute that the monitor watches now."
 
-_OUTSIDE = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED)
-_JUDGED = frozenset({*_OUTSIDE, Verdict.FAIR})
+_JUDGED = frozenset(ON_FAIRNESS)
+_NOT_FAIR = ON_FAIRNESS[:-1]
 
 
 @frozen(kw_only=True)
 class VerdictCounts:
     """Verdicts on one attribute's headline on one data set.
 
-    `sides` counts the sides at a disadvantage by verdict outside the limits.
+    `sides` counts the sides at a disadvantage by verdict that is not `fair`.
     """
 
     attribute: str
@@ -38,7 +38,7 @@ def count_verdicts(histories: Iterable[History]) -> list[VerdictCounts]:
         if not fresh:
             continue
         sides: dict[str | None, Counter[Disadvantaged | None]] = {}
-        for point in (point for point in fresh if point.verdict in _OUTSIDE):
+        for point in (point for point in fresh if point.verdict in _NOT_FAIR):
             sides.setdefault(point.verdict, Counter())[disadvantaged_at(history.series, point)] += 1
         counts = VerdictCounts(
             attribute=history.attribute,
@@ -65,7 +65,7 @@ def find_furthest(history: History) -> SeriesPoint | None:
 def describe_verdicts(counted: Sequence[VerdictCounts]) -> str:
     names = {Disadvantaged.MONITORED: "the monitored group", Disadvantaged.REFERENCE: "the reference"}
     sentences = []
-    for verdict in _OUTSIDE:
+    for verdict in _NOT_FAIR:
         parts = []
         for one in counted:
             checks = one.verdicts.get(verdict)
@@ -73,11 +73,12 @@ def describe_verdicts(counted: Sequence[VerdictCounts]) -> str:
                 sides = [
                     f"{name} at a disadvantage in {count:,}" for side, name in names.items() if (count := one.sides[verdict].get(side, 0))
                 ]
-                parts.append(f"{one.attribute} ({one.data}) in {checks:,} check{'' if checks == 1 else 's'}, {' and '.join(sides)}")
+                checked = f"{one.attribute} ({one.data}) in {checks:,} check{'' if checks == 1 else 's'}"
+                parts.append(f"{checked}, {' and '.join(sides)}" if sides else checked)
         if parts:
             sentences.append(f"{VERDICT_WORDS[verdict].capitalize()}: {'; '.join(parts)}.")
     if not sentences and any(_JUDGED & one.verdicts.keys() for one in counted):
-        sentences.append("Nothing that was judged was unfair, suspected or beyond a side that is not watched.")
+        sentences.append("Everything that was judged was fair.")
     unjudged = [f"{one.attribute} ({one.data})" for one in counted if not _JUDGED & one.verdicts.keys()]
     if unjudged:
         sentences.append(f"Never judged: {'; '.join(unjudged)}.")

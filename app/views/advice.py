@@ -48,6 +48,10 @@ _REASONS: Mapping[Cause, str] = {
     Cause.SIDE_UNWATCHED: (
         "Only one side is watched, and the figure lies as far out on the other side, where the reference group is at a disadvantage."
     ),
+    Cause.INTERVAL_OUTSIDE: (
+        "No figure is outside its limits, but the 95 % interval of {group} ({attribute}) reaches outside: so few records do not rule out a"
+        " gap beyond a limit."
+    ),
     Cause.MEASURED: "",
 }
 
@@ -89,6 +93,9 @@ _STEPS: Mapping[Cause, str] = {
     Cause.NO_LIMITS: "Let the monitor measure disparate impact, or another metric that has limits.",
     Cause.MONITOR_CHANGED: "To see figures of the monitor as it is now, ask for a check. {follows}",
     Cause.SIDE_UNWATCHED: "Set the other limit as well; Configure has a button for it.",
+    Cause.INTERVAL_OUTSIDE: (
+        "Raise the minimum of records in the monitor, so that each check includes more, or go by the evidence, which counts all hours."
+    ),
     Cause.MEASURED: "",
 }
 

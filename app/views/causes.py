@@ -44,6 +44,7 @@ class Cause(StrEnum):
     NO_LIMITS = "no_limits"
     MONITOR_CHANGED = "monitor_changed"
     SIDE_UNWATCHED = "side_unwatched"
+    INTERVAL_OUTSIDE = "interval_outside"
     MEASURED = "measured"
 
 
@@ -124,14 +125,16 @@ def of_ended_check(last: EndedCheck, outlook: Outlook) -> Because:
 
 
 def of_figures(figure: GroupFigure | None, success: Success, outlook: Outlook) -> Because:
-    """Why no group can be judged; `figure` None: there is none at all."""
+    """Why nothing is decided; `figure` None: there is none at all."""
     counts = success.counts
     if counts.records and counts.unclassified == counts.records:
         return Because(cause=Cause.ALL_UNCLASSIFIED, outlook=outlook, have=counts.records)
     if figure is None or figure.verdict is None:
         return Because(cause=Cause.NO_LIMITS, outlook=outlook)
     compared = figure.compared
-    if figure.verdict == Verdict.INSUFFICIENT_DATA:
+    if figure.verdict == Verdict.UNDECIDED:
+        cause = Cause.INTERVAL_OUTSIDE
+    elif figure.verdict == Verdict.INSUFFICIENT_DATA:
         cause = Cause.GROUP_TOO_SMALL
     elif 0 in (compared.monitored_records, compared.reference_records):
         cause = Cause.GROUP_WITHOUT_RECORDS

@@ -157,6 +157,8 @@ def judged_figure(measurement: Measurement) -> JudgedFigure:
         method=measurement.interval_method,
         limits=(measurement.lower_limit, measurement.upper_limit),
         verdict=measurement.verdict,
+        data=measurement.data,
+        attribute=measurement.attribute,
         worst_of=measurement.worst_of,
         chosen_lower=measurement.chosen_lower,
         chosen_upper=measurement.chosen_upper,

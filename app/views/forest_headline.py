@@ -102,6 +102,8 @@ def word_forest(forest: Forest) -> ForestHeadline:
         unjudged = sum(other.verdict is not Verdict.FAIR for other in forest.rows)
         fair = "No comparison with a verdict is outside its limits" if unjudged else "Every comparison is inside its limits"
         lead = f"{fair}. Nearest to a limit: {clause.text}"
+    elif row.verdict is Verdict.UNDECIDED:
+        lead = f"No comparison is outside its limits, but this one may be: {clause.text}"
     else:
         lead = capitalise(clause.text)
     return ForestHeadline(lead=lead, interval=clause.interval, note=clause.note, windows=windows, parts=parts, row=row)
@@ -240,6 +242,8 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
                 yield _FROM_BEFORE
         case Verdict.SUSPECTED:
             yield "suspected, not certain: its own interval reaches the limit"
+        case Verdict.UNDECIDED:
+            yield "undecided: its own interval reaches beyond a limit"
         case Verdict.UNWATCHED:
             yield "no limit is set on this side"
         case None:

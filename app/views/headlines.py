@@ -23,6 +23,7 @@ NOT_MEASURED: Final = "This check measured no comparison here."
 
 VERDICT_WORDS: Final[Mapping[str | None, str]] = {
     Verdict.FAIR: "fair",
+    Verdict.UNDECIDED: "undecided",
     Verdict.UNWATCHED: "other side not watched",
     Verdict.SUSPECTED: "suspected",
     Verdict.UNFAIR: "unfair",
@@ -32,74 +33,18 @@ VERDICT_WORDS: Final[Mapping[str | None, str]] = {
 }
 """Verdicts in one or two words."""
 
-_READINGS: Mapping[tuple[str | None, str | None], str] = {
-    (
-        Verdict.UNFAIR,
-        Verdict.UNFAIR,
-    ): "Both figures are outside the limits: with everything else equal a gap stays, so at least part of it comes from the attribute"
-    " itself.",
-    (
-        Verdict.UNFAIR,
-        Verdict.SUSPECTED,
-    ): "The figure as logged is outside the limits. The counterfactual one is, too, but its interval reaches inside: it is not sure that"
-    " with everything else equal a gap beyond the limits stays.",
-    (
-        Verdict.UNFAIR,
-        Verdict.FAIR,
-    ): "The figure as logged is outside the limits, the counterfactual one is not: with everything else equal the groups fare alike enough,"
-    " so the gap comes through other things in which they differ.",
-    (
-        Verdict.SUSPECTED,
-        Verdict.UNFAIR,
-    ): "The counterfactual figure is outside the limits: with everything else equal the groups do not fare alike. The figure as logged is"
-    " outside, too, but its interval reaches inside.",
-    (
-        Verdict.SUSPECTED,
-        Verdict.SUSPECTED,
-    ): "Both figures are outside the limits, but the interval of each reaches inside: these records do not show for sure whether a gap"
-    " beyond the limits exists, nor whether it stays with everything else equal.",
-    (
-        Verdict.SUSPECTED,
-        Verdict.FAIR,
-    ): "The figure as logged is outside the limits, but its interval reaches inside. The counterfactual one is inside: with everything else"
-    " equal the groups fare alike enough, so a gap as logged comes through other things in which they differ.",
-    (
-        Verdict.FAIR,
-        Verdict.UNFAIR,
-    ): "The counterfactual figure is outside the limits, the one as logged is not: with everything else equal the groups do not fare alike;"
-    " as logged, other things in which they differ make up for it.",
-    (
-        Verdict.FAIR,
-        Verdict.SUSPECTED,
-    ): "The figure as logged is inside the limits. The counterfactual one is outside, but its interval reaches inside: it is not sure that"
-    " the groups fare alike enough with everything else equal.",
-    (Verdict.FAIR, Verdict.FAIR): "Both figures are inside the limits, as logged and with everything else equal.",
+_PLACES: Mapping[str | None, str] = {
+    Verdict.UNFAIR: "outside the limits",
+    Verdict.SUSPECTED: "outside the limits, but its interval reaches inside",
+    Verdict.UNDECIDED: "inside the limits, but its interval reaches outside",
+    Verdict.FAIR: "inside the limits",
 }
-"""None where a verdict was not reached, or one side is unwatched."""
-
-_TURNED_ROUND: Mapping[tuple[str | None, str | None], str] = {
-    (
-        Verdict.UNFAIR,
-        Verdict.UNFAIR,
-    ): "Both figures are outside the limits, on opposite sides: as logged {logged} is at a disadvantage, with everything else equal"
-    " {equal}; other things in which the groups differ turn it round.",
-    (
-        Verdict.UNFAIR,
-        Verdict.SUSPECTED,
-    ): "Both figures are outside the limits, on opposite sides: as logged {logged} is at a disadvantage. That with everything else equal it"
-    " is {equal} is not sure: the interval of the counterfactual figure reaches inside.",
-    (
-        Verdict.SUSPECTED,
-        Verdict.UNFAIR,
-    ): "Both figures are outside the limits, on opposite sides: with everything else equal {equal} is at a disadvantage. That as logged it"
-    " is {logged} is not sure: the interval of the figure as logged reaches inside.",
-    (
-        Verdict.SUSPECTED,
-        Verdict.SUSPECTED,
-    ): "Both figures are outside the limits, on opposite sides, but the interval of each reaches inside: these records do not show for sure"
-    " that anybody is at a disadvantage.",
+_EVERYTHING_EQUAL: Mapping[str | None, str] = {
+    Verdict.UNFAIR: "With everything else equal a gap beyond the limits exists, so the attribute itself makes a difference.",
+    Verdict.SUSPECTED: "It is not sure that with everything else equal a gap beyond the limits exists.",
+    Verdict.UNDECIDED: "With everything else equal a gap beyond the limits is not ruled out.",
+    Verdict.FAIR: "With everything else equal no gap beyond the limits exists.",
 }
-"""Other groups are at a disadvantage: {logged} as logged, {equal} with everything else equal."""
 
 
 @frozen(kw_only=True)
@@ -184,9 +129,17 @@ def read_together(logged: WordedFigure, equal: WordedFigure) -> str | None:
     if logged.group != equal.group or not logged.measurement.metric == equal.measurement.metric == IMPACT:
         return None
     verdicts = (logged.measurement.verdict, equal.measurement.verdict)
-    if verdicts in _TURNED_ROUND and logged.disadvantaged is not equal.disadvantaged:
-        return _TURNED_ROUND[verdicts].format(logged=logged.disadvantaged_group, equal=equal.disadvantaged_group)
-    return _READINGS.get(verdicts)
+    if not set(verdicts) <= _PLACES.keys():
+        return None
+    as_logged, counterfactual = map(_PLACES.__getitem__, verdicts)
+    places = f"The figure as logged is {as_logged}; the counterfactual one is {counterfactual}."
+    if as_logged == counterfactual:
+        places = f"Both figures are {as_logged.replace('its interval', 'the interval of each')}."
+    sides = ""
+    if logged.disadvantaged_group and equal.disadvantaged_group and logged.disadvantaged is not equal.disadvantaged:
+        groups = f"as logged {logged.disadvantaged_group}, counterfactual {equal.disadvantaged_group}"
+        sides = f" They point to opposite sides at a disadvantage: {groups}."
+    return f"{places}{sides} {_EVERYTHING_EQUAL[verdicts[1]]}"
 
 
 def word_figure(one: Measurement) -> WordedFigure:

@@ -14,7 +14,8 @@ from ..metrics.choice import interval_for_choice
 from ..metrics.intervals import Interval
 from ..metrics.sides import Disadvantaged
 from ..metrics.statements import JudgedFigure, other_side
-from ..metrics.verdicts import GRAVEST, Limits, Verdict
+from ..metrics.values import Value
+from ..metrics.verdicts import GRAVEST, ON_FAIRNESS, Limits, Verdict, verdict
 from ..metrics.worst import distance_under
 from ..store.overviews.figures import GroupFigure, RankedFigure, RankedKey, group_figures, ranked_figures
 from ..store.overviews.overview import OverviewEntry, Success
@@ -29,8 +30,6 @@ FURTHEST = 1e6
 """Max distance for sorting: a ratio of 0 is infinitely far, which a cursor cannot hold."""
 
 _HEADLINE_DATA = {DataSet.PAYLOAD.value, DataSet.BALANCED.value}
-
-_ON_FAIRNESS = frozenset({Verdict.UNFAIR.value, Verdict.SUSPECTED.value, Verdict.UNWATCHED.value, Verdict.FAIR.value})
 
 _GRAVITY: Mapping[str | None, int] = {None if verdict is None else verdict.value: place for place, verdict in enumerate(GRAVEST)}
 
@@ -62,9 +61,9 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
     def is_unfair_by_own_interval_alone(self) -> bool:
         if self.for_choice is None or self.value is None or self.verdict != Verdict.UNFAIR:
             return False
-        if self.lower_limit is not None and self.value < self.lower_limit:
-            return self.for_choice.upper is None or self.for_choice.upper >= self.lower_limit
-        return self.upper_limit is not None and self.for_choice.lower <= self.upper_limit
+        number = Value(self.value, self.for_choice.lower, self.for_choice.upper, self.for_choice.method, self.n)
+        allowing = verdict(number, lower_limit=self.lower_limit, upper_limit=self.upper_limit, smallest_group=None)
+        return allowing is Verdict.SUSPECTED
 
     @property
     def judged(self) -> JudgedFigure:
@@ -151,7 +150,7 @@ def judge(session: Session, found: Iterable[OverviewEntry]) -> dict[int, JudgedB
         verdicts = [one.verdict for one in ranked]
         gravity = min(map(_GRAVITY.__getitem__, verdicts))
         worst = beyond.furthest(of_check[no][1], [one for one in ranked if _GRAVITY[one.verdict] == gravity])
-        chosen[no] = worst, len(ranked), sum(map(_ON_FAIRNESS.__contains__, verdicts))
+        chosen[no] = worst, len(ranked), sum(given in ON_FAIRNESS for given in verdicts)
     figures_of = {figure.no: figure for figure in group_figures(session, [worst.no for worst, *_ in chosen.values()])}
     judged_by = {}
     for no, (worst, groups, judged) in chosen.items():

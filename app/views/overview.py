@@ -15,7 +15,7 @@ from ..domain.group_words import GroupWords
 from ..domain.monitors import Schedule
 from ..domain.workers import WorkersSeen
 from ..frozen import frozen
-from ..metrics.verdicts import Verdict
+from ..metrics.verdicts import ON_FAIRNESS
 from ..store.checks.workers import workers_seen
 from ..store.evidence.summaries import EvidenceCounts, evidence_counts
 from ..store.overviews.figures import GroupKey, TrendPoint, listed_details, trends
@@ -54,12 +54,7 @@ class DeploymentState(StrEnum):
     FAIR = "fair"
 
 
-_JUDGED: Mapping[Verdict | None, DeploymentState] = {
-    Verdict.UNFAIR: DeploymentState.UNFAIR,
-    Verdict.SUSPECTED: DeploymentState.SUSPECTED,
-    Verdict.UNWATCHED: DeploymentState.UNWATCHED,
-    Verdict.FAIR: DeploymentState.FAIR,
-}
+_JUDGED: Mapping[str | None, DeploymentState] = {verdict: DeploymentState(verdict) for verdict in ON_FAIRNESS}
 """State for each verdict on fairness."""
 
 _URGENCY: Mapping[DeploymentState, int] = {state: place for place, state in enumerate(DeploymentState)}
@@ -214,7 +209,7 @@ def place_of(one: DeploymentOverview, sort: OverviewSort) -> OverviewPlace:
             ended = 0.0 if one.last_check is None else one.last_check.at.timestamp()
             return OverviewPlace(rank=-ended, nearness=0.0, name=name, no=one.no)
         case OverviewSort.SEVERITY:
-            known = one.state if one.worst is None else _JUDGED.get(_verdict(one.worst), one.state)
+            known = one.state if one.worst is None else _JUDGED.get(one.worst.verdict, one.state)
             rank = min(_URGENCY[one.state], _URGENCY[known])
             earlier = 0.0 if _URGENCY[one.state] == rank else 0.5
             return OverviewPlace(rank=rank + earlier, nearness=-one.worst.beyond if one.worst else 0.0, name=name, no=one.no)
@@ -234,7 +229,7 @@ def _describe(one: OverviewEntry, by: JudgedBy, outlook: Outlook, now: datetime)
     elif now - success.measured_at > STALE_AFTER:
         state, because = DeploymentState.STALE, of_stale_figures(one, success, outlook)
     else:
-        state = DeploymentState.UNDECIDED if worst is None else _JUDGED.get(_verdict(worst), DeploymentState.UNDECIDED)
+        state = DeploymentState.UNDECIDED if worst is None else _JUDGED.get(worst.verdict, DeploymentState.UNDECIDED)
         if success.monitor_version != one.monitor_version:
             because = Because(cause=Cause.MONITOR_CHANGED, outlook=outlook)
         elif state is DeploymentState.UNDECIDED:
@@ -263,7 +258,3 @@ def _describe(one: OverviewEntry, by: JudgedBy, outlook: Outlook, now: datetime)
         words=GroupWords(one.names),
         newest_record_at=one.newest_record_at,
     )
-
-
-def _verdict(figure: WorstGroup) -> Verdict | None:
-    return None if figure.verdict is None else Verdict(figure.verdict)

@@ -41,7 +41,8 @@ LONGEST_OF_FIGURES: Final = timedelta(days=35)
 ACCURACY: Final = FiguresWanted(metric="accuracy", data=DataSet.FEEDBACK, of_all=True)
 _LEAST = timedelta(microseconds=1)
 # In the order of the counts that `_join` reads from a step; `_order` takes the first three.
-_COUNTED = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED, Verdict.FAIR, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE)
+_COUNTS = ("unfair", "suspected", "unwatched", "undecided", "fair", "insufficient", "absent")
+"""Counts of `GRAVEST`, but for those without a limit."""
 _SCOPE_NAMES = {
     Scope.REFERENCE: "the reference",
     Scope.ATTRIBUTE: "all groups",
@@ -295,8 +296,8 @@ def _join(rows: Sequence[FigureStep], start: datetime, span: Span, step: timedel
     furthest = row.lowest
     if row.lowest is not None and row.highest is not None and row.lowest[0] != row.highest[0]:
         furthest = row.highest if _is_further_out(row.highest[0], row.lowest[0], metric, limits) else row.lowest
-    counts = (row.unfair, row.suspected, row.unwatched, row.fair, row.insufficient, row.absent)
-    verdicts: dict[Verdict | None, int] = {verdict: count for verdict, count in zip(_COUNTED, counts, strict=True) if count}
+    counts = [getattr(row, name) for name in _COUNTS]
+    verdicts: dict[Verdict | None, int] = {verdict: count for verdict, count in zip(GRAVEST, counts, strict=False) if count}
     unjudged = row.figures - sum(counts)
     if unjudged > 0:
         verdicts[None] = unjudged
@@ -311,10 +312,7 @@ def _join(rows: Sequence[FigureStep], start: datetime, span: Span, step: timedel
 def _merge(rows: Sequence[FigureStep]) -> FigureStep:
     measured = [one for one in rows if one.lowest is not None]
     lowers, uppers = [one.lower for one in measured], [one.upper for one in measured]
-    sums = {
-        name: sum(getattr(one, name) for one in rows)
-        for name in ("figures", "carried", "unfair", "suspected", "unwatched", "fair", "insufficient", "absent")
-    }
+    sums = {name: sum(getattr(one, name) for one in rows) for name in ("figures", "carried", *_COUNTS)}
     return rows[0]._replace(
         **sums,
         last_at=max(one.last_at for one in rows),
@@ -346,7 +344,7 @@ def _name(key: _GroupKey, words: GroupWords) -> str:
 def _order(panel: TimePanel) -> tuple[object, ...]:
     """Sort key: groups first, the most often unfair, suspected or unwatched first."""
     judged = max(panel.figures, 1)
-    shares = [-sum(one.verdicts.get(verdict, 0) for one in panel.steps) / judged for verdict in _COUNTED[:3]]
+    shares = [-sum(one.verdicts.get(verdict, 0) for one in panel.steps) / judged for verdict in GRAVEST[:3]]
     return (panel.scope is not Scope.GROUP, *shares, panel.attribute or "", panel.name)
 
 

@@ -31,7 +31,15 @@ COLUMNS = (Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
 SEX = MonitoredAttribute(feature="sex", monitored=("female", "other"), reference=("male",))
 MONITOR = Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=(SEX,))
 
-VALUES = {"unfair": 0.3, "suspected": 0.75, "fair": 0.9, "insufficient_data": 0.1, "not_computable": None}
+VALUES = {
+    "unfair": 0.3,
+    "suspected": 0.75,
+    "undecided": 0.9,
+    "unwatched": 1.9,
+    "fair": 0.9,
+    "insufficient_data": 0.1,
+    "not_computable": None,
+}
 """A value that would be judged so."""
 
 CHANNEL = "risk-team"

@@ -2,7 +2,7 @@
 
 import re
 
-from app.metrics.verdicts import Verdict
+from app.metrics.verdicts import ON_FAIRNESS, Verdict
 from app.views.headlines import VERDICT_WORDS
 from tests.worlds import figures
 from tests.worlds.reading import Facts, says
@@ -13,27 +13,29 @@ _SIDES = r"the (?:monitored group|reference) at a disadvantage in \d+"
 
 
 @says(
-    rf"(?P<verdict>Unfair|Suspected|Other side not watched): {ATTRIBUTE} \(as logged\) in (?P<many>\d+) checks?,"
-    rf" (?P<sides>{_SIDES}(?: and {_SIDES})?)\."
+    rf"(?P<verdict>Unfair|Suspected|Other side not watched|Undecided): {ATTRIBUTE} \(as logged\) in (?P<many>\d+) checks?"
+    rf"(?:, (?P<sides>{_SIDES}(?: and {_SIDES})?))?\."
 )
 def verdicts_of_checks(match: re.Match[str], facts: Facts) -> None:
     """Every check of the world found the same: it is the same world."""
     assert int(match["many"]) == facts.checks > 0
     assert VERDICT_WORDS[facts.of.verdict].capitalize() == match["verdict"]
+    value, (lower, upper) = figures.true_value(facts), figures.both_limits(facts)
+    is_inside = not figures.is_below(value, lower) and not figures.is_above(value, upper)
     side = "monitored group" if figures.favoured_less(facts) == figures.names_of(facts)[0] else "reference"
-    assert match["sides"] == f"the {side} at a disadvantage in {facts.checks}"
+    assert match["sides"] == (None if is_inside else f"the {side} at a disadvantage in {facts.checks}")
 
 
-@says(r"Nothing that was judged was unfair, suspected or beyond a side that is not watched\.")
-def nothing_outside(_: re.Match[str], facts: Facts) -> None:
-    """Something was judged, and nothing judged is outside."""
+@says(r"Everything that was judged was fair\.")
+def all_fair(_: re.Match[str], facts: Facts) -> None:
+    """Something was judged, and all of it is inside."""
     assert facts.of.verdict == Verdict.FAIR
 
 
 @says(rf"Never judged: (?P<what>{ATTRIBUTE} \([^)]+\)(?:; {ATTRIBUTE} \([^)]+\))*)\.")
 def never_judged(match: re.Match[str], facts: Facts) -> None:
     """Copies need an endpoint, which worlds have not; as logged it says so only where nothing was judged."""
-    is_judged = facts.of.verdict in {Verdict.FAIR, Verdict.UNWATCHED, Verdict.SUSPECTED, Verdict.UNFAIR}
+    is_judged = facts.of.verdict in ON_FAIRNESS
     assert ("as logged" in match["what"]) == (not is_judged)
 
 

@@ -74,7 +74,8 @@ CAUSES = (
     " any more), `worker_never_seen`, `check_queued`, `check_running`, `too_few_records`, `scoring_failed`, `invalid_input`,"
     " `interrupted`, `timed_out`, `check_failed`, `measured` (nothing is missing). Of a check only: `cancelled`. Of a deployment only:"
     " `no_monitor`, `no_records`, `not_scheduled`, `check_due`, `records_stopped`, `all_unclassified`, `group_without_records`,"
-    " `group_too_small`, `reference_never_favourable`, `not_computable`, `no_limits`, `monitor_changed`, `side_unwatched`."
+    " `group_too_small`, `reference_never_favourable`, `not_computable`, `no_limits`, `monitor_changed`, `side_unwatched`,"
+    " `interval_outside`."
 )
 
 
@@ -174,9 +175,9 @@ class OverviewEntryOut(Out):
 
     state: DeploymentState
     """`unfair`, `suspected`, `unwatched`, `fair`: the gravest verdict on a group; `unwatched` is beyond a
-    side that has no limit. `undecided`: no group can be judged. `failing`: the last check failed.
-    `stale`: nothing new was measured for a day. `waiting`: too few records yet. `no_monitor`: none is
-    set."""
+    side that has no limit. `undecided`: that verdict is, or no group can be judged. `failing`: the last
+    check failed. `stale`: nothing new was measured for a day. `waiting`: too few records yet.
+    `no_monitor`: none is set."""
 
     cause: Cause = Field(description=CAUSES)
     reason: str | None

@@ -7,9 +7,10 @@ from ...metrics.statements import gap_statement, limit_statement
 from ...views.figures import judged_figure, sentence_of
 
 VERDICT = (
-    "`fair`: inside the limits. `unwatched`: inside the one limit that is set, but beyond its mirror image (1/limit of a ratio, -limit of a"
-    " difference) on the side that has none. `suspected`: outside, but the interval reaches inside. `unfair`: outside with the whole"
-    " interval. `insufficient_data`, `not_computable`: nothing is judged. Null where no limit is set."
+    "`fair`: inside the limits with the whole interval. `undecided`: inside, but the interval reaches outside. `unwatched`: inside the one"
+    " limit that is set with the whole interval, but beyond its mirror image (1/limit of a ratio, -limit of a difference) on the side that"
+    " has none. `suspected`: outside, but the interval reaches inside. `unfair`: outside with the whole interval. `insufficient_data`,"
+    " `not_computable`: nothing is judged. Null where no limit is set. OpenScale's fairness is judged by its value alone, as there."
 )
 DISADVANTAGED = (
     "Who gets the favourable outcome less often than the limits, and the mirror image of a lone one, allow: `monitored`, `reference`, or"

@@ -1,6 +1,6 @@
 /* Panels over time: one crosshair, the nearest bar in words; a click opens its check, a drag or Shift with the arrows chooses a time. */
 const [X, FROM, TO, LOW, HIGH, LOWER, UPPER, RECORDS, CARRIED, VERDICTS, CHECK] = Array(11).keys();
-const NAMES = ["unfair", "suspected", "no limit on this side", "fair", "too few records", "not computable", "no limit"];
+const NAMES = ["unfair", "suspected", "no limit on this side", "undecided", "fair", "too few records", "not computable", "no limit"];
 const LEAST_DRAG = 6; // CSS pixels; less is a click
 
 const place = /** @type {HTMLElement | null} */ (document.querySelector(".timeline"));

@@ -149,7 +149,8 @@ class Metric:
     monitor sets none. `aliases` are names elsewhere. On `redefined_on` the key meant another figure in release 0.1. If not `is_stored`, a
     check only counts for it, and it is measured on request. `disadvantage` is the side of the ideal on which the monitored group gets,
     among like records, the favourable outcome less often than the reference; the reverse on the other side. None where a number says
-    neither: distances, errors that may be in a group's favour, or no comparison of two groups.
+    neither: distances, errors that may be in a group's favour, or no comparison of two groups. If `is_judged_by_value`, the interval does
+    not count.
     """
 
     key: str
@@ -174,6 +175,7 @@ class Metric:
     is_default: bool = False
     redefined_on: tuple[Data, ...] = ()
     is_stored: bool = True
+    is_judged_by_value: bool = False
 
     def definition_on(self, data: Data) -> int:
         """Number of the definition on a data set: 2 where release 0.1 defined the key differently, else 1."""

@@ -110,12 +110,14 @@ ROWS = (
         ideal=1.0,
         direction=Direction.TOWARDS_IDEAL,
         convention="OpenScale's own figure: every copy counts as a record, so several values or draws on a side weigh some records more"
-        " than others; the balanced disparate impact does not, and bears the verdict",
+        " than others; the balanced disparate impact does not, and bears the verdict. Under limits of its own it is judged by its value"
+        " alone, as OpenScale does",
         source="OpenScale fairness value on perturbed data",
         order="monitored / reference",
         needs=("predictions", "copies"),
         aliases=("OpenScale fairness_value on payload and perturbed data",),
         is_default=True,
+        is_judged_by_value=True,
     ),
     Metric(
         "flip_rate",

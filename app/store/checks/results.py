@@ -27,8 +27,8 @@ _FORGET = "DELETE FROM figure_days WHERE deployment_no = %(deployment_no)s AND d
 _JOIN = f"""
     WITH superseded AS MATERIALIZED ({SUPERSEDED})
     INSERT INTO figure_days (deployment_no, metric, data, attribute, scope, "group", definition, day, last_at, figures, carried, unfair,
-                             suspected, unwatched, fair, insufficient, absent, lowest, highest, lower, upper, n, lower_limit, upper_limit,
-                             reason)
+                             suspected, unwatched, undecided, fair, insufficient, absent, lowest, highest, lower, upper, n, lower_limit,
+                             upper_limit, reason)
     SELECT m.deployment_no, metric, data, attribute, scope, "group", definition, %(first)s, {JOINED}
     FROM checks of_day JOIN measurements m ON m.check_no = of_day.no, superseded
     WHERE of_day.deployment_no = %(deployment_no)s AND of_day.span_end > %(first)s AND of_day.span_end <= %(last)s

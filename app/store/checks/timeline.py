@@ -50,6 +50,7 @@ class FigureStep(NamedTuple):
     unfair: int
     suspected: int
     unwatched: int
+    undecided: int
     fair: int
     insufficient: int
     absent: int
@@ -85,6 +86,7 @@ JOINED = """
     count(*) FILTER (WHERE verdict = 'unfair' AND NOT carried_forward),
     count(*) FILTER (WHERE verdict = 'suspected' AND NOT carried_forward),
     count(*) FILTER (WHERE verdict = 'unwatched' AND NOT carried_forward),
+    count(*) FILTER (WHERE verdict = 'undecided' AND NOT carried_forward),
     count(*) FILTER (WHERE verdict = 'fair' AND NOT carried_forward),
     count(*) FILTER (WHERE verdict = 'insufficient_data' AND NOT carried_forward),
     count(*) FILTER (WHERE value IS NULL AND NOT carried_forward),
@@ -104,8 +106,8 @@ _FIGURES = f"""
     GROUP BY 1, 2, 3, 4, 5
 """  # noqa: S608 - of constants only
 _DAYS = f"""
-    SELECT attribute, scope, "group", definition, day, last_at, figures, carried, unfair, suspected, unwatched, fair, insufficient, absent,
-           lowest, highest, lower, upper, n, lower_limit, upper_limit, reason
+    SELECT attribute, scope, "group", definition, day, last_at, figures, carried, unfair, suspected, unwatched, undecided, fair,
+           insufficient, absent, lowest, highest, lower, upper, n, lower_limit, upper_limit, reason
     FROM figure_days
     WHERE {_OF} AND day >= %(first)s AND day < %(last)s
 """  # noqa: S608 - of constants only

@@ -132,6 +132,7 @@ class FigureDayRow(Row):
     unfair: Mapped[int]
     suspected: Mapped[int]
     unwatched: Mapped[int]
+    undecided: Mapped[int] = mapped_column(server_default="0")
     fair: Mapped[int]
     insufficient: Mapped[int]
     absent: Mapped[int]

@@ -75,7 +75,7 @@ def test_a_group_that_is_fair_again_resolves_its_alert_and_a_relapse_opens_anoth
     assert [event for event, _ in history.told()] == ["opened", "resolved", "opened"]
 
 
-@pytest.mark.parametrize("word", ["suspected", "insufficient_data", "not_computable"])
+@pytest.mark.parametrize("word", ["suspected", "undecided", "unwatched", "insufficient_data", "not_computable"])
 def test_what_is_not_surely_unfair_opens_nothing_and_what_is_not_fair_resolves_nothing(history: History, word: str) -> None:
     history.ends(0, {"female": word, "other": "unfair"})
     history.evaluate()
@@ -84,6 +84,21 @@ def test_what_is_not_surely_unfair_opens_nothing_and_what_is_not_fair_resolves_n
 
     assert (history.alert().subject.group, history.alert().state) == ("other", AlertState.OPEN)
     assert history.alert().facts["checks_in_a_row"] == 1
+
+
+def test_an_undecided_check_breaks_the_row_of_unfair_ones_and_only_a_fair_one_resolves(history: History) -> None:
+    history.rule("unfair", VerdictCondition(checks_in_a_row=2))
+    for hour, word in enumerate(["unfair", "undecided", "unfair"]):
+        history.ends(hour, {"female": word})
+        history.evaluate()
+    assert not history.alerts()
+
+    states = []
+    for hour, word in enumerate(["unfair", "undecided", "unwatched", "fair"], 3):
+        history.ends(hour, {"female": word})
+        history.evaluate()
+        states.append(history.alert().state)
+    assert states == [AlertState.OPEN, AlertState.OPEN, AlertState.OPEN, AlertState.RESOLVED]
 
 
 def test_a_suspected_verdict_opens_an_alert_where_the_rule_says_so(history: History) -> None:

@@ -176,24 +176,26 @@ def test_a_headline_is_the_disparate_impact_and_without_it_a_figure_that_has_a_l
     assert [one is not None and "a ratio of" in one.sentence for one in chosen] == [True, False, False]
 
 
-@pytest.mark.parametrize("logged", [Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.FAIR])
-@pytest.mark.parametrize("equal", [Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.FAIR])
+@pytest.mark.parametrize("logged", [Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNDECIDED, Verdict.FAIR])
+@pytest.mark.parametrize("equal", [Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNDECIDED, Verdict.FAIR])
 @pytest.mark.parametrize("turned", [False, True])
 def test_two_figures_with_a_verdict_are_read_together_and_what_is_not_sure_says_so(
     logged: Verdict, equal: Verdict, *, turned: bool, snapshot: SnapshotAssertion
 ) -> None:
-    outside = {"upper_limit": 1.25, "value": 1.6 if turned else 0.6}
+    inside = {Verdict.UNDECIDED, Verdict.FAIR}
+    both = replace(IMPACT, upper_limit=1.25)
     figures = (
-        replace(IMPACT, verdict=logged, value=0.95 if logged == Verdict.FAIR else 0.6),
-        replace(IMPACT, data=DataSet.BALANCED, verdict=equal, **(outside | ({"value": 0.95} if equal == Verdict.FAIR else {}))),
+        replace(both, verdict=logged, value=0.95 if logged in inside else 0.6),
+        replace(both, data=DataSet.BALANCED, verdict=equal, value=0.95 if equal in inside else 1.6 if turned else 0.6),
     )
 
     reading = headlines(figures)[0].reading
     assert reading is not None
     assert ("reaches inside" in reading) == (Verdict.SUSPECTED in {logged, equal})
-    assert ("opposite sides" in reading) == (turned and Verdict.FAIR not in {logged, equal})
-    if reading.startswith("Both figures are outside"):
-        assert Verdict.FAIR not in {logged, equal}
+    assert ("reaches outside" in reading) == (Verdict.UNDECIDED in {logged, equal})
+    assert ("opposite sides" in reading) == (turned and not inside & {logged, equal})
+    assert ("the attribute itself makes a difference" in reading) == (equal == Verdict.UNFAIR)
+    assert ("no gap beyond the limits exists" in reading) == (equal == Verdict.FAIR)
     if (logged, equal) == (Verdict.UNFAIR, Verdict.SUSPECTED) and turned:
         assert says(reading, "female", "male")
         assert reading == snapshot

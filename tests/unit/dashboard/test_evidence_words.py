@@ -22,8 +22,9 @@ FAIR_SOMETIME = "refute that the group is at a limit or beyond it in every hour"
 @pytest.mark.parametrize(
     ("value", "verdict", "state", "said"),
     [
-        (0.9, "fair", State.UNDECIDED, ("figure is inside the limits", NEITHER)),
-        (0.9, "fair", State.UNFAIR, ("figure is inside the limits", UNFAIR_SOMETIME)),
+        (0.9, "fair", State.UNDECIDED, ("the whole 95 % interval are inside the limits", NEITHER)),
+        (0.9, "fair", State.UNFAIR, ("the whole 95 % interval are inside the limits", UNFAIR_SOMETIME)),
+        (0.85, "undecided", State.UNFAIR, ("its figure is inside the limits, its 95 % interval is not", UNFAIR_SOMETIME)),
         (0.75, "suspected", State.UNFAIR, ("its 95 % interval is not", UNFAIR_SOMETIME)),
         (0.5, "unfair", State.UNDECIDED, ("the whole 95 % interval are beyond a limit", NEITHER)),
         (0.5, "unfair", State.SHOWN_FAIR, ("the whole 95 % interval are beyond a limit", FAIR_SOMETIME)),

@@ -179,7 +179,7 @@ def test_a_row_of_the_table_has_what_the_json_has(applicants: pd.DataFrame) -> N
             name: cell for name, cell in row.items() if name != "details"
         }
     impact = next(row for row in rows if (row["metric"], row["scope"]) == (IMPACT, "group"))
-    assert (impact["verdict"], impact["lower_limit"], impact["interval_method"]) == ("fair", 0.8, "log_ratio")
+    assert (impact["verdict"], impact["lower_limit"], impact["interval_method"]) == ("undecided", 0.8, "log_ratio")
     assert impact["sentence"].startswith("Of every 100 ")
 
 

@@ -13,6 +13,7 @@ from app.metrics.statements import (
     JudgedFigure,
     choice_statement,
     figure_sentence,
+    find_unbadged,
     gap_statement,
     limit_statement,
 )
@@ -30,6 +31,25 @@ FIGURE = JudgedFigure(
     verdict="suspected",
     details=replace(DETAILS, p_value=0.0002),
 )
+
+
+def test_of_two_figures_of_the_same_two_rates_the_first_in_the_catalogue_judges() -> None:
+    parity, odds = replace(FIGURE, metric="statistical_parity_difference"), replace(FIGURE, metric="odds_ratio")
+    of_others = replace(FIGURE, metric="statistical_parity_difference", details=replace(DETAILS, monitored="children"))
+    labelled = replace(FIGURE, metric="statistical_parity_difference", data="feedback")
+
+    assert find_unbadged([parity, odds, FIGURE, of_others, labelled]) == {0}
+    assert find_unbadged([replace(FIGURE, value=None, verdict="not_computable"), parity]) == set()
+    assert find_unbadged([replace(FIGURE, verdict=None), parity]) == set()
+    assert find_unbadged([parity]) == set()
+
+
+@pytest.mark.parametrize("verdict", ["fair", "unfair"])
+def test_the_fairness_of_openscale_says_that_it_is_judged_by_its_value(verdict: str) -> None:
+    value = 0.85 if verdict == "fair" else 0.75
+    one = replace(FIGURE, metric="openscale_fairness", value=value, upper=1.3, verdict=verdict)
+
+    assert limit_statement(one).endswith(", by its value alone, as OpenScale judges.")
 
 
 def test_a_clear_gap_at_an_unclear_limit_is_told_in_two_statements(snapshot: SnapshotAssertion) -> None:

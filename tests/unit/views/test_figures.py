@@ -12,7 +12,8 @@ from app.details import Details
 from app.domain.checks import DataSet, Measurement, Scope
 from app.domain.comparisons import Comparison
 from app.metrics.statements import NO_VERDICT
-from app.metrics.verdicts import Verdict
+from app.metrics.values import Value
+from app.metrics.verdicts import Verdict, verdict
 from app.views.figures import DATA_SETS, INTERVALS, explained, limits_of, sentence_of, statements_of
 from app.views.headlines import VERDICT_WORDS
 from tests.builders.page_words import says
@@ -75,12 +76,15 @@ UNCERTAINTY = Path(__file__).resolve().parents[3] / "docs" / "concepts" / "uncer
         (0.86, None, (0.85, None), "It is inside the one limit that is set (0.85 and more), and so is its whole interval."),
     ],
 )
-def test_a_fair_figure_whose_interval_reaches_outside_says_so(
+def test_a_figure_inside_its_limits_says_whether_its_whole_interval_is(
     lower: float | None, upper: float | None, limits: tuple[float | None, float | None], said: str
 ) -> None:
-    fair = replace(IMPACT, value=0.9, lower=lower, upper=upper, verdict="fair", lower_limit=limits[0], upper_limit=limits[1])
+    number = Value(0.9, lower, upper, "log_ratio", 400)
+    judged = verdict(number, lower_limit=limits[0], upper_limit=limits[1], smallest_group=200)
+    inside = replace(IMPACT, value=0.9, lower=lower, upper=upper, verdict=judged, lower_limit=limits[0], upper_limit=limits[1])
 
-    assert statements_of(fair)[-1] == said
+    assert statements_of(inside)[-1] == said
+    assert judged == (Verdict.FAIR if "whole" in said else Verdict.UNDECIDED)
 
 
 def test_a_figure_opens_its_formula_counts_interval_limits_and_verdict(snapshot: SnapshotAssertion) -> None:

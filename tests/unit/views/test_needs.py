@@ -84,7 +84,7 @@ def needs(*every: DeploymentOverview, workers: WorkersSeen = ANSWERING, may_mana
     ("for_choice", "more", "reaches"),
     [
         (Interval(0.65, 0.85, "log_ratio"), {}, True),
-        (Interval(0.65, 0.79, "log_ratio"), {}, False),
+        (Interval(0.65, 0.798, "log_ratio"), {}, False),
         (None, {}, False),
         (Interval(1.2, 2.0, "log_ratio"), {"value": 1.5, "lower": 1.3, "upper": 1.8, "upper_limit": 1.25}, True),
         (Interval(0.65, 0.85, "log_ratio"), {"verdict": "suspected"}, False),
