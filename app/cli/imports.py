@@ -312,6 +312,8 @@ def show_progress(files: Sequence[InputFile]) -> Iterator[Callable[[ImportReport
 
 def print_report(report: ImportReport, rejections: Path | None) -> None:
     typer.echo(f"{report.read:,} rows: {report.accepted:,} stored, {report.duplicate:,} stored before, {report.rejected:,} rejected.")
+    if report.rounded_probabilities:
+        typer.echo(f"Of {report.rounded_probabilities:,}, the probability lies a hair outside [0, 1] and counts as 0 or 1.")
     for reason, rows in report.reasons.most_common(MAX_SHOWN):
         typer.echo(f"  {rows:,} × {reason}")
     for row in report.rejections[:MAX_SHOWN]:

@@ -7,11 +7,12 @@ from ..frozen import frozen
 
 
 class IntakeOutcome(StrEnum):
-    """The outcome of a record, or of an event that did not become one."""
+    """The outcome of a record, or of an event that did not become one. A rounded one is stored or a duplicate, too."""
 
     STORED = "stored"
     DUPLICATE = "duplicate"
     REJECTED = "rejected"
+    ROUNDED = "rounded_probability"
     UNPAIRED_REQUEST = "unpaired_request"
     UNPAIRED_RESPONSE = "unpaired_response"
     IGNORED = "ignored"

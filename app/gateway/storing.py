@@ -186,6 +186,7 @@ class CallStore:
         else:
             count(IntakeOutcome.STORED, receipt.accepted)
             count(IntakeOutcome.DUPLICATE, receipt.duplicate)
+            count(IntakeOutcome.ROUNDED, receipt.rounded)
             reason = None
             if receipt.rejections:
                 reason = f"{receipt.rejections[-1].field}: {receipt.rejections[-1].reason}"

@@ -161,6 +161,7 @@ def _send(lines: Sequence[_Line], sink: ImportSink, report: ImportReport, checkp
         return
     report.accepted += receipt.accepted
     report.duplicate += receipt.duplicate
+    report.rounded_probabilities += receipt.rounded
     faults = [(one.index, one.field, one.reason) for one in receipt.rejections]
     faults += [(one.index, "id", one.reason) for one in receipt.conflicts]
     for index, field, reason in sorted(faults):

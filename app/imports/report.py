@@ -29,13 +29,15 @@ class RejectedRow:
 class ImportReport:
     """Numbers of rows: read = accepted + duplicate + rejected.
 
-    A duplicate was stored before. `rejections` are the first. Times are ISO 8601 in UTC.
+    A duplicate was stored before. A rounded probability, a hair outside [0, 1], became 0 or 1. `rejections` are the first. Times are ISO
+    8601 in UTC.
     """
 
     read: int = 0
     accepted: int = 0
     duplicate: int = 0
     rejected: int = 0
+    rounded_probabilities: int = 0
     earliest: str | None = None
     latest: str | None = None
     reasons: Counter[str] = field(default_factory=Counter)

@@ -26,6 +26,7 @@ class ImportReportOut(Out):
             "accepted": 997,
             "duplicate": 2,
             "rejected": 1,
+            "rounded_probabilities": 0,
             "earliest": "2026-03-01T09:00:12Z",
             "latest": "2026-03-01T09:59:48Z",
             "reasons": {"features.Age: must be a whole number": 1},
@@ -41,6 +42,9 @@ class ImportReportOut(Out):
     """Records that were stored before, by an earlier import or by the model's own logging."""
 
     rejected: int
+    rounded_probabilities: int
+    """Records whose probability lies within 0.000001 of [0, 1] and is stored as 0 or 1."""
+
     earliest: datetime | None
     """The earliest time of a record that was sent."""
 

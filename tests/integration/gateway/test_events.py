@@ -171,6 +171,14 @@ def test_what_is_no_half_of_a_call_gets_200_and_is_counted_with_the_reason(
     assert (count["source"], count["outcome"], count["count"], count["reason"]) == ("events", "ignored", 1, found["reasons"][0])
 
 
+def test_a_probability_that_rounding_moved_out_of_its_range_is_stored_within_it_and_counted(scene: GatewayScene) -> None:
+    send(scene, kserve("request", "c1", REQUEST))
+    send(scene, kserve("response", "c1", ANSWER.replace(b"0.9", b"1.0000001192")))
+
+    assert scene.await_records(2)["c1-2"]["probability"] == 1
+    assert {(one["outcome"], one["count"]) for one in scene.await_counts(2)} == {("stored", 2), ("rounded_probability", 1)}
+
+
 @pytest.mark.nightly
 def test_halves_without_their_other_half_expire_and_are_counted(scene: GatewayScene) -> None:
     send(scene, kserve("request", "lonely", REQUEST))

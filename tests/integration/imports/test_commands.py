@@ -76,6 +76,16 @@ def test_an_import_of_which_every_row_is_rejected_fails_after_its_report(run: Ru
     assert str(ended.exception) == snapshot
 
 
+def test_a_probability_that_rounding_moved_out_of_its_range_is_counted(run: Run, tmp_path: Path) -> None:
+    rows = ["33,female,true,Risk,1.0000001192", "34,male,true,Risk,-1e-9", "35,male,true,Risk,0.5", "36,male,true,Risk,1.01"]
+    file = write(tmp_path / "log.csv", "\n".join(["Age,Sex,Owner,prediction,probability", *rows]) + "\n")
+
+    ended = run("payload", file, "--at", "2026-03-01T09:30:00Z")
+
+    assert says(ended.output, "4 rows", "3 stored", "1 rejected")
+    assert says(ended.output, "Of 2", "a hair outside [0, 1]")
+
+
 def test_labels_are_imported_by_their_ids(run: Run, service: RunningService, tmp_path: Path) -> None:
     file = write(tmp_path / "labels.csv", "case,outcome,known\na,Risk,2026-03-01 09:30:00\n")
 

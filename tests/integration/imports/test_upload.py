@@ -29,6 +29,7 @@ def test_a_file_is_imported_and_its_rejected_rows_are_listed_and_counted(service
         "accepted": 1,
         "duplicate": 0,
         "rejected": 1,
+        "rounded_probabilities": 0,
         "earliest": "2026-03-01T09:30:00Z",
         "latest": "2026-03-01T09:30:00Z",
         "reasons": {"features.Age: must be a whole number": 1},
