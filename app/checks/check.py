@@ -8,6 +8,7 @@ from contextlib import closing, nullcontext
 from dataclasses import replace
 
 from ..batch.flags import FlagFile
+from ..clock import hour_of
 from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Progress
 from ..domain.retrying import CHECK_POLICY
 from ..domain.tables_of_files import PayloadTable
@@ -23,6 +24,7 @@ from ..store.database.engine import Database
 from ..store.database.sealer import Sealer
 from ..store.evidence.changes import note_changed_hours
 from ..store.records.counterfactuals import CounterfactualLines, store_targets
+from ..store.records.period_counts import count_not_stored
 from ..store.records.window import match_pending_feedback
 from .asking import Calls, Egress, ModelOfCheck, Report, Waiting
 from .carrying import carry_forward, find_earlier_check, still_holds
@@ -43,7 +45,7 @@ from .sampling import is_unequal, without_values
 from .sources import NO_TABLES, FiledRecords, LoggedRecords, TablePlaces
 from .subject import Subject, read_subject
 from .tabulation import EVERYBODY, Tabulated, data_measured_on, tabulate
-from .window_details import LABELS_OF_SOME, describe_answers, describe_not_scored, describe_rows, describe_window
+from .window_details import ERASED_RECORDS, LABELS_OF_SOME, describe_answers, describe_not_scored, describe_rows, describe_window
 
 
 @frozen
@@ -111,8 +113,14 @@ def _find_logged(subject: Subject, database: Database, calls: Calls, further: St
         with database.transaction() as session:
             carried = carry_forward(session, subject, earlier)
         return Findings(CheckState.SUCCEEDED, carried.window, kept_tables=carried.tables, measurements=carried.measurements)
-    copies = LoggedCopies(database, subject.deployment.no)
-    read = _ReadWindow(evidence, describe_window(subject, evidence) | describe_rows(subject, evidence), copies)
+    details = describe_window(subject, evidence) | describe_rows(subject, evidence)
+    span = subject.check.span
+    since = evidence.window.reach().start if evidence.window.additional else span.start
+    with database.transaction() as session:
+        # As of now: records that are erased later are among those counted.
+        erased = count_not_stored(session, subject.deployment.no, replace(span, start=hour_of(since))).erased
+    details |= {ERASED_RECORDS: erased} if erased else {}
+    read = _ReadWindow(evidence, details, LoggedCopies(database, subject.deployment.no))
     return _measure_window(subject, read, database, calls, further)
 
 

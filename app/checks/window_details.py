@@ -16,6 +16,8 @@ from .subject import Subject
 ROUNDED_PROBABILITIES = "rounded_probabilities"
 """Member of a window whose model answered probabilities a hair outside [0, 1]."""
 
+ERASED_RECORDS = "erased_records"
+"""Member of a window: records of its hours that were erased before the check."""
 
 LABELS_OF_SOME = "labels_of_some"
 """Sentence on labels that only some records have, or null."""

@@ -247,11 +247,13 @@ def count_records(
     )
 
 
-def name_lost(records: Mapping[str, Any], *, rejected: int, dropped: int) -> dict[str, Any]:
-    """Counted records as JSON, with those that never were records."""
-    lost = [f"{count:,} {how}" for count, how in ((rejected, "rejected at ingestion"), (dropped, "dropped by clients")) if count]
+def name_lost(records: Mapping[str, Any], *, rejected: int, dropped: int, erased: int) -> dict[str, Any]:
+    """Counted records as JSON, with those that never were records or are none any more."""
+    not_among = {"rejected": rejected, "dropped": dropped, "erased": erased}
+    words = ("rejected at ingestion", "dropped by clients", "erased since")
+    lost = [f"{count:,} {how}" for count, how in zip(not_among.values(), words, strict=True) if count]
     more = f" Not among them: {', '.join(lost)}." if lost else ""
-    return dict(records) | {"not_among": {"rejected": rejected, "dropped": dropped}, "text": records["text"] + more}
+    return dict(records) | {"not_among": not_among, "text": records["text"] + more}
 
 
 def _compare_shares(left_out: IntArray, of: IntArray, compared: int) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from ..checks.measuring import measure_table
 from ..checks.not_scored import with_not_scored
 from ..checks.revisions import explain_nulls
 from ..checks.tabulation import ADDITIONAL, TABLE_TYPES, Table, merge_revisions, merged
+from ..checks.window_details import ERASED_RECORDS
 from ..clock import HOUR, hour_of
 from ..domain.checks import CheckRun, DataSet, Measurement, Span
 from ..domain.comparisons import Comparison
@@ -111,8 +112,9 @@ def counted_check(session: Session, check: CheckRun) -> CountedCheck:
 def read_left_out(session: Session, counted: CountedCheck) -> CheckRecords:
     """Counted records of the check's figures, with those that never were records in the hours of its window."""
     lost = count_not_stored(session, counted.check.deployment_no, counted.hours)
+    counts = {"rejected": lost.rejected, "dropped": lost.not_received, "erased": counted.window.get(ERASED_RECORDS, 0)}
     return {
-        data: {label: name_lost(one, rejected=lost.rejected, dropped=lost.not_received) for label, one in several.items()}
+        data: {label: name_lost(one, **counts) for label, one in several.items()}
         for data, several in counted.window.get(LEFT_OUT, {}).items()
     }
 

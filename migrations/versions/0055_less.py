@@ -1,4 +1,5 @@
-"""Drops what no feature of this version uses, stores each figure once, and gives each comparison of the evidence a beginning of its own.
+"""Drops what no feature of this version uses, stores each figure once, gives each comparison of the evidence a beginning of its own, and
+counts erased records.
 
 A figure's row is marked if it is the group furthest out; rows whose counts another row has go. So do flips by direction, which are counts
 in the row of the flip rate, mitigated figures that are measured when somebody asks, and figures of labels that compare no groups. The
@@ -152,6 +153,8 @@ COMPARISONS = (
     "UPDATE evidence_figures f SET starts_at = e.starts_at FROM evidence_eras e WHERE e.no = f.era_no AND e.starts_at IS NOT NULL",
 )
 
+ERASED = "ALTER TABLE erased_hours ADD COLUMN records BIGINT DEFAULT 0 NOT NULL"
+
 # What the OpenScale SDK must find again. Custom monitors, quality of regressions, imported figures and data marts went.
 OPENSCALE_TABLE = """CREATE TABLE openscale_facts (
     kind VARCHAR NOT NULL,
@@ -207,7 +210,7 @@ def upgrade() -> None:
     connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
     _rewrite_figures(connection.engine)
     # Others wait for the tables from here on.
-    for statement in (MARKS, PARITY, *COMPARISONS, *OPENSCALE, *DROPPED):
+    for statement in (MARKS, PARITY, *COMPARISONS, ERASED, *OPENSCALE, *DROPPED):
         connection.exec_driver_sql(statement)
 
 

@@ -69,7 +69,7 @@ RECORDS: dict[str, Any] = {
         {"group": None, "of": 9, "counted": 0},
     ],
     "cautions": [],
-    "not_among": {"rejected": 0, "dropped": 0},
+    "not_among": {"rejected": 0, "dropped": 0, "erased": 0},
     "text": "400 of 412 records counted; left out: prediction in neither outcome list 3 (female 2, male 1), Sex unknown 9.",
 }
 RECORDS_MEANING = (

@@ -207,7 +207,7 @@ def describe_population(
             lacks_value=one.codes < 0,
             repeats=people.records,
         ).to_json()
-        named = name_lost(records, rejected=not_stored.rejected, dropped=not_stored.not_received)
+        named = name_lost(records, rejected=not_stored.rejected, dropped=not_stored.not_received, erased=not_stored.erased)
         by_attribute.append({"attribute": one.feature, "records": named, "under_2_percent": small})
     return {
         "logged": sum(one.records for one in logged),

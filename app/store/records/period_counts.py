@@ -29,11 +29,12 @@ class RevisionCount:
 
 @frozen(kw_only=True)
 class NotStored:
-    """Records that were rejected, not received from a sender, or left out by its sample."""
+    """Records that were rejected, not received from a sender, left out by its sample, or erased."""
 
     rejected: int
     not_received: int
     sampled_out: int
+    erased: int
 
 
 def count_combinations(reader: ArrowReader, query: WindowQuery, span: Span) -> pa.Table:
@@ -95,6 +96,8 @@ def count_not_stored(session: Session, deployment_no: int, span: Span) -> NotSto
             text(
                 """SELECT (SELECT coalesce(sum(records), 0) FROM rejection_counts WHERE deployment_no = :no AND kind = 'payload'
                              AND hour >= :start AND hour < :end)::bigint AS rejected,
+                          (SELECT coalesce(sum(records), 0) FROM erased_hours WHERE deployment_no = :no
+                             AND hour >= :start AND hour < :end)::bigint AS erased,
                           coalesce(sum(not_received), 0)::bigint AS not_received, coalesce(sum(left_out), 0)::bigint AS sampled_out
                    FROM missing_records WHERE deployment_no = :no AND hour >= :start AND hour < :end"""
             ),

@@ -128,7 +128,7 @@ _RECORDS: Final = """DELETE FROM payload_records r
 
 def erase_aged(session: Session, deployment_no: int, places: Sequence[StoredPlace], *, with_records: bool) -> dict[str, int]:
     """Deletes these records with all but their labels, or without `with_records` what was derived; returns counts by table."""
-    note_erased_hours(session, deployment_no, [place.logged_at for place in places])
+    note_erased_hours(session, deployment_no, [place.logged_at for place in places], are_records=with_records)
     statements = {**_DERIVED, "payload_keys": _KEYS} | ({"payload_records": _RECORDS} if with_records else {})
     return _delete(session, statements, _parameters(deployment_no, places))
 
@@ -177,19 +177,21 @@ def remember_ids(session: Session, deployment_no: int, ids: Sequence[str]) -> No
     session.execute(text("UPDATE deployments SET updated_at = updated_at WHERE no = :no"), {"no": deployment_no})
 
 
-def note_erased_hours(session: Session, deployment_no: int, moments: Sequence[datetime]) -> None:
-    """Notes the hours of erased records: their counts stay as they are."""
-    session.execute(text(_NOTE_HOURS.format(source="unnest(CAST(:times AS timestamptz[])) at")), {"no": deployment_no, "times": [*moments]})
+def note_erased_hours(session: Session, deployment_no: int, moments: Sequence[datetime], *, are_records: bool = True) -> None:
+    """Notes the hours of erased records, or of what was derived from them: their counts stay as they are."""
+    statement = _NOTE_HOURS.format(records="count(*)" if are_records else "0", source="unnest(CAST(:times AS timestamptz[])) at")
+    session.execute(text(statement), {"no": deployment_no, "times": [*moments]})
 
 
-_NOTE_HOURS: Final = """INSERT INTO erased_hours (deployment_no, hour)
-    SELECT DISTINCT CAST(:no AS int), date_trunc('hour', at, 'UTC') FROM {source} ON CONFLICT DO NOTHING"""
+_NOTE_HOURS: Final = """INSERT INTO erased_hours (deployment_no, hour, records)
+    SELECT CAST(:no AS int), date_trunc('hour', at, 'UTC'), {records} FROM {source} GROUP BY 2 ORDER BY 2
+    ON CONFLICT (deployment_no, hour) DO UPDATE SET records = erased_hours.records + EXCLUDED.records"""
 
 
 def _note_hours_of_labels(session: Session, deployment_no: int, ids: Sequence[str]) -> None:
     labels = """(SELECT record_logged_at AS at FROM feedback_records WHERE deployment_no = :no
         AND feedback_id = ANY(CAST(:ids AS text[])) AND record_logged_at IS NOT NULL) labels"""
-    session.execute(text(_NOTE_HOURS.format(source=labels)), {"no": deployment_no, "ids": [*ids]})
+    session.execute(text(_NOTE_HOURS.format(records="0", source=labels)), {"no": deployment_no, "ids": [*ids]})
 
 
 def _parameters(deployment_no: int, places: Sequence[StoredPlace]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import BytesKey, DeploymentKey, DeploymentNo, Row, RowNo, ShortRowNo, StoredAt, TimeKey
+from .base import BytesKey, DeploymentKey, DeploymentNo, Int64, Row, RowNo, ShortRowNo, StoredAt, TimeKey
 
 
 class RetentionPolicyRow(Row):
@@ -81,9 +81,10 @@ class ErasedIdRow(Row):
 
 
 class ErasedHourRow(Row):
-    """An hour from which records were erased: its counts are not made again."""
+    """An hour from which so many records were erased, or only labels of them: its counts are not made again."""
 
     __tablename__ = "erased_hours"
 
     deployment_no: Mapped[DeploymentKey]
     hour: Mapped[TimeKey]
+    records: Mapped[Int64] = mapped_column(server_default=text("0"))

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from app.domain.retention import RecordSelector
+from app.retention.erasing import perform_erasures
 from app.store.database.engine import Database
+from app.store.retention.erasures import request_erasure
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.scenes import NOON, Scene, scene
 from tests.service import RunningService, running_service
@@ -61,7 +64,7 @@ def test_where_nothing_is_missing_nothing_is_said(service: RunningService, stage
     put(service, stage, SENDER, hours=1, not_received=4)  # another hour's
 
     found = view(service, stage, check.id)
-    assert (records_of(found)["not_among"], found["notes"]) == ({"rejected": 0, "dropped": 0}, [])
+    assert (records_of(found)["not_among"], found["notes"]) == ({"rejected": 0, "dropped": 0, "erased": 0}, [])
     assert "All 40 records counted." in page(service, stage, check.id)
     assert "Not among them" not in page(service, stage, check.id)
 
@@ -104,6 +107,24 @@ def test_the_hours_of_additional_records_belong_to_the_window(service: RunningSe
     found = view(service, stage, check.id)
     assert found["additional_records"]
     assert records_of(found)["not_among"]["dropped"] == 7
+
+
+def test_records_erased_before_a_check_are_counted_as_not_among_its_own(service: RunningService, stage: Scene) -> None:
+    stage.watch(monitor_of(SEX, min_records=40))
+    stage.log(applicants(20, 20, 5), NOON - timedelta(hours=2))
+    stage.log(applicants(20, 20, 5, prefix="late-"), NOON)
+    checks = [stage.check(NOON).run]
+    for hours, prefix, count in ((-2, "", 3), (0, "late-", 4)):
+        people = tuple(record["id"] for record in applicants(20, 20, 5, prefix=prefix)[:count])
+        with stage.database.transaction() as session:
+            selector = RecordSelector(record_ids=people)
+            request_erasure(session, stage.deployment.no, stage.deployment.id, erasure_id=str(hours), selector=selector, by="user:eve")
+        perform_erasures(stage.database, settled_after=timedelta(0))
+        checks.append(stage.check(NOON).run)
+
+    found = [records_of(view(service, stage, check.id)) for check in checks]
+    assert [(one["of"], one["not_among"]["erased"]) for one in found] == [(40, 0), (40, 0), (40, 7)]
+    assert found[-1]["text"] == "All 40 records counted. Not among them: 7 erased since."
 
 
 def test_the_report_of_the_check_says_so_too(service: RunningService, stage: Scene) -> None:
