@@ -207,10 +207,10 @@ def _explain_labels(session: Session, followed: FollowedEra, watched: WatchedMet
     labels, predictions = (hours_of_places(session, followed.era.no, places, span)[place] for place in places)
     counts: dict[tuple[str, str], IntArray] = defaultdict(lambda: np.zeros((2, 2), np.int64))
     for cells in (cells for hour in predictions for cells in predictions[hour]):
-        label, role, (favourable, total) = cells
+        label, role, favourable, total = cells
         counts[role, label if role == "monitored" else ""] += [[total - favourable, 0], [favourable, 0]]
     for cells in (cells for hour in labels for cells in labels[hour]):
-        label, role, (true_positive, _, false_positive, _, _, total) = cells
+        label, role, true_positive, _, false_positive, _, _, total = cells
         favourable = true_positive + false_positive
         counts[role, label if role == "monitored" else ""] += [[0, total - favourable], [0, favourable]]
     reference = LabelCounts.of(counts["reference", ""])

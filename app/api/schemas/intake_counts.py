@@ -14,9 +14,9 @@ class IntakeCountOut(Out):
 
     outcome: IntakeOutcome
     """`stored`, `duplicate` and `rejected` count records (a call that cannot be read is one),
-    `rounded_probability` those among them whose probability lies within 0.000001 of [0, 1] and is stored
-    as 0 or 1. `unpaired_request`, `unpaired_response` and `ignored` count events: those whose other half
-    did not come, and those that are no half of a call."""
+    `rounded_probability` those stored whose probability lay within 0.000001 of [0, 1] and is 0 or 1 now.
+    `unpaired_request`, `unpaired_response` and `ignored` count events: those whose other half did not
+    come, and those that are no half of a call."""
 
     count: int
     reason: str | None

@@ -51,6 +51,21 @@ def test_a_fall_is_found_with_its_hour_and_every_figure_can_be_traced(database: 
     assert sum(one.monitored_records + one.reference_records for one in hours) == 60 * 120
 
 
+@pytest.mark.parametrize("has_all", [True, False])
+def test_labels_of_one_decision_are_no_evidence_on_what_needs_both(database: Database, *, has_all: bool) -> None:
+    stage = watched(database, evidence=EvidenceSettings(label_horizon_hours=4))
+    records = world([0.9] * 8, seed=1)
+    log(stage, records if has_all else [replace(one, label=one.label if one.approved else None) for one in records], first_no=1)
+    update(stage, START + 8 * HOUR)
+
+    reasons = {key: one.reason for key, one in look(stage).items()}
+    labelled = {(data, metric): reason for (data, metric, _), reason in reasons.items() if data is DataSet.FEEDBACK}
+    assert len(labelled) == 2
+    assert reasons[DataSet.PAYLOAD, "disparate_impact", UnfairSide.BELOW] is None
+    assert all((reason is None) is has_all for reason in labelled.values())
+    assert has_all or all("labels of one decision" in str(reason) for reason in labelled.values())
+
+
 @pytest.mark.parametrize("seed", [3, 4])
 @pytest.mark.nightly
 def test_a_model_inside_its_limits_is_not_called_unfair(database: Database, seed: int) -> None:
