@@ -30,7 +30,7 @@ from ..metrics.tables import GroupCounts
 from ..records.grouping import group_records
 from ..records.reading import RecordColumns, RecordTable, read_table
 from ..records.strata import divide
-from ..store.records.window import VALUE_PREFIX, WindowQuery
+from ..store.records.window import VALUE_PREFIX, WindowQuery, name_values
 from .asking import Report
 from .left_out import count_table
 from .picking import is_needed
@@ -166,7 +166,7 @@ class CountTask:
         names = self.records.query.columns
         for rows in self.records.batches(read, with_times=not read.is_within):
             kinds, repeats = merge_equal(rows.drop_columns([name for name in rows.column_names if name == "logged_at"]))
-            values = kinds.select([f"{VALUE_PREFIX}{no}" for no in range(len(names))]).rename_columns(list(names))
+            values = name_values(kinds, names)
             records = read_table(RecordColumns(values, kinds["outcome"]), self.schema, self.monitor)
             counted.add(records, repeats, pc.not_equal(kinds["model_revision"], self.revision).to_numpy())
             if not read.is_within:

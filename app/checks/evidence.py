@@ -7,7 +7,6 @@ import numpy as np
 
 from ..domain.checks import DataSet
 from ..domain.comparisons import Comparison
-from ..domain.groups import combine_groups
 from ..errors import InvalidInput
 from ..frozen import frozen
 from ..metrics.groups import IntArray
@@ -59,7 +58,7 @@ class CheckEvidence:
         found = {}
         for features in self.read.monitor.intersections:
             try:
-                combine_groups(features, [self.read.grouping(feature).named for feature in features])
+                self.read.compare(Comparison(features))
             except InvalidInput as error:
                 found[Comparison(features)] = error.problems[0].message
         return found

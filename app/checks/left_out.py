@@ -12,7 +12,7 @@ from ..domain.checks import DataSet
 from ..domain.comparisons import Comparison, comparisons_of
 from ..domain.outcomes import Outcome
 from ..metrics.groups import IntArray, as_groups
-from ..metrics.left_out import WITHOUT_GROUP, CountedRecords, Marks, count_records
+from ..metrics.left_out import CountedRecords, Marks, count_records
 from ..records.reading import RecordTable
 from .evidence import CheckEvidence
 from .feedback import Predicted
@@ -30,8 +30,9 @@ def count_table(
     answers: str | None = "predictions",
     others: Mapping[str, Marks] | None = None,
     repeats: IntArray | None = None,
+    where: Marks | slice = slice(None),
 ) -> CountedRecords:
-    """Counts records as the monitor reads them; the other arguments are those of `count_records`."""
+    """Counts records as the monitor reads them, those `where` it says so; the other arguments are those of `count_records`."""
     named, codes = read.compare(comparison)
     columns = [read.values(attribute.feature) for attribute in comparison.members(read.monitor) if attribute.rule is None]
     lacks_value = np.logical_or.reduce([np.zeros(len(read), np.bool_), *map(_mark_missing, columns)])
@@ -39,13 +40,13 @@ def count_table(
     return count_records(
         comparison.label,
         as_groups(named),
-        codes,
-        read.outcomes,
+        codes[where],
+        read.outcomes[where],
         answers=answers,
-        lacks_answer=lacks_answer,
-        lacks_value=lacks_value,
-        others=others,
-        repeats=repeats,
+        lacks_answer=lacks_answer[where],
+        lacks_value=lacks_value[where],
+        others={reason: marks[where] for reason, marks in (others or {}).items()},
+        repeats=None if repeats is None else repeats[where],
     )
 
 
@@ -82,10 +83,6 @@ def describe_left_out(
             data.value: {records.attribute: replace(records, words=words).to_json() for records in several}
             for data, several in records_of.items()
             if several
-        },
-        "records_in_no_group": {
-            records.attribute: sum(int(records.left_out[reason].sum()) for reason in WITHOUT_GROUP & records.left_out.keys())
-            for records in records_of[DataSet.PAYLOAD]
         },
     }
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from ..domain.checks import Span
 from ..domain.monitors import Monitor
 from ..frozen import frozen
-from ..store.records.window import VALUE_PREFIX, WindowQuery
+from ..store.records.window import WindowQuery, name_values
 from .sources import WindowSource
 
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
@@ -49,8 +49,7 @@ class Window:
         return weights
 
     def values(self) -> pa.Table:
-        stored = self.rows.select([f"{VALUE_PREFIX}{position}" for position in range(len(self.columns))])
-        return stored.rename_columns(list(self.columns))
+        return name_values(self.rows, self.columns)
 
 
 @frozen

@@ -1,6 +1,6 @@
 """The configuration of a deployment's fairness monitor."""
 
-from dataclasses import field
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -123,3 +123,9 @@ class Monitor:
     attribution: AttributionSettings = AttributionSettings()
     names: DisplayNames = field(default_factory=DisplayNames)
     version: int = 1
+
+    def within(self, schema: RecordSchema) -> "Monitor":
+        """Returns the monitor of the attributes whose columns the schema has."""
+        attributes = tuple(one for one in self.attributes if one.column_in(schema) is not None)
+        features = {one.feature for one in attributes}
+        return replace(self, attributes=attributes, intersections=tuple(one for one in self.intersections if features.issuperset(one)))

@@ -35,6 +35,7 @@ REASONS: Mapping[str, str] = {
     "no_score": "no score",
     "not_rescored": "not answered by the model",
     "not_checked": "in no check",
+    "mixed_hour": "hour of several sampling rates",
 }
 """Text of each reason, in the order in which the first that applies is a record's own."""
 

@@ -27,7 +27,7 @@ from ..records.grouping import Grouping, group_records, typed_value
 from ..records.outcomes import outcome_codes
 from ..records.scores import Scores, favourable_scores
 from ..store.database.arrow import ArrowReader
-from ..store.records.window import VALUE_PREFIX, WindowQuery, newest_payload
+from ..store.records.window import WindowQuery, name_values, newest_payload
 
 HALF = 0.5
 SEVERAL_CLASSES = "the model has more than two classes, and predicts the one with the greatest probability"
@@ -84,7 +84,7 @@ def fit_profile(reader: ArrowReader, goal: Goal, *, now: datetime) -> Profile:
     columns = tuple(attribute.feature for attribute in goal.attributes())
     query = WindowQuery(deployment.no, deployment.schema, columns, with_probabilities=True)
     rows = newest_payload(reader, query, Span(start=BEGINNING, end=now), monitor.max_records)
-    values = rows.select([f"{VALUE_PREFIX}{place}" for place in range(len(columns))]).rename_columns(list(columns))
+    values = name_values(rows, columns)
     return fit_to(goal, Payload.of(goal, rows, values), now=now)
 
 

@@ -100,7 +100,11 @@ class RecordTable:
         return self.columns.values[feature]
 
     def grouping(self, feature: str) -> Grouping:
-        return next(one for one in self.groupings if one.column.name == feature)
+        """Returns the grouping; raises InvalidInput if the records lack its columns."""
+        for grouping in self.groupings:
+            if grouping.column.name == feature:
+                return grouping
+        raise InvalidInput.of("attributes", f"{feature} is read from columns that not all records have; change the monitor")
 
     def compare(self, comparison: Comparison) -> tuple[list[NamedGroup], Codes]:
         """Returns the groups of a comparison, and each record's or NEITHER. Not cached, for memory. Raises InvalidInput as `intersect`."""

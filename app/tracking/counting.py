@@ -1,7 +1,7 @@
 """Counts the records and labels of whole hours by group, each once."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -12,14 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.feedback import compare_texts
+from ..checks.left_out import count_table
+from ..checks.tabulation import EVERYBODY
 from ..clock import HOUR
 from ..domain.checks import DataSet, Span
 from ..domain.comparisons import comparisons_of
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.outcomes import Outcome
+from ..errors import InvalidInput
 from ..frozen import frozen
 from ..metrics.balanced import BALANCED
-from ..metrics.groups import of_role
+from ..metrics.groups import FloatArray, of_role
 from ..metrics.paired import Paired
 from ..metrics.tables import BalancedCells
 from ..records.reading import RecordColumns, RecordTable, read_table
@@ -29,7 +32,7 @@ from ..store.evidence.eras import Era, FollowedDeployment
 from ..store.evidence.figures import KnownFigure
 from ..store.evidence.hours import Cells, CountedHour, CountedPlace
 from ..store.evidence.records import labels_between, records_between
-from ..store.records.window import VALUE_PREFIX, WindowQuery
+from ..store.records.window import WindowQuery, name_values
 from .figures import WatchedMetric, watched_metrics
 from .people import ChoosesRecords
 
@@ -100,49 +103,59 @@ class FollowedEra:
 
 @frozen(eq=False)
 class ReadRecords:
-    """Records of a span [records]: rows, what the monitor reads in them, the number of each one's hour, and whether it counts.
+    """Records of a span [records]: rows, what the monitor reads in them, and the number of each one's hour.
 
-    `repeats` says how many records each row is; None: one.
+    `left_out` marks records by reason. `repeats` says how many records each row is; None: one.
     """
 
     rows: pa.Table
     read: RecordTable
     hours: npt.NDArray[np.int64]
-    counts: Mask
+    left_out: Mapping[str, Mask] = field(default_factory=dict)
     repeats: npt.NDArray[np.int64] | None = None
 
 
 def count_payload(reader: ArrowReader, followed: FollowedEra, span: Span, people: ChoosesRecords | None) -> list[CountedHour]:
-    """Favourable and all classified records of the span's hours, for each comparison.
-
-    Raises:
-        InvalidInput: the monitor cannot be applied to what was logged.
-    """
+    """Favourable and all records of the span's hours, for each comparison."""
     parts = [
-        tabulate_payload(part, span)
+        tabulate_payload(part, followed.monitor, span)
         for part in _read(followed, lambda query: records_between(reader, query, span, followed.era.model_revision), span, people)
     ]
     return merge_hours(parts)
 
 
-def tabulate_payload(part: ReadRecords, span: Span) -> Iterator[CountedHour]:
-    outcomes = part.read.outcomes
-    return _tabulate(part, DataSet.PAYLOAD, span, [outcomes == Outcome.FAVOURABLE, outcomes != Outcome.UNCLASSIFIED])
+def tabulate_payload(part: ReadRecords, monitor: Monitor, span: Span) -> Iterator[CountedHour]:
+    """Counts groups, also of records that are left out: the reason follows the role. Those in no group have no role.
+
+    Their label says why none is, if the comparison cannot be made.
+    """
+    for comparison in comparisons_of(monitor):
+        counted, problem = comparison, None
+        try:
+            part.read.compare(comparison)
+        except InvalidInput as error:
+            counted, problem = EVERYBODY, error.problems[0].message
+        for number in np.unique(part.hours).tolist():
+            records = count_table(part.read, counted, others=part.left_out, repeats=part.repeats, where=part.hours == number)
+            groups = [*((group.label, group.role) for group in records.groups), (problem, "")]
+            cells = [
+                [label, f"{role} {reason}".rstrip(), int(of_group[Outcome.FAVOURABLE]), int(of_group.sum())]
+                for reason, counts in {"": records.counts, **records.left_out}.items()
+                for (label, role), of_group in zip(groups, counts, strict=True)
+                if of_group.any()
+            ]
+            yield CountedHour(place=CountedPlace(DataSet.PAYLOAD, comparison.label), hour=span.start + number * HOUR, cells=cells)
 
 
 def count_labels(reader: ArrowReader, followed: FollowedEra, span: Span, people: ChoosesRecords | None) -> list[CountedHour]:
-    """Labels by prediction of the span's hours, in the order of `figures.DEFINITIONS`.
-
-    Raises:
-        InvalidInput: the monitor cannot be applied to what was logged.
-    """
+    """Labels by prediction of the span's hours, in the order of `figures.DEFINITIONS`."""
     revision = followed.era.model_revision
     found = _read(followed, lambda query: labels_between(reader, query, span, revision, followed.horizon), span, people)
     return merge_hours([tabulate_labels(part, followed, span) for part in found])
 
 
 def tabulate_labels(part: ReadRecords, followed: FollowedEra, span: Span) -> Iterator[CountedHour]:
-    """Yields what `count_labels` counts; the rows have `label` and `outcome` as JSON texts."""
+    """What `count_labels` counts; the rows have `label` and `outcome` as JSON texts."""
     predicted, rule = part.read.outcomes, followed.monitor.outcomes
     found = compare_texts(part.rows["label"], part.rows["outcome"], predicted, rule=rule, problem_type=followed.deployment.problem_type)
     known = (found.actual != Outcome.UNCLASSIFIED) & (predicted != Outcome.UNCLASSIFIED)
@@ -150,7 +163,7 @@ def tabulate_labels(part: ReadRecords, followed: FollowedEra, span: Span) -> Ite
     columns = []
     for outcome in (Outcome.FAVOURABLE, Outcome.UNFAVOURABLE):
         columns += [known & (actual == outcome) & is_favourable, known & (actual == outcome)]
-    return _tabulate(part, DataSet.FEEDBACK, span, [*columns, known & (found.correct == 1), known])
+    return _tabulate_labels(part, span, [*columns, known & (found.correct == 1), known])
 
 
 def count_pairs(table: BalancedCells) -> Cells:
@@ -174,44 +187,37 @@ def count_pairs(table: BalancedCells) -> Cells:
 
 
 def _read(followed: FollowedEra, fetch: _Fetch, span: Span, people: ChoosesRecords | None) -> list[ReadRecords]:
-    """A version without a column of the monitor is left out: its records have no group."""
-    monitor, person = followed.monitor, followed.monitor.evidence.person
-    names = [name for attribute in monitor.attributes for name in attribute.columns] + ([] if person is None else [person])
+    """A version without the column of people is left out: who its records are of is unknown."""
+    person = followed.monitor.evidence.person
     found: list[ReadRecords] = []
     for schema in followed.deployment.schemas:
-        if any(schema.column(name) is None for name in names):
+        if person is not None and schema.column(person) is None:
             continue
+        monitor = followed.monitor.within(schema)
+        names = [name for attribute in monitor.attributes for name in attribute.columns] + ([] if person is None else [person])
         columns = tuple(dict.fromkeys(names))
         rows = fetch(WindowQuery(followed.deployment.no, schema, columns))
         if not rows.num_rows:
             continue
-        values = rows.select([f"{VALUE_PREFIX}{position}" for position in range(len(columns))]).rename_columns(list(columns))
+        values = name_values(rows, columns)
         read = read_table(RecordColumns(values, rows["outcome"]), schema, monitor)
-        counts = np.ones(rows.num_rows, dtype=np.bool_)
-        if people is not None and person is not None:
-            counts = people.choose(values[person], rows)
-        found.append(ReadRecords(rows, read, number_hours(rows["logged_at"], span), counts))
+        chosen = None if people is None or person is None else people.choose(values[person], rows)
+        left_out = {} if chosen is None else {"repeated_person": ~chosen}
+        found.append(ReadRecords(rows, read, number_hours(rows["logged_at"], span), left_out))
     mixed = _hours_of_several_rates(found)
-    if mixed.size:
-        found = [replace(part, counts=part.counts & ~np.isin(part.hours, mixed)) for part in found]
-    return found
+    return [replace(part, left_out={**part.left_out, "mixed_hour": np.isin(part.hours, mixed)}) for part in found]
 
 
-def _hours_of_several_rates(parts: Sequence[ReadRecords]) -> npt.NDArray[np.int64]:
+def _hours_of_several_rates(parts: Sequence[ReadRecords]) -> FloatArray:
     """Hours in which records were sampled at different rates.
 
     They are no evidence: an hour's e-value is proved for records that count alike. Leaving out an hour is valid as long as the rates do not
     depend on outcomes.
     """
-    sampled = [part for part in parts if part.rows["sample_rate"].null_count < part.rows.num_rows]
-    if not sampled:
-        return np.zeros(0, dtype=np.int64)
-    hours = np.concatenate([part.hours for part in parts])
-    rates = np.concatenate([pc.fill_null(part.rows["sample_rate"], 1.0).to_numpy() for part in parts])
-    pairs = np.unique(np.column_stack([hours.astype(np.float64), rates]), axis=0)
-    numbers, several = np.unique(pairs[:, 0], return_counts=True)
-    mixed: npt.NDArray[np.int64] = numbers[several > 1].astype(np.int64)
-    return mixed
+    # As complex numbers, pairs are compared at once.
+    pairs = [part.hours + 1j * pc.fill_null(part.rows["sample_rate"], 1.0).to_numpy() for part in parts]
+    numbers, rates = np.unique(np.unique(np.concatenate([*pairs, []])).real, return_counts=True)
+    return numbers[rates > 1]
 
 
 def number_hours(times: pa.ChunkedArray, span: Span) -> npt.NDArray[np.int64]:
@@ -222,20 +228,19 @@ def number_hours(times: pa.ChunkedArray, span: Span) -> npt.NDArray[np.int64]:
     return numbers
 
 
-def _tabulate(part: ReadRecords, data: DataSet, span: Span, columns: Sequence[Mask]) -> Iterator[CountedHour]:
+def _tabulate_labels(part: ReadRecords, span: Span, columns: Sequence[Mask]) -> Iterator[CountedHour]:
     size = int((span.end - span.start) / HOUR)
     for comparison in comparisons_of(part.read.monitor):
-        named, codes = part.read.compare(comparison)
+        try:
+            named, codes = part.read.compare(comparison)
+        except InvalidInput:
+            continue  # the counts of its payload say why
         # Negative codes would count in the hour before.
-        placed = (codes >= 0) & part.counts
+        placed = ~np.logical_or.reduce([codes < 0, *part.left_out.values()])
         cell = part.hours * len(named) + codes
-        sums = []
-        for chosen in (placed & column for column in columns):
-            # Sums of numpy's weights are float64: exact below 2^53 records.
-            weights = None if part.repeats is None else part.repeats[chosen]
-            sums.append(np.bincount(cell[chosen], weights, minlength=size * len(named)).astype(np.int64))
+        sums = [np.bincount(cell[placed & column], minlength=size * len(named)) for column in columns]
         counted = np.column_stack(sums).reshape(size, len(named), len(columns))
-        place = CountedPlace(data, comparison.label)
+        place = CountedPlace(DataSet.FEEDBACK, comparison.label)
         for hour in np.flatnonzero(counted[:, :, -1].any(axis=1)):
             cells = [[*group, *counts] for group, counts in zip(named, counted[hour].tolist(), strict=True) if counts[-1]]
             yield CountedHour(place=place, hour=span.start + int(hour) * HOUR, cells=cells)

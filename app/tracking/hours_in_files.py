@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy import select
@@ -28,7 +27,7 @@ from ..frozen import frozen
 from ..records.reading import RecordColumns, RecordTable, read_table
 from ..store.deployments.listed_files import FEEDBACK, PAYLOAD, newest_listed_row, paths_within
 from ..store.evidence.hours import CountedHour
-from ..store.records.window import VALUE_PREFIX, WindowQuery
+from ..store.records.window import WindowQuery, name_values
 from .counting import FollowedEra, ReadRecords, merge_hours, number_hours, tabulate_labels, tabulate_payload
 
 LABELS_WAIT = timedelta(days=1)
@@ -95,15 +94,16 @@ class HoursInFiles:
             raise InvalidInput.of("evidence.person", NO_PERSON)
         counted = self._count_payload(span) if data is DataSet.PAYLOAD else self._count_labels(span)
         # Pieces come in any order, and another order would look like changed counts.
-        return [replace(one, cells=sorted(one.cells, key=lambda cell: (cell[1], cell[0]))) for one in counted]
+        return [replace(one, cells=sorted(one.cells, key=lambda cell: (cell[1], cell[0] or ""))) for one in counted]
 
     def _open(self, span: Span) -> PayloadFiles:
         paths = paths_within(self._session, self._followed.deployment.no, PAYLOAD, span)
         return PayloadFiles(self._followed.deployment, self._payload, self._places.roots, TablePart(only=paths))
 
     def _query(self) -> WindowQuery:
-        names = dict.fromkeys(name for attribute in self._followed.monitor.attributes for name in attribute.columns)
-        return WindowQuery(self._followed.deployment.no, self._followed.deployment.schema, tuple(names))
+        deployment = self._followed.deployment
+        names = dict.fromkeys(name for one in self._followed.monitor.within(deployment.schema).attributes for name in one.columns)
+        return WindowQuery(deployment.no, deployment.schema, tuple(names))
 
     def _count_payload(self, span: Span) -> list[CountedHour]:
         files, followed = self._open(span), self._followed
@@ -126,8 +126,7 @@ class HoursInFiles:
             rows = labels.first_labels(records, followed.horizon)
             if rows.num_rows:
                 read = _read(rows, followed.deployment.schema, followed.monitor, self._query().columns)
-                hours, counts = number_hours(rows["logged_at"], span), np.ones(rows.num_rows, dtype=np.bool_)
-                parts.append(list(tabulate_labels(ReadRecords(rows, read, hours, counts), followed, span)))
+                parts.append(list(tabulate_labels(ReadRecords(rows, read, number_hours(rows["logged_at"], span)), followed, span)))
         return merge_hours(parts)
 
     def _parts(self, span: Span) -> Iterator[pa.Table]:
@@ -168,10 +167,8 @@ class HoursTask:
         hours = pa.array(number_hours(rows["logged_at"], span)).dictionary_encode()
         kinds, repeats = merge_equal(codes.append_column("hour", hours))
         read = _read(kinds, self.schema, self.monitor, self.records.query.columns)
-        counts = np.ones(kinds.num_rows, dtype=np.bool_)
-        return tabulate_payload(ReadRecords(kinds, read, kinds["hour"].to_numpy(), counts, repeats), span)
+        return tabulate_payload(ReadRecords(kinds, read, kinds["hour"].to_numpy(), repeats=repeats), self.monitor, span)
 
 
 def _read(rows: pa.Table, schema: RecordSchema, monitor: Monitor, names: tuple[str, ...]) -> RecordTable:
-    values = rows.select([f"{VALUE_PREFIX}{no}" for no in range(len(names))]).rename_columns(list(names))
-    return read_table(RecordColumns(values, rows["outcome"]), schema, monitor)
+    return read_table(RecordColumns(name_values(rows, names), rows["outcome"]), schema, monitor.within(schema))

@@ -2,8 +2,8 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from datetime import datetime
 
 import numpy as np
@@ -23,12 +23,14 @@ from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.groups import IntArray
 from ..metrics.labels import LabelCounts
+from ..metrics.left_out import CountedRecords
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.eras import Era, find_era, followed_deployment
 from ..store.evidence.figures import StoredFigure, ended_figures, figures_of
 from ..store.evidence.hours import CountedPlace, hours_of_places
 from .counting import FollowedEra
 from .figures import WatchedMetric, watched_metrics
+from .left_out import sum_records
 from .series import PairSeries, RateSeries, Series, number_hour, start_of, weigh_series
 from .settling import Budget, end_of, lag_of, load_series
 from .states import FigureState
@@ -100,12 +102,17 @@ class ComparisonState:
 
 @frozen(kw_only=True)
 class DeploymentEvidence:
-    """Evidence of a deployment in its present era; without an era nothing has been counted."""
+    """Evidence of a deployment in its present era; without an era nothing has been counted.
+
+    `records` are those of its hours by comparison; `problems` say by its label why one is not measured.
+    """
 
     era: Era | None
     monitor: Monitor
     model_revision: str
     comparisons: Sequence[ComparisonState]
+    records: Sequence[CountedRecords] = ()
+    problems: Mapping[str, str] = field(default_factory=dict)
 
     def features_of(self, one: ComparisonState) -> tuple[str, ...]:
         found = find_comparison(self.monitor, one.attribute)
@@ -127,16 +134,20 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
     followed = None if era is None else FollowedEra(deployment, monitor, era)
     figures = [] if followed is None else [one for one in figures_of(session, followed.era.no) if followed.compares(one)]
     ended = [] if era is None else ended_figures(session, era.no)
+    records, problems = ([], {}) if followed is None else sum_records(session, followed)
     found: list[ComparisonState] = []
     for watched in watched_metrics(monitor):
         own = [one for one in figures if (one.key.place, one.key.metric) == (watched.place, watched.definition.metric)]
         # Listed all the same: a missing comparison would look like a fair one.
         if followed is None or not own:
-            reason = _explain_absence(watched, monitor, era, has_endpoint=deployment.has_endpoint)
+            reason = problems.get(watched.comparison.label)
+            reason = reason or _explain_absence(watched, monitor, era, has_endpoint=deployment.has_endpoint)
             found += _list_absent(watched, reason, monitor.evidence.false_alarm_hours)
             continue
         found += _look_at(session, followed, watched, own, Budget.of(figures, ended, followed))
-    return DeploymentEvidence(era=era, monitor=monitor, model_revision=deployment.model_revision, comparisons=found)
+    return DeploymentEvidence(
+        era=era, monitor=monitor, model_revision=deployment.model_revision, comparisons=found, records=records, problems=problems
+    )
 
 
 def _list_absent(watched: WatchedMetric, reason: str, budget_hours: float) -> Iterator[ComparisonState]:

@@ -91,7 +91,8 @@ def read_series(definition: RateDefinition, counted: Mapping[datetime, Cells], s
     # The last place but one is that of all reference groups together, the last one that of all others.
     of_reference, of_others = len(groups), len(groups) + 1
     found = map(places.get, labels, repeat(of_others))
-    at_groups = [of_reference if role == "reference" else place for role, place in zip(roles, found, strict=True)]
+    # Other roles are those of records that are left out.
+    at_groups = [{"reference": of_reference, "monitored": place}.get(role, of_others) for role, place in zip(roles, found, strict=True)]
     at_hours = np.repeat([number_hour(hour) - first for hour in counted], [len(cells) for cells in counted.values()])
     at = np.array(at_groups, np.intp) * size + np.asarray(at_hours, np.intp)
     parts = (numbers[definition.part], numbers[definition.whole])

@@ -145,15 +145,11 @@ def _keep_figures(session: Session, followed: FollowedEra, starts_at: datetime) 
 
 
 def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
-    """Stores why hours cannot be counted. Changed hours are forgotten, unless the records lie in files."""
+    """Stores why files cannot be counted. They are tried again, and so are changed hours."""
     with database.transaction() as session:
         followed = _follow(session, deployment_no)
         if followed is not None:
             note_progress(session, followed.era.no, problem=problem)
-            if followed.deployment.payload is not None:
-                log.warning("evidence_not_counted", deployment_no=deployment_no, problem=problem)
-                return  # unreadable files are tried again, and so are the changed hours
-            forget_changes(session, changed_hours(session, deployment_no, followed.era).nos, followed.era)
     log.warning("evidence_not_counted", deployment_no=deployment_no, problem=problem)
 
 

@@ -150,6 +150,8 @@ PARITY = """
 
 COMPARISONS = (
     "ALTER TABLE evidence_figures ADD COLUMN definition JSONB, ADD COLUMN starts_at TIMESTAMPTZ, ADD COLUMN ended_at TIMESTAMPTZ",
+    "ALTER TABLE evidence_eras ADD COLUMN left_out_from TIMESTAMPTZ",
+    "UPDATE evidence_eras SET left_out_from = counted_until",
     "UPDATE evidence_figures f SET starts_at = e.starts_at FROM evidence_eras e WHERE e.no = f.era_no AND e.starts_at IS NOT NULL",
 )
 

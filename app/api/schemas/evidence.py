@@ -11,6 +11,7 @@ from ...evidence.sentences import State
 from ...tracking.looking import ComparisonState, DeploymentEvidence
 from ...tracking.wording import list_remarks, say_comparison
 from .base import FollowingCursor, Out, Page, example
+from .measurements import RECORDS, RECORDS_MEANING
 
 _COMPARISON: dict[str, Any] = {
     "id": "0b6f9d38-5f7e-4a66-9b1c-2f4d5e6a7b8c",
@@ -57,6 +58,7 @@ _EVIDENCE: dict[str, Any] = {
         "Hours before 2026-11-20 09:00 UTC are counted.",
         "12 labels arrived more than 720 hours after the record and do not count.",
     ],
+    "records": {"Sex": {name: member for name, member in RECORDS.items() if name != "not_among"}},
     "comparisons": [_COMPARISON],
     "next_cursor": None,
 }
@@ -198,6 +200,7 @@ class DeploymentEvidenceOut(Out):
     remarks: list[str] = Field(
         description="What holds for all comparisons, in words: up to when hours are counted, and what does not count."
     )
+    records: dict[str, dict[str, Any]] = Field(description=f"By attribute, of all counted hours. {RECORDS_MEANING}")
     comparisons: list[ComparisonEvidenceOut]
     next_cursor: FollowingCursor
 
@@ -214,6 +217,7 @@ class DeploymentEvidenceOut(Out):
             problem=None if era is None else era.problem,
             false_alarm_hours=evidence.monitor.evidence.false_alarm_hours,
             remarks=list(list_remarks(evidence)),
+            records={one.attribute: one.to_json() for one in evidence.records},
             comparisons=[
                 ComparisonEvidenceOut.from_object(
                     one,

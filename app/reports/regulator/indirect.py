@@ -25,7 +25,7 @@ from ...records.outcomes import outcome_codes
 from ...records.strengths import associate
 from ...store.database.arrow import ArrowReader
 from ...store.records.period_counts import sample_period
-from ...store.records.window import VALUE_PREFIX, WindowQuery
+from ...store.records.window import WindowQuery, name_values
 from .people import categorise, map_categories
 
 Json: TypeAlias = dict[str, Any]
@@ -72,7 +72,7 @@ def indirect_sheet(
         return {"records": 0, "one_in": 1, "tables": [], "reason": ALL_ATTRIBUTES if records else NO_RECORDS}
     one_in = max(1, -(-records * len(names) // MOST_CELLS))
     table = sample_period(reader, WindowQuery(deployment.no, schema, names), span, one_in=one_in)
-    values = {name: table[f"{VALUE_PREFIX}{no}"] for no, name in enumerate(names)}
+    values = name_values(table, names)
     sent = {one.name for one in schema.features}
     compared = [read_column(one, values[one.name], is_sent=one.name in sent) for one in others]
     outcomes = outcome_codes(table["outcome"], monitor.outcomes)

@@ -29,7 +29,7 @@ from ...records.outcomes import outcome_codes
 from ...records.scores import favourable_scores
 from ...store.database.arrow import ArrowReader
 from ...store.records.period_counts import count_combinations
-from ...store.records.window import VALUE_PREFIX, WindowQuery
+from ...store.records.window import WindowQuery, name_values
 
 MOST_CATEGORIES = 100
 """Max categories of one attribute; a column of ids has more."""
@@ -63,7 +63,7 @@ def read_people(reader: ArrowReader, deployment: Deployment, monitor: Monitor, s
     has_scores = wanted.with_scores and deployment.outputs.probability is not None
     query = WindowQuery(deployment.no, schema, names, with_probabilities=has_scores)
     table = count_combinations(reader, query, span)
-    values = {name: table[f"{VALUE_PREFIX}{no}"] for no, name in enumerate(names)}
+    values = name_values(table, names)
     records = np.asarray(table["records"].to_numpy(), dtype=np.int64)
     words = GroupWords.of(monitor)
     watched = [one for one in monitor.attributes if one.feature in wanted.attributes]

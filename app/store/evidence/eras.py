@@ -22,7 +22,7 @@ _LOCK = 0x65766964
 
 @frozen(kw_only=True)
 class Era:
-    """`late_labels` of its records arrived after their horizon, and do not count."""
+    """`late_labels` of its records arrived after their horizon, and do not count. Records left out are known from `left_out_from` on."""
 
     no: int
     monitor_version: int
@@ -32,6 +32,7 @@ class Era:
     labels_until: datetime | None
     late_labels: int
     problem: str | None
+    left_out_from: datetime | None = None
     figures_due: bool = True
 
 
@@ -69,8 +70,7 @@ def lock_evidence(session: Session, deployment_no: int) -> None:
 def deployments_to_follow(session: Session, *, latest: datetime, in_files: bool = False) -> list[int]:
     """Returns the deployments with a monitor that have changed hours, uncounted hours before `latest`, or figures due.
 
-    `in_files`: those in files, else the others. One with a problem is left out until its era changes, unless its records lie in files,
-    which may become readable.
+    `in_files`: those in files, else the others.
     """
     of_present = (
         EvidenceEraRow.deployment_no == MonitorRow.deployment_no,
@@ -79,7 +79,7 @@ def deployments_to_follow(session: Session, *, latest: datetime, in_files: bool 
     )
     # A killed process may have counted every hour, but not brought every figure there.
     is_reached = and_(EvidenceEraRow.counted_until >= latest, ~EvidenceEraRow.figures_due)
-    is_counted = and_(*of_present, is_reached if in_files else or_(is_reached, EvidenceEraRow.problem.is_not(None)))
+    is_counted = and_(*of_present, is_reached)
     lies_in_files = DeploymentRow.record_tables.is_not(None)
     present = select(EvidenceEraRow.no).where(*of_present).scalar_subquery()
     is_due = or_(ChangedHourRow.era_no.is_(None), ChangedHourRow.era_no == present)

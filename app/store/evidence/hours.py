@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import delete, func, select, text, tuple_
+from sqlalchemy import Row, delete, func, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from ...domain.checks import DataSet, Span
@@ -13,7 +13,7 @@ from ...frozen import frozen
 from ..tables import EvidenceEraRow, EvidenceHourRow
 
 Cells = list[list[Any]]
-"""A list for each group: label, role, numbers."""
+"""A list for each group: label, role, numbers; of payload also of records left out, as `tabulate_payload` does."""
 
 
 @frozen
@@ -101,6 +101,23 @@ def hours_of_places(
     for data, attribute, hours, cells in rows:
         found[CountedPlace(DataSet(data), attribute)] = dict(zip(hours, msgspec.json.decode(cells), strict=True))
     return found
+
+
+def sum_payload(session: Session, era_no: int) -> Sequence[Row[Any]]:
+    """Returns favourable and all records of the era's hours by attribute, label, role and reason, as far as reasons are known."""
+    return session.execute(
+        text(
+            """SELECT h.attribute, cell->>0 AS label, split_part(cell->>1, ' ', 1) AS role, split_part(cell->>1, ' ', 2) AS reason,
+                      sum((cell->>2)::bigint)::bigint AS favourable, sum((cell->>3)::bigint)::bigint AS records
+               FROM evidence_eras e JOIN evidence_hours h ON h.era_no = e.no AND h.data = 'payload'
+               LEFT JOIN (SELECT attribute, min(coalesce(starts_at, '-infinity')) AS start FROM evidence_figures
+                          WHERE era_no = :era AND ended_at IS NULL GROUP BY 1) f USING (attribute),
+               jsonb_array_elements(h.cells) cell
+               WHERE e.no = :era AND h.hour >= coalesce(greatest(f.start, e.left_out_from), '-infinity')
+               GROUP BY 1, 2, 3, 4 ORDER BY 1, 3, 2"""
+        ),
+        {"era": era_no},
+    ).all()
 
 
 def last_hour(session: Session, era_no: int, place: CountedPlace) -> datetime | None:

@@ -57,6 +57,11 @@ class WindowQuery:
         return "".join(f", {sql[name]} AS {VALUE_PREFIX}{no}" for no, name in enumerate(self.columns))
 
 
+def name_values(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Returns value_0 … under the names of these columns."""
+    return rows.select([f"{VALUE_PREFIX}{no}" for no in range(len(columns))]).rename_columns([*columns])
+
+
 # Minutes hold no schema version, so only for a deployment with its first, or unchanged since before the span. Erased records stay in the
 # minutes.
 _COUNT = f"""

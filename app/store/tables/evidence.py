@@ -15,8 +15,9 @@ class EvidenceEraRow(Row):
     """Evidence with one model revision, until another one or a monitor that changes every figure.
 
     `monitor_version` is the last one counted by. Hours count from `starts_at` on (NULL: all), are counted before `counted_until`, labels
-    before `labels_until`. `problem` says why nothing can be counted. `figures_due`: an update has not ended. `alerts_due` is set in the
-    transaction that changes a state, and taken back in the one that decides its alerts.
+    before `labels_until`, records left out from `left_out_from` on (NULL: all). `problem` says why nothing can be counted.
+    `figures_due`: an update has not ended. `alerts_due` is set in the transaction that changes a state, and taken back in the one that
+    decides its alerts.
     """
 
     __tablename__ = "evidence_eras"
@@ -32,6 +33,7 @@ class EvidenceEraRow(Row):
     starts_at: Mapped[datetime | None]
     counted_until: Mapped[datetime | None]
     labels_until: Mapped[datetime | None]
+    left_out_from: Mapped[datetime | None]
     problem: Mapped[str | None]
     figures_due: Mapped[bool] = mapped_column(server_default=text("true"))
     alerts_due: Mapped[bool]

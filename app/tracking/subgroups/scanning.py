@@ -30,7 +30,7 @@ from ...store.deployments.monitors import monitor_of
 from ...store.evidence.eras import find_era, followed_deployment
 from ...store.evidence.hours import count_records
 from ...store.evidence.records import records_between
-from ...store.records.window import VALUE_PREFIX, WindowQuery
+from ...store.records.window import WindowQuery, name_values
 from ...store.subgroups.scans import SubgroupScan, claim_scan, end_scan, last_bins
 from ..counting import FollowedEra, number_hours
 from ..people import ChoosesRecords, FirstRecords
@@ -166,7 +166,7 @@ def read_features(
         rows = records_between(reader, WindowQuery(followed.deployment.no, schema, wanted), span, followed.era.model_revision)
         if not rows.num_rows:
             continue
-        columns = {name: rows[f"{VALUE_PREFIX}{place}"] for place, name in enumerate(wanted)}
+        columns = name_values(rows, wanted)
         outcomes = outcome_codes(rows["outcome"], followed.monitor.outcomes)
         counts = outcomes != Outcome.UNCLASSIFIED
         if people is not None and person is not None:

@@ -67,7 +67,7 @@ def hours_of(stage: Scene) -> list[tuple[object, ...]]:
         era = find_era(session, stage.deployment.no, stage.deployment.model_revision)
         row = EvidenceHourRow
         found = session.execute(select(row.data, row.attribute, row.hour, row.cells).where(row.era_no == (era and era.no))).all()
-    return sorted((data, attribute, hour, sorted(map(tuple, cells))) for data, attribute, hour, cells in found)
+    return sorted((data, attribute, hour, sorted(map(tuple, cells), key=str)) for data, attribute, hour, cells in found)
 
 
 def states_of(stage: Scene) -> dict[object, object]:

@@ -79,12 +79,13 @@ def test_only_the_first_record_of_a_person_counts(database: Database) -> None:
     ]
     log(stage, records, first_no=1)
     update(stage, START + 4 * HOUR)
-    assert counted(stage) == {1: [["male", "reference", 1, 1]], 2: [["male", "reference", 2, 2]]}
+    of_hour_2 = [["male", "reference", 2, 2], ["male", "reference repeated_person", 1, 1]]
+    assert counted(stage) == {1: [["male", "reference", 1, 1], ["male", "reference repeated_person", 0, 1]], 2: of_hour_2}
 
     # An earlier record is imported: the person's record of hour 1 counts no more.
     log(stage, [Logged(START, "male", 0, person="a")], first_no=100, noted=True)
     update(stage, START + 4 * HOUR)
-    assert counted(stage) == {0: [["male", "reference", 0, 1]], 2: [["male", "reference", 2, 2]]}
+    assert counted(stage) == {0: [["male", "reference", 0, 1]], 1: [["male", "reference repeated_person", 1, 2]], 2: of_hour_2}
 
 
 @pytest.mark.nightly

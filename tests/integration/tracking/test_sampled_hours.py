@@ -28,4 +28,6 @@ def test_an_hour_of_one_rate_counts_and_an_hour_of_several_rates_does_not(databa
         beginning = datetime.min.replace(tzinfo=START.tzinfo)
         found = hours_between(session, era.no, CountedPlace(DataSet.PAYLOAD, "sex"), Span(start=beginning, end=START + 9 * HOUR))
     assert changed == 3
-    assert sorted((hour - START) // HOUR for hour in found) == [0, 2]
+    roles = {(hour - START) // HOUR: [role for _, role, *_ in cells] for hour, cells in found.items()}
+    counts = ["monitored", "reference"]
+    assert roles == {0: counts, 1: ["monitored mixed_hour", "reference mixed_hour"], 2: counts}
