@@ -1,13 +1,16 @@
 """Facts of an alert as JSON: enough to trace it without the database."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
+from ..checks.left_out import LEFT_OUT
 from ..domain.alerts import Alert
-from ..domain.checks import CheckRun, Measurement, Scope
+from ..domain.checks import CheckRun, DataSet, Measurement, Scope
 from ..domain.group_words import GroupWords
 from ..evidence.nulls import UnfairSide
+from ..metrics.left_out import list_lines
 from ..tracking.looking import ComparisonState, DeploymentEvidence
 from ..tracking.wording import QUIET, name_figure, note_first_hour, say_comparison
 from ..views.figures import judged_figure, sentence_of, statements_of
@@ -26,6 +29,8 @@ def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int,
             "display_disadvantaged_group": judged_figure(named).disadvantaged_group,
         }
         display |= {} if is_worst else _name_group(measurement.attribute, measurement.group, words)
+    window: Mapping[str, Any] = check.window or {}
+    records = window.get(LEFT_OUT, {}).get(measurement.data.value, {}).get(measurement.attribute)
     figures = {name: getattr(measurement, name) for name in ("value", "lower", "upper", "lower_limit", "upper_limit")}
     return {
         "sentence": " ".join((sentence_of(measurement), *statements_of(measurement))),
@@ -38,6 +43,7 @@ def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int,
         **figures,
         "interval_method": measurement.interval_method,
         "n": measurement.n,
+        "counted": records and " ".join(list_lines(records)),
         "scope": (Scope.WORST if is_worst else measurement.scope).value,
         "details": measurement.details.to_json(),
     }
@@ -58,6 +64,7 @@ def facts_of_evidence(found: ComparisonState, evidence: DeploymentEvidence) -> F
     times = {name: getattr(found, name) for name in ("since", "earliest", "latest", "alarm_at")}
     times["counted_from"] = found.counted_from if found.reaches_first_hour else None
     lower, upper = found.interval
+    lines = [line for records in evidence.records if records.attribute == found.attribute for line in records.lines]
     return {
         "sentence": word(found),
         **display,
@@ -67,6 +74,7 @@ def facts_of_evidence(found: ComparisonState, evidence: DeploymentEvidence) -> F
         "lower_limit": found.limit if found.direction is UnfairSide.BELOW else None,
         "upper_limit": found.limit if found.direction is UnfairSide.ABOVE else None,
         "interval": [lower, upper],
+        "counted": " ".join(lines) if found.data is DataSet.PAYLOAD else None,
         "log_evidence": found.log_evidence,
         "log_threshold": found.log_threshold,
         "false_alarm_hours": evidence.monitor.evidence.false_alarm_hours,

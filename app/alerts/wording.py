@@ -68,6 +68,7 @@ def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Value", value),
         ("Limits", limits),
         ("Records", found.get("n")),
+        ("Counted", found.get("counted")),
         ("Verdict", VERDICT_WORDS.get(found.get("verdict")) if found.get("verdict") else None),
         ("At a disadvantage", side),
         ("Check", found.get("check_id")),
@@ -82,8 +83,8 @@ def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Why it changed", None if body["event"] == "explained" else change.get("display_sentence") or change.get("sentence")),
         ("Page", about["path"]),
     ]
-    longer = {"Why it changed": _MOST_SENTENCE}
-    return [(name, _line(str(value), longer.get(name, _MOST_VALUE))) for name, value in named if value is not None]
+    longer = ("Counted", "Why it changed")
+    return [(name, _line(str(value), _MOST_SENTENCE if name in longer else _MOST_VALUE)) for name, value in named if value is not None]
 
 
 def _report_facts(report: Mapping[str, Any] | None) -> list[tuple[str, str]]:

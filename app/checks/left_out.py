@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ..domain.checks import DataSet
 from ..domain.comparisons import Comparison, comparisons_of
+from ..domain.group_words import GroupWords
 from ..domain.outcomes import Outcome
 from ..metrics.groups import IntArray, as_groups
 from ..metrics.left_out import CountedRecords, Marks, count_records
@@ -78,9 +79,10 @@ def describe_left_out(
                 of_labels.add_ungrouped(not_rescored=refused, no_prediction=unanswered, no_partner=evidence.labels_without_record)
             )
     words = {"newest": f"{subject.monitor.max_records:,}", "other": "the table of the records"}
+    name = GroupWords.of(subject.monitor).label
     return {
         LEFT_OUT: {
-            data.value: {records.attribute: replace(records, words=words).to_json() for records in several}
+            data.value: {records.attribute: replace(records, words=words).named(name).to_json() for records in several}
             for data, several in records_of.items()
             if several
         },

@@ -9,6 +9,7 @@ from typing import cast
 
 from ..domain.checks import DataSet, Measurement
 from ..domain.comparisons import Comparison, comparisons_of, split_group
+from ..domain.group_words import GroupWords
 from ..domain.groups import NamedGroup, list_combinations
 from ..domain.mitigation import MitigationSettings
 from ..domain.monitors import Monitor
@@ -57,7 +58,7 @@ def roll_up(
     def of_point(table: HourTable) -> tuple[datetime, DataSet, tuple[str, ...]]:
         return period_start(table.hour, period), table.data, table.comparison.features
 
-    found = []
+    found, words = [], GroupWords.of(monitor)
     for (start, source, features), members in groupby(sorted(present, key=of_point), key=of_point):
         sums = list(members)
         parts = [_read_table(one, has_strata=monitor.strata is not None and one.cells.get(STRATA_OF) == monitor.strata) for one in sums]
@@ -68,7 +69,7 @@ def roll_up(
         others = merge_revisions(one.cells for one in sums)
         hours = sum(one.hours for one in sums)
         label = Comparison(features).label
-        records = CountedRecords.of_table(label, whole, "predictions") if isinstance(whole, GroupCounts) else None
+        records = CountedRecords.of_table(label, whole, "predictions").named(words.label) if isinstance(whole, GroupCounts) else None
         for data in data_measured_on(source):
             measured = measure_table(data, Comparison(features), whole, monitor=monitor, at=start, lacking=lacking, scopes=scopes)
             found += [RolledUp(hours, measurement, records) for measurement in explain_nulls(measured, whole.groups, others)]

@@ -41,7 +41,7 @@ from ..views.forest import STRIP_CHECKS, Forest, ForestSource, build_forest, cho
 from ..views.judging import HEADLINE
 from ..views.missing_records import notes_of_check
 from ..views.overview import OverviewWanted, overview
-from ..views.renaming import rename_evidence, rename_gap, rename_state
+from ..views.renaming import rename_gap, rename_state
 from ..views.timeline import ShownRange
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from . import check_words
@@ -183,7 +183,6 @@ def fairness_page(
     recent = recent_figures(session, deployment.no, metric, checks)
     source = ForestSource(monitor=monitor, evidence=evidence, checks=checks, measured=measured, recent=recent)
     forest = build_forest(source, metric=metric, now=now)
-    named = rename_evidence(forest.words, evidence)
 
     known = live_alerts(session, deployment.no)
     attributed = newest_of_gaps(session, deployment.no, state=AttributionState.DONE)
@@ -195,7 +194,7 @@ def fairness_page(
         "missing_records": () if newest is None else notes_of_check(session, newest, forest.attribute),
         **show_forest(forest, chosen, known, attributed),
         "compared": compared,
-        "evidence_in_short": [] if named is None else describe_evidence(named),
+        "evidence_in_short": [] if evidence is None else describe_evidence(evidence),
         **_WORDING,
         "figure_of": lambda one: name_figure(rename_state(forest.words, one)),
         "missing": missing_sides(monitor),

@@ -1,6 +1,6 @@
 """Records that a figure counts, and why the others of its range are left out."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, Self, TypeAlias
 
@@ -63,7 +63,7 @@ MAX_P_VALUE = 0.01
 class CountedRecords:
     """Records of a range by group and outcome [groups + 1, 3], the last row of no known group: counted ones, and others by reason.
 
-    `answers` says whose outcomes they are, as for `count_records`. `words` complete the texts of reasons.
+    `answers` says whose outcomes they are, as for `count_records`. `words` complete the texts of reasons. `names` of groups are for texts.
     """
 
     attribute: str
@@ -72,6 +72,7 @@ class CountedRecords:
     left_out: Mapping[str, IntArray]
     answers: str | None = "predictions"
     words: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str | None, str] = field(default_factory=dict)
 
     @property
     def has_rates(self) -> bool:
@@ -93,7 +94,7 @@ class CountedRecords:
             return {0: "No records.", 1: "The one record is counted."}.get(self.of, f"All {self.of:,} records counted.")
         parts = []
         for reason, text, cells in self._reasons():
-            groups = [f"{'unknown' if name is None else name} {count:,}" for name, count in self._spread(cells)]
+            groups = [f"{self.names.get(name, name) or 'unknown'} {count:,}" for name, count in self._spread(cells)]
             is_bare = reason in WITHOUT_GROUP or not cells[:-1].any()
             parts.append(f"{text} {int(cells.sum()):,}" + ("" if is_bare else f" ({', '.join(groups)})"))
         return f"{self.counted:,} of {self.of:,} records counted; left out: {', '.join(parts)}."
@@ -101,7 +102,7 @@ class CountedRecords:
     @property
     def lines(self) -> list[str]:
         """The left-out line and the cautions."""
-        return [self.text, *(caution["text"] for caution in self.cautions())]
+        return list_lines({"text": self.text, "cautions": self.cautions()})
 
     def cautions(self) -> Iterator[dict[str, Any]]:
         """Yields as JSON groups of which another share is left out than of the reference, and last outcomes that differ in it.
@@ -115,11 +116,15 @@ class CountedRecords:
             left_out, counted = (side.sum(axis=1) for side in sides)
             compared = _compare_shares(left_out, left_out + counted, len(monitored))
             if compared is not None:
-                group, other = self.groups[place].label, ", ".join(self.groups[one].label for one in reference)
+                group, *others = (self.groups[one].label for one in (place, *reference))
                 low, high, text = self._bound_ratio(left_out, counted, sides[1][:, 1])
-                shares = f"{_per_hundred(compared, 0)} of 100 {group} are left out and {_per_hundred(compared, 1)} of 100 {other}."
-                names = {"group": group, "reference": other}
-                yield names | compared | {"ratio_low": low, "ratio_high": high, "text": f"Caution: {shares}{text}"}
+                name, other = self.names.get(group, group), ", ".join(self.names.get(one, one) for one in others)
+                shares = f"{_per_hundred(compared, 0)} of 100 {name} are left out and {_per_hundred(compared, 1)} of 100 {other}."
+                yield (
+                    {"group": group, "reference": ", ".join(others)}
+                    | compared
+                    | {"ratio_low": low, "ratio_high": high, "text": f"Caution: {shares}{text}"}
+                )
         unknown = self._sum(WITHOUT_GROUP).sum(axis=0)[[1, 0]]
         compared = (
             _compare_shares(unknown, unknown + self.counts.sum(axis=0)[[1, 0]], 1) if self.answers in ("predictions", "labels") else None
@@ -128,6 +133,10 @@ class CountedRecords:
             shares = f"{_per_hundred(compared, 0)} of 100 favourable and {_per_hundred(compared, 1)} of 100 unfavourable"
             text = f"Caution: {shares} {self.answers} have no known {self.attribute}."
             yield {"group": None, "reference": None} | compared | {"ratio_low": None, "ratio_high": None, "text": text}
+
+    def named(self, name: Callable[[str, str], str]) -> "CountedRecords":
+        """Records with what `name` calls each group of the attribute."""
+        return replace(self, names={group.label: name(self.attribute, group.label) for group in self.groups})
 
     def plus(self, other: "CountedRecords") -> "CountedRecords":
         """Records of another part of the range, in the same groups."""
@@ -246,6 +255,11 @@ def count_records(
     return CountedRecords(
         attribute=attribute, groups=tuple(groups), counts=cells[0], left_out=dict(zip(reasons, cells[1:], strict=True)), answers=answers
     )
+
+
+def list_lines(records: Mapping[str, Any]) -> list[str]:
+    """Left-out line and cautions of counted records as JSON."""
+    return [records["text"], *(caution["text"] for caution in records["cautions"])]
 
 
 def name_lost(records: Mapping[str, Any], *, rejected: int, dropped: int, erased: int) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from ..charts.bars import VIEW_TITLES, ranges_chart, shares_chart
 from ..domain.checks import Measurement
 from ..domain.mitigation import ONLY_DIRECT
 from ..metrics.catalogue import CATALOGUE
+from ..metrics.left_out import list_lines
 from ..views.check_views import AttributeView, CheckView, GroupShare, ViewKind
 from .document import Block, Paragraph, ReportChart, ReportTable, Section
 from .numbers import (
@@ -75,7 +76,7 @@ def _attribute_blocks(kind: ViewKind, one: AttributeView, balanced: AttributeVie
     if not one.groups:
         yield Paragraph(f"There are no figures: {one.reason or 'no group has records'}.")
         return
-    counts = [] if one.records is None else [one.records["text"], *(caution["text"] for caution in one.records["cautions"])]
+    counts = [] if one.records is None else list_lines(one.records)
     if one.perfect_equality is not None:
         counts.append(f"Perfect equality: {value_of(one.perfect_equality)} (95 %: {interval_of(one.perfect_equality)}).")
     if one.perturbed_records is not None:

@@ -155,7 +155,7 @@ def count_labels(reader: ArrowReader, followed: FollowedEra, span: Span, people:
 
 
 def tabulate_labels(part: ReadRecords, followed: FollowedEra, span: Span) -> Iterator[CountedHour]:
-    """What `count_labels` counts; the rows have `label` and `outcome` as JSON texts."""
+    """Yields what `count_labels` counts; the rows have `label` and `outcome` as JSON texts."""
     predicted, rule = part.read.outcomes, followed.monitor.outcomes
     found = compare_texts(part.rows["label"], part.rows["outcome"], predicted, rule=rule, problem_type=followed.deployment.problem_type)
     known = (found.actual != Outcome.UNCLASSIFIED) & (predicted != Outcome.UNCLASSIFIED)

@@ -4,6 +4,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from ..domain.comparisons import comparisons_of
+from ..domain.group_words import GroupWords
 from ..metrics.groups import ComparedGroup, union
 from ..metrics.left_out import CountedRecords
 from ..metrics.tables.count_table import OUTCOMES
@@ -22,5 +23,6 @@ def sum_records(session: Session, followed: FollowedEra) -> tuple[list[CountedRe
         for row in rows:
             cells[row.reason][places[row.label] if row.role else -1] += [row.records - row.favourable, row.favourable, 0]
         if rows:
-            records.append(CountedRecords(attribute=comparison.label, groups=groups, counts=cells.pop(""), left_out=cells))
+            counted = CountedRecords(attribute=comparison.label, groups=groups, counts=cells.pop(""), left_out=cells)
+            records.append(counted.named(GroupWords.of(followed.monitor).label))
     return records, {row.attribute: row.label for row in stored if row.label is not None and not row.role}

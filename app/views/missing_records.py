@@ -8,6 +8,7 @@ from ..checks.sampling import SAMPLING
 from ..checks.window_details import LABELS_OF_SOME
 from ..domain.checks import CheckRun, DataSet
 from ..domain.groups import NEAR_TWINS
+from ..metrics.left_out import list_lines
 from ..store.records.missing_records import missing_in
 from .check_source import CountedCheck, counted_check, read_left_out
 
@@ -34,7 +35,7 @@ def notes_of_check(session: Session, check: CheckRun, attribute: str | None) -> 
     logged = read_left_out(session, counted).get(DataSet.PAYLOAD.value, {})
     lines = []
     if (records := logged.get(attribute or "")) is not None:
-        lines = [f"{attribute}: {records['text']}", *(caution["text"] for caution in records["cautions"])]
+        lines = [f"{attribute}: {line}" for line in list_lines(records)]
     labels = counted.window.get(LABELS_OF_SOME)
     return (*lines, *([] if labels is None else [labels]), *notes_on_sampling(session, counted))
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from ..domain.attributions import AttributedGap, SideCounts
 from ..domain.group_words import GroupWords
-from ..metrics.left_out import CountedRecords
 from ..tracking.looking import ComparisonState, DeploymentEvidence
 from .check_views import AttributeView, CheckView
 from .series import Series
@@ -15,15 +14,7 @@ def rename_state(words: GroupWords, one: ComparisonState) -> ComparisonState:
 
 
 def rename_evidence(words: GroupWords, evidence: DeploymentEvidence | None) -> DeploymentEvidence | None:
-    return evidence and replace(
-        evidence,
-        comparisons=[rename_state(words, one) for one in evidence.comparisons],
-        records=[rename_records(words, one) for one in evidence.records],
-    )
-
-
-def rename_records(words: GroupWords, one: CountedRecords) -> CountedRecords:
-    return replace(one, groups=tuple(group._replace(label=words.label(one.attribute, group.label)) for group in one.groups))
+    return evidence and replace(evidence, comparisons=[rename_state(words, one) for one in evidence.comparisons])
 
 
 def rename_gap(words: GroupWords, gap: AttributedGap) -> AttributedGap:

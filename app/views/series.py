@@ -12,6 +12,7 @@ from ..checks.tabulation import table_data
 from ..clock import HOUR
 from ..domain.checks import CheckState, DataSet, Scope, Span
 from ..domain.comparisons import comparisons_of
+from ..domain.group_words import GroupWords
 from ..domain.monitors import Limits, Monitor
 from ..errors import InvalidInput
 from ..frozen import frozen
@@ -165,7 +166,8 @@ def count_period(session: Session, deployment_no: int, monitor: Monitor, span: S
     beyond_newest = sum(one.beyond_newest for one in hours)
     not_checked = max(0, count_records(session, deployment_no, span) - counted.of - beyond_newest)
     words = {"newest": f"{monitor.max_records:,} of an hour"}
-    return replace(counted.add_ungrouped(beyond_newest=beyond_newest, not_checked=not_checked), words=words)
+    counted = counted.add_ungrouped(beyond_newest=beyond_newest, not_checked=not_checked)
+    return replace(counted, words=words).named(GroupWords.of(monitor).label)
 
 
 def _group_points(stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]) -> tuple[GroupSeries, ...]:

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from ..checks.measuring import measure_table
 from ..domain.checks import CheckRun, DataSet, Measurement
 from ..domain.deployments import Deployment
+from ..domain.group_words import GroupWords
 from ..domain.monitors import Monitor
 from ..domain.training_data import TrainingData, TrainingSummary
 from ..metrics.left_out import CountedRecords
@@ -45,7 +46,7 @@ def fill_training_view(session: Session, deployment: Deployment, check: CheckRun
     if summary is None or monitor is None:
         return replace(view, reason=NO_DATA if summary is None else NO_MONITOR)
 
-    attributes = []
+    attributes, words = [], GroupWords.of(monitor)
     for present, measured in _measure_labels(session, deployment, monitor, summary):
         if present.table is None:
             attributes.append(AttributeView(comparison=present.comparison, reason=present.reason))
@@ -59,7 +60,7 @@ def fill_training_view(session: Session, deployment: Deployment, check: CheckRun
                 groups=groups,
                 pooled=pooled,
                 worst=known.worst,
-                records=CountedRecords.of_table(present.comparison.label, present.table, "labels").to_json(),
+                records=CountedRecords.of_table(present.comparison.label, present.table, "labels").named(words.label).to_json(),
             )
         )
 

@@ -18,6 +18,7 @@ FACTS: dict[str, object] = {
     "lower": 0.55,
     "upper": 0.7,
     "n": 1200,
+    "counted": "1,200 of 1,210 records counted; left out: Sex unknown 10.",
     "verdict": "unfair",
     "lower_limit": 0.8,
     "upper_limit": None,

@@ -30,6 +30,7 @@ _FACTS: dict[str, Any] = {
     "upper_limit": 1.25,
     "interval_method": "log_ratio",
     "n": 15060,
+    "counted": "15,060 of 16,000 records counted; left out: Sex unknown 940.",
     "scope": "group",
     "details": {"formula": "favourable_rate(monitored) / favourable_rate(reference)", "monitored": "female", "reference": "male"},
 }
@@ -108,8 +109,9 @@ class AlertOut(Out):
     facts: dict[str, Any]
     """The facts, as they were last seen: a sentence, the check, since when, for how many checks in a row;
     of a verdict the figure with its interval, limits and counts, and who is at a disadvantage
-    (`disadvantaged`, as in a measurement). `recovery` is what showed that it has passed; `sentence` says
-    so then. With display names, `display_sentence` has them."""
+    (`disadvantaged`, as in a measurement). `counted` is the left-out line with its cautions. `recovery` is
+    what showed that it has passed; `sentence` says so then. With display names, `display_sentence` has
+    them."""
 
     opened_at: datetime
     last_seen_at: datetime

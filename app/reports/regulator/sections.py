@@ -5,6 +5,7 @@ from typing import Any
 
 from ...frozen import frozen
 from ...impact.local_law_144 import LEAST_SHARE
+from ...metrics.left_out import list_lines
 from ...metrics.rounding import write_minus
 from ..document import Block, Bullets, Paragraph, ReportTable, Section
 from ..numbers import ABSENT, count, interval, number, p_value, share, share_interval
@@ -73,8 +74,7 @@ def population_section(data: Mapping[str, Any]) -> Section:
         f"Without a ground-truth label: {count(population['without_label'])}. They are in the tables of selections, and in no accuracy.",
     ]
     for one in population["by_attribute"]:
-        cautions = (caution["text"] for caution in one["records"]["cautions"])
-        lines += [f"{one['attribute']}: {text}" for text in (one["records"]["text"], *cautions)]
+        lines += [f"{one['attribute']}: {text}" for text in list_lines(one["records"])]
     if population["sampling"] is not None:
         lines.append(describe_sampling(population["sampling"]))
     left = (

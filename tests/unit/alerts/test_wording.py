@@ -38,6 +38,7 @@ def test_the_facts_are_those_that_are_known() -> None:
     assert found["Limits"] == "at least 0.8"
     assert found["Metric"] == "disparate_impact on payload data"
     assert found["Check"] == FACTS["check_id"]
+    assert found["Counted"] == FACTS["counted"]
     assert "Resolved" not in found
     assert "Note" not in found
 

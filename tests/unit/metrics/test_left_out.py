@@ -57,6 +57,12 @@ def test_the_line_and_the_caution_are_those_of_the_golden_values(right: dict[str
     assert (caution["ratio_low"], caution["ratio_high"]) == pytest.approx((expected["ratio_low"], expected["ratio_high"]), rel=1e-14)
     assert caution["text"] == expected["text"] == written["cautions"][0]["text"]
 
+    named = found.named(lambda attribute, group: {"women": "women of 2026"}.get(group, group) if attribute == "sex" else "")
+    assert named.text == right["text"].replace("women", "women of 2026")
+    assert [one["text"] for one in named.cautions()] == [expected["text"].replace("women", "women of 2026")]
+    texts = {"text": None, "cautions": None}
+    assert named.to_json() | texts == written | texts
+
 
 def test_the_test_of_two_shares_is_that_of_the_golden_values(right: dict[str, Any]) -> None:
     for one in right["tests"]:
