@@ -19,10 +19,11 @@ class Details:
     """Origin of one figure; a field that is None is absent.
 
     A figure is about one `subject` (in JSON `"whom"`), or compares `monitored` with `reference`, the two
-    furthest apart of `chosen_from` groups. `groups` to `value_without_small_groups` describe figures across
-    all groups; `rate` to `subgroup_of_groups` compare a found subgroup with all records. `caution` continues
-    "It …". `labels` counts the records with a label, of a figure that needs them. `others` are members that this
-    release does not know and that are not numbers.
+    furthest apart of `chosen_from` groups. `chosen_p_value` allows for the choice among several groups.
+    `groups` to `value_without_small_groups` describe figures across all groups; `rate` to `subgroup_of_groups`
+    compare a found subgroup with all records. `caution` continues "It …". `labels` counts the records with a
+    label, of a figure that needs them. `others` are members that this release does not know and that are not
+    numbers.
     """
 
     formula: str | None = None
@@ -33,6 +34,7 @@ class Details:
     monitored_counts: Counts = field(default_factory=dict)
     reference_counts: Counts = field(default_factory=dict)
     p_value: float | None = None
+    chosen_p_value: float | None = None
     p_value_method: str | None = None
     shortfall: float | None = None
     chosen_from: int | None = None

@@ -13,7 +13,7 @@ from ..frames import Report, judged, judged_figure, sentence_of
 from ..metrics import CATALOGUE, MINIMUM_GROUP_SIZE, Measured, Undefined, Value, Verdict
 from ..metrics.figure_text import format_figure, format_to
 from ..metrics.rounding import write_minus
-from ..metrics.statements import UNBADGED, as_text, find_unbadged
+from ..metrics.statements import UNBADGED, as_text, find_unbadged, format_p
 
 COLOURS = {Verdict.FAIR: "green", Verdict.UNWATCHED: "yellow", Verdict.SUSPECTED: "yellow", Verdict.UNFAIR: "red"}
 SCOPES = {
@@ -85,12 +85,12 @@ def _name_search(measured: Measured) -> str:
 
 
 def _allow(measured: Measured) -> str:
-    interval, many = measured.for_choice, measured.worst_of
-    if interval is None or isinstance(measured.number, Undefined):
+    chosen, many, p_value = measured.for_choice, measured.worst_of, measured.details.chosen_p_value
+    if chosen is None or many is None:
         return ""
-    text = format_figure(measured.number.value, interval.lower, interval.upper)
-    ends = f"{text.lower} and more" if interval.upper is None else text.interval
-    return f" Allowing for the choice among {many} groups, the interval is {ends}."
+    together = "" if p_value is None else f", and {format_p(p_value)}"
+    interval = format_figure(chosen.value, chosen.lower, chosen.upper).interval
+    return f" Allowing for the choice among {many} groups, the interval is {interval}{together}."
 
 
 def _notes(shown: Sequence[Measured]) -> Iterator[str]:

@@ -85,7 +85,7 @@ TERMS: Final = (
         "Furthest out",
         "Of several monitored groups, the one whose figure lies furthest beyond its limits, or nearest to one where all lie inside. Groups "
         f"of fewer than {MINIMUM_GROUP_SIZE} records are chosen only if there are no others. It does not say who is at a disadvantage: a "
-        "group that is strongly favoured is far out, too. Its p-value does not allow for the choice; its interval does where it says so.",
+        "group that is strongly favoured is far out, too.",
     ),
     Term(
         "perfect-equality",
@@ -120,8 +120,8 @@ TERMS: Final = (
         "interval-for-choice",
         "Interval that allows for the choice",
         "The figure furthest out of several is further out than its own truth, because it was chosen for that. A wider interval allows for"
-        " it: it is valid for whatever group is chosen. It is shown wherever two rates are compared, as logged or counterfactual; of other"
-        " metrics the plain 95 % interval is shown, which is too narrow. A verdict goes by the group's own 95 % interval.",
+        " it: it is valid for whatever group is chosen. Whether a gap is larger than chance explains is said with it, and with the p-value times"
+        " the number of groups. A verdict goes by the group's own 95 % interval.",
     ),
     Term(
         "comparison",

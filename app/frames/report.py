@@ -7,7 +7,6 @@ import pandas as pd
 from ..frozen import frozen
 from ..metrics import CATALOGUE, FeedbackCells, GroupCounts, Measured, Undefined, Value, Verdict
 from ..metrics.groups import Role
-from ..metrics.intervals import Interval
 from ..metrics.labels import LabelCounts
 from ..metrics.left_out import CountedRecords
 from ..metrics.sides import judge
@@ -49,19 +48,10 @@ class Report:
         cohorts = [table.cohort for table in self.tables if isinstance(table, FeedbackCells)]
         return LabelCounts.of(cohorts[0].sum(axis=0)).headline if cohorts and cohorts[0] is not None else None
 
-    @property
-    def chosen_intervals(self) -> dict[str, Interval]:
-        """Intervals of the values furthest out, by metric, valid although these were chosen; an upper end None is open.
-
-        Each holds the chosen group's figure with 95 % probability (Bonferroni). Metrics with one monitored group, or that do not compare
-        two rates in closed form, have none.
-        """
-        return {one.metric: one.for_choice for one in self.measured if one.for_choice is not None}
-
     def to_frame(self) -> pd.DataFrame:
         """One row per measurement, in catalogue order; missing numbers and open ends are NaN.
 
-        `worst_of` is set on the monitored group furthest out of so many.
+        `worst_of` is set on the monitored group furthest out of so many; the chosen ends allow for the choice.
         """
         rows = [{name: value for name, value in _measurement(one).items() if name != "details"} for one in self.measured]
         return pd.DataFrame(rows, columns=list(_COLUMN_TYPES)).astype(_COLUMN_TYPES)
@@ -100,8 +90,8 @@ def judged_figure(measured: Measured) -> JudgedFigure:
         limits=CATALOGUE[measured.metric].limits,
         verdict=judged(measured),
         worst_of=measured.worst_of,
-        chosen_lower=choice and choice.lower,
-        chosen_upper=choice and choice.upper,
+        chosen_lower=None if choice is None else choice.lower,
+        chosen_upper=None if choice is None else choice.upper,
         details=measured.details,
     )
 
@@ -116,6 +106,8 @@ _COLUMN_TYPES = {
     "scope": "str",
     "group": "str",
     "worst_of": "Int64",
+    "chosen_lower": "float64",
+    "chosen_upper": "float64",
     "value": "float64",
     "lower": "float64",
     "upper": "float64",
@@ -143,6 +135,8 @@ def _measurement(measured: Measured) -> dict[str, Any]:
         "scope": measured.scope,
         "group": measured.group,
         "worst_of": measured.worst_of,
+        "chosen_lower": figure.chosen_lower,
+        "chosen_upper": figure.chosen_upper,
         "value": value and value.value,
         "lower": value and value.lower,
         "upper": value and value.upper,

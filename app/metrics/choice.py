@@ -1,66 +1,60 @@
-"""Interval of the value furthest out, valid although it was chosen among several."""
+"""Intervals and p-values of several figures together, valid for one that was chosen among them."""
 
+import math
 from dataclasses import replace
 
 from scipy.special import ndtri
 
 from ..details import SIDES, Counts, Details
-from .catalogue.metric import ComparedRate, Measure
+from .catalogue.metric import ComparedRate, Metric
 from .comparisons import Pairs
-from .estimates import Counted
-from .evidence import TableEvidence
-from .intervals import Interval
-from .members import members, reference
+from .intervals import Z
+from .sides import is_ratio
 from .values import Measured, Value
 
-
-def allow_for_choice(worst: Measured, how: Measure, evidence: TableEvidence) -> Measured:
-    """Marked result with an interval that allows for the choice, where two rates are compared in closed form.
-
-    The intervals of all groups hold at once with 95 % probability (Bonferroni), so the chosen one's does, whatever the rule of choice.
-    """
-    chosen_from = worst.worst_of
-    if not isinstance(how, ComparedRate) or chosen_from is None or chosen_from == 1 or not isinstance(worst.number, Value):
-        return worst
-    estimate, point = evidence.estimates[how.rate], worst.number.value
-    if isinstance(estimate, Counted):
-        subject = next(one for one in members(("group",), evidence.groups) if one.label == worst.group)
-        share, other = estimate.pair(subject.columns, reference(evidence.groups).columns)
-        # The details have no effective sizes, which records with weights need.
-        found = how.by.interval(*share.size, *other.size, reach_for_choice(chosen_from))
-        return replace(worst, for_choice=_hold(found, point))
-    return replace(worst, for_choice=interval_for_choice(how, worst.details, point=point, chosen_from=chosen_from))
+_LARGEST_LOGARITHM = 700.0
+"""Max logarithm of an end; beyond it the end is unbounded."""
 
 
-def interval_for_choice(how: Measure, details: Details, *, point: float, chosen_from: int) -> Interval | None:
-    """Interval of a figure chosen from so many, from the counts in its details.
+def allow_for_choice(result: Measured, metric: Metric, chosen_from: int) -> Measured:
+    """Result with an interval and a p-value that hold for so many figures at once (Bonferroni), and so for a chosen one."""
+    number, p_value = result.number, result.details.p_value
+    if chosen_from <= 1 or not isinstance(number, Value):
+        return result
+    together = None if p_value is None else min(1.0, chosen_from * p_value)
+    allowing = interval_for_choice(metric, number, result.details, chosen_from)
+    return replace(result, for_choice=allowing, details=result.details.changed(chosen_p_value=together))
 
-    None without two compared rates or closed form, with weights, or where an earlier release stored too few counts.
-    """
-    if not isinstance(how, ComparedRate):
+
+def interval_for_choice(metric: Metric, own: Value, details: Details, chosen_from: int) -> Value:
+    """Figure with the interval of one chosen from so many, from the counts in its details; where these do not do, its own is stretched."""
+    reach, how, pairs = float(ndtri(1 - 0.025 / chosen_from)), metric.measure, Pairs.from_counts(details.counts)
+    sides = [_read_size(details.counts_of(side)) for side in SIDES]
+    if isinstance(how, ComparedRate) and pairs is not None:
+        found = how.by.paired(pairs, reach)
+    elif isinstance(how, ComparedRate) and sides[0] is not None and sides[1] is not None:
+        found = how.by.interval(*sides[0], *sides[1], reach)
+    else:
+        lower, upper = (_stretch(metric, own.value, end, reach / Z) for end in (own.lower, own.upper))
+        return replace(own, lower=lower, upper=upper)
+    upper = None if found.upper is None else max(found.upper, own.value)
+    return Value(own.value, min(found.lower, own.value), upper, found.method, own.n)
+
+
+def _stretch(metric: Metric, value: float, end: float | None, factor: float) -> float | None:
+    """End of an interval so many times as far from the value, for ratios on the scale of logarithms."""
+    if end is None:
         return None
-    reach, pairs = reach_for_choice(chosen_from), Pairs.from_counts(details.counts)
-    if pairs is not None:
-        return _hold(how.by.paired(pairs, reach), point)
-    sides = [size for side in SIDES if (size := _read_size(details.counts_of(side))) is not None]
-    if len(sides) < len(SIDES):
-        return None
-    (count, total), (other_count, other_total) = sides
-    return _hold(how.by.interval(count, total, other_count, other_total, reach), point)
-
-
-def reach_for_choice(chosen_from: int) -> float:
-    """Standard errors to either side that leave 5 % for all of so many figures."""
-    return float(ndtri(1 - 0.025 / chosen_from))
-
-
-def _hold(found: Interval, point: float) -> Interval:
-    upper = None if found.upper is None else max(found.upper, point)
-    return Interval(min(found.lower, point), upper, found.method)
+    if is_ratio(metric) and value > 0 and end > 0:
+        logarithm = math.log(value) + factor * math.log(end / value)
+        return None if logarithm > _LARGEST_LOGARITHM else math.exp(logarithm)
+    far = value + factor * (end - value)
+    lowest, highest = (edge if edge is not None else far for edge in (metric.lowest, metric.highest))
+    return max(lowest, min(highest, far))
 
 
 def _read_size(counts: Counts) -> tuple[float, float] | None:
-    # Independent records have two counts: their number, and that of the counted, by its name.
+    # Independent records of equal weight have two counts: their number, and that of the counted, by its name.
     names = set(counts) - {"n"}
     total = counts.get("n")
     if total is None or len(names) != 1:

@@ -174,7 +174,7 @@ def _judge(result: Measured, table: FeedbackCells) -> Measured:
     if forbidding is None:
         return replace(result, details=details)
     number = Undefined(forbidding.explain(metric), result.number.n) if isinstance(result.number, Value) else result.number
-    return replace(result, number=number, details=details.changed(p_value=None))
+    return replace(result, number=number, for_choice=None, details=details.changed(p_value=None, chosen_p_value=None))
 
 
 def _find_sides(result: Measured, groups: Groups) -> list[Sequence[int]]:

@@ -7,7 +7,6 @@ from functools import cache
 from .catalogue import Data, FromScores, Metric, metrics_on
 from .catalogue.metric import Across, ComparedRate, CountOf, OfPair, OfSet, OverStrata, RateOf
 from .cautions import caution
-from .choice import allow_for_choice
 from .composites import measure_drawn
 from .evidence import TableEvidence
 from .formulas.scores import measure_scores
@@ -59,7 +58,7 @@ def _narrow_metrics(data: Data, scopes: frozenset[str] | None) -> tuple[Metric, 
 def _judge(metric: Metric, measured: Sequence[Measured], evidence: TableEvidence) -> list[Measured]:
     results = measured if evidence.labels is None else judge_labels(measured, evidence.labels)
     if "worst" in metric.scopes:
-        results = [allow_for_choice(one, metric.measure, evidence) for one in mark_worst(metric, results, evidence.limits)]
+        results = mark_worst(metric, results, evidence.limits)
     return omit_repeats(results, evidence.groups)
 
 

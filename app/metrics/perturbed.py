@@ -72,7 +72,7 @@ def measure_perturbed(
     if not table.has_unequal_weights:
         return found
     # OpenScale's figures count rows, and know no weights.
-    return [replace(one, number=Undefined(UNEQUALLY_SAMPLED, one.number.n), worst_of=None if one.worst_of is None else 0) for one in found]
+    return [replace(one, number=Undefined(UNEQUALLY_SAMPLED, one.number.n), worst_of=one.worst_of and 0, for_choice=None) for one in found]
 
 
 def _sum_kinds(table: BalancedCells) -> tuple[IntArray, IntArray]:

@@ -36,7 +36,7 @@ _FAVOURED = frozenset({"favourable", "favourable_before", "favourable_after", "b
 class JudgedFigure:
     """One figure with its 95 % interval (an end of None is unbounded), limits and verdict.
 
-    `method` is None without a number. `worst_of` to `chosen_upper` are of the group furthest out.
+    `method` is None without a number. `worst_of` is of the group furthest out; the chosen ends allow for the choice among several.
     """
 
     metric: str
@@ -57,6 +57,13 @@ class JudgedFigure:
     @property
     def row(self) -> Metric:
         return CATALOGUE[self.metric]
+
+    @property
+    def excludes_equality(self) -> bool:
+        """Whether the interval does, with the choice among several groups allowed for."""
+        chosen, equal = (self.chosen_lower, self.chosen_upper), self.row.ideal
+        lower, upper = (self.lower, self.upper) if chosen == (None, None) else chosen
+        return equal is not None and ((lower is not None and lower > equal) or (upper is not None and upper < equal))
 
     @property
     def disadvantaged(self) -> Disadvantaged | None:
@@ -84,12 +91,12 @@ def other_side(figure: JudgedFigure) -> str | None:
     how = figure.row.measure
     if is_ratio(figure.row) and isinstance(how, ComparedRate) and how.rate in _FAVOURED:
         return _describe_turned(figure)
-    chance = "" if _excludes(figure, figure.row.ideal) else ", unless it is chance"
+    chance = "" if figure.excludes_equality else ", unless it is chance"
     return f"At a disadvantage{chance}: {_name_reference(figure)}."
 
 
 def gap_statement(figure: JudgedFigure) -> str | None:
-    """Whether there is a gap at all, by the p-value and by whether the interval holds equality.
+    """Whether there is a gap at all, by the p-value and by whether the interval holds equality, for all groups together.
 
     None without a number, with too few records, without two compared groups, and for an exact count. Where both disagree, both are reported
     and nothing is concluded.
@@ -101,14 +108,17 @@ def gap_statement(figure: JudgedFigure) -> str | None:
         return None
     if figure.value == figure.row.ideal:
         return "There is no gap in these records."
-    excludes, p_value, equal = _excludes(figure, figure.row.ideal), figure.details.p_value, as_text(figure.row.ideal)
-    held = f"the 95 % interval {'excludes' if excludes else 'includes'} {equal}"
-    if p_value is None:
+    excludes, alone, together = figure.excludes_equality, figure.details.p_value, figure.details.chosen_p_value
+    of_groups = "" if figure.chosen_lower is None and figure.chosen_upper is None else " for all groups together"
+    held = f"the 95 % interval{of_groups} {'excludes' if excludes else 'includes'} {as_text(figure.row.ideal)}"
+    if alone is None:
         return f"{_LARGER if excludes else _CHANCE}: {held}."
+    p_value = alone if together is None else together
+    shown = format_p(p_value) if together is None else f"{format_p(together)}{of_groups}, {format_p(alone)} alone"
     if excludes == (p_value < SIGNIFICANT):
-        return f"{_LARGER if excludes else _CHANCE} ({_format_p(p_value)})."
+        return f"{_LARGER if excludes else _CHANCE} ({shown})."
     speaks = "leaves room for chance" if excludes else "speaks against it"
-    return f"Whether the gap is chance is a close call: {_format_p(p_value)} {speaks}, but {held}."
+    return f"Whether the gap is chance is a close call: {shown} {speaks}, but {held}."
 
 
 _LARGER = "The gap is larger than chance explains"
@@ -159,13 +169,8 @@ def choice_statement(figure: JudgedFigure) -> str | None:
     else:
         place = "nearest to a limit"
     few = f"groups of fewer than {MINIMUM_GROUP_SIZE} records count only if there are no larger ones"
-    lead = f"Of {many} monitored groups it lies {place}; {few}"
-    lower, upper = figure.chosen_lower, figure.chosen_upper
-    if lower is None:
-        return f"{lead}, and neither interval nor p-value allows for the choice."
-    text = format_figure(figure.value, lower, upper)
-    allowing = f"{text.lower} and more" if upper is None else text.interval
-    return f"{lead}. Allowing for the choice, its interval is {allowing}; the p-value does not allow for it."
+    interval = format_figure(figure.value, figure.chosen_lower, figure.chosen_upper).interval
+    return f"Of {many} monitored groups it lies {place}; {few}. Allowing for the choice, its interval is {interval}."
 
 
 def figure_sentence(figure: JudgedFigure, reason: str | None = None) -> str:
@@ -240,12 +245,6 @@ def _name_reference(figure: JudgedFigure) -> str:
     return name if figure.scope == "worst_pair" or "reference" in name else f"{name} (reference)"
 
 
-def _excludes(figure: JudgedFigure, equal: float | None) -> bool:
-    if equal is None:
-        return False
-    return (figure.lower is not None and figure.lower > equal) or (figure.upper is not None and figure.upper < equal)
-
-
 def _describe_end(figure: JudgedFigure, end: float | None, limit: float | None) -> str:
     """With more decimals than the figure where only those show the side of the limit."""
     if end is None:
@@ -260,7 +259,7 @@ def _show_exactly(figure: JudgedFigure, value: float) -> str:
     return "" if digits <= _HUNDREDTHS else f" (at {write_minus(f'{value:.{digits}f}')})"
 
 
-def _format_p(p_value: float) -> str:
+def format_p(p_value: float) -> str:
     """On its own side of significance, with at most four digits after the point."""
     if p_value < _SMALLEST_P:
         return f"p < {_SMALLEST_P:.4f}"

@@ -6,7 +6,6 @@ from typing import Literal, TypeAlias
 
 from ..details import Details
 from ..frozen import frozen
-from .intervals import Interval
 
 Scope: TypeAlias = Literal["group", "worst", "pooled", "worst_pair", "reference", "attribute", "overall"]
 """Groups of a number: one, the monitored pooled, the two furthest apart, the reference pooled, all groups, all records.
@@ -52,7 +51,7 @@ class Measured:
 
     `group` is a label in the scope `group`. `smallest_group` counts original records of the smaller compared group, `cautious_of` those
     that a caution counts, where that differs: whatever their outcome. `details` hold the counts. `worst_of` marks the monitored value
-    furthest out of so many with a number (0: none has one). `for_choice` is its interval that is valid although it was chosen.
+    furthest out of so many that could be chosen (0: none). `for_choice` has the interval that allows for the choice among the groups.
     """
 
     metric: str
@@ -63,4 +62,4 @@ class Measured:
     details: Details = field(default_factory=Details)
     cautious_of: int | None = None
     worst_of: int | None = None
-    for_choice: Interval | None = None
+    for_choice: Value | None = None

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from .catalogue.metric import Metric
+from .choice import allow_for_choice
 from .sides import both_sides, is_ratio
 from .values import Measured, Value
 from .verdicts import MINIMUM_GROUP_SIZE, Limits, is_inside
@@ -24,7 +25,8 @@ def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -
     """Results with the group furthest out marked; without a number, the first one of a group.
 
     Furthest beyond the set limits (for ratios as a factor); else beyond the mirror image of a lone one; else nearest to any. Without
-    limits, furthest from equality. Values below `MINIMUM_GROUP_SIZE` records are left out while there are others. The first of equals wins.
+    limits, furthest from equality. Values below `MINIMUM_GROUP_SIZE` records cannot be chosen while there are others. The first of equals
+    wins. Intervals and p-values of all groups allow for the choice.
     """
     places = [place for place, result in enumerate(results) if result.scope == "group"]
     if not places:
@@ -35,8 +37,11 @@ def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -
         for place, result in enumerate(results)
         if result.scope == "group" and isinstance(result.number, Value)
     ]
-    marked = min(ranked)[-1] if ranked else places[0]
-    return [replace(result, worst_of=len(ranked)) if place == marked else result for place, result in enumerate(results)]
+    is_small, *_, marked = min(ranked, default=(False, places[0]))
+    chosen_from = sum(each[0] == is_small for each in ranked)
+    found = [allow_for_choice(result, metric, chosen_from) if result.scope == "group" else result for result in results]
+    found[marked] = replace(found[marked], worst_of=chosen_from)
+    return found
 
 
 def how_far_out(value: float, metric: Metric, limits: Limits) -> float:

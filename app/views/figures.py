@@ -61,6 +61,7 @@ _WORDS = {
     "pairs_reference": "pairs favourable on the reference side only",
     "pairs_neither": "pairs of outcomes that are both unfavourable",
     "p_value": "p-value",
+    "chosen_p_value": "p-value for all groups together",
     "p_value_method": "how the p-value was computed",
     "shortfall": "favourable outcomes short of the reference rate",
     "chosen_from": "groups it was chosen from",

@@ -17,6 +17,7 @@ from ..metrics.choice import interval_for_choice
 from ..metrics.figure_text import format_figure
 from ..metrics.rounding import digits_apart, join_of, write_minus
 from ..metrics.sides import Disadvantaged, is_ratio, mirror_of, turned
+from ..metrics.values import Value
 from ..metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict
 from .figures import judged_figure, sentence_of
 from .forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint
@@ -112,25 +113,23 @@ def word_forest(forest: Forest) -> ForestHeadline:
 def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
     figure, one = row.leading, row.leading.measurement
     own = word_figure(row, figure, forest.words)
-    if forest.compared == 1 or one.value is None:
+    if forest.compared <= 1 or one.value is None:
         return own
     of_kinds = f"{forest.compared} figures{_divide_compared(forest)}"
     chosen = f"this one of {of_kinds} was picked as the worst, and by chance the worst of several looks worse than it is"
-    found = interval_for_choice(CATALOGUE[one.metric].measure, one.details, point=one.value, chosen_from=forest.compared)
-    if found is None:
-        return replace(own, note=f"the 95 % interval of this figure alone: {chosen}, and the interval does not allow for that")
+    alone = Value(one.value, one.lower, one.upper, str(one.interval_method), one.n)
+    found = interval_for_choice(CATALOGUE[one.metric], alone, one.details, forest.compared)
     shown = word_figure(row, figure, forest.words, ends=(found.lower, found.upper))
     if own.interval:
         return replace(shown, note=f"95 % interval, made wider because {chosen}; the verdict uses the figure's own, {shown.own_interval}")
     # The sentence of such a figure has its own interval.
-    text = format_figure(one.value, found.lower, found.upper)
-    ends = f"{text.lower} and more" if found.upper is None else text.interval
-    return replace(own, note=f"{chosen}: with that allowed for, the 95 % interval is {ends}; the verdict uses the figure's own")
+    interval = format_figure(one.value, found.lower, found.upper).interval
+    return replace(own, note=f"{chosen}: with that allowed for, the 95 % interval is {interval}; the verdict uses the figure's own")
 
 
 def _divide_compared(forest: Forest) -> str:
     """Figures as logged and counterfactual, in brackets; empty where all are of one kind."""
-    logged = sum(row.logged is not None for row in forest.rows)
+    logged = sum(one is row.logged for row in forest.rows for one in row.choosable)
     return f" ({logged} as logged, {forest.compared - logged} counterfactual)" if 0 < logged < forest.compared else ""
 
 

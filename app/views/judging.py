@@ -11,7 +11,6 @@ from ..details import Details
 from ..domain.checks import DataSet
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.choice import interval_for_choice
-from ..metrics.intervals import Interval
 from ..metrics.sides import Disadvantaged
 from ..metrics.statements import JudgedFigure, other_side
 from ..metrics.values import Value
@@ -50,8 +49,8 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
     measured_at: datetime
     carried_forward: bool
     check_id: str
-    for_choice: Interval | None = None
-    """Interval valid although the figure was chosen; None for one figure, or without its counts."""
+    for_choice: Value | None = None
+    """With an interval valid although the figure was chosen; None for one figure."""
 
     @property
     def chosen_interval(self) -> list[float | None] | None:
@@ -61,8 +60,7 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
     def is_unfair_by_own_interval_alone(self) -> bool:
         if self.for_choice is None or self.value is None or self.verdict != Verdict.UNFAIR:
             return False
-        number = Value(self.value, self.for_choice.lower, self.for_choice.upper, self.for_choice.method, self.n)
-        allowing = verdict(number, lower_limit=self.lower_limit, upper_limit=self.upper_limit, smallest_group=None)
+        allowing = verdict(self.for_choice, lower_limit=self.lower_limit, upper_limit=self.upper_limit, smallest_group=None)
         return allowing is Verdict.SUSPECTED
 
     @property
@@ -110,8 +108,8 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
         """Adds the interval for a choice from so many figures; `details` are the figure's."""
         if self.value is None or details is None or chosen_from <= 1:
             return self
-        found = interval_for_choice(CATALOGUE[self.metric].measure, details, point=self.value, chosen_from=chosen_from)
-        return msgspec.structs.replace(self, for_choice=found)
+        own = Value(self.value, self.lower, self.upper, "", self.n)
+        return msgspec.structs.replace(self, for_choice=interval_for_choice(CATALOGUE[self.metric], own, details, chosen_from))
 
 
 class JudgedBy(msgspec.Struct, frozen=True, kw_only=True):

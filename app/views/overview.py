@@ -97,6 +97,11 @@ class DeploymentOverview(msgspec.Struct, frozen=True, kw_only=True):
     evidence: EvidenceCounts | None = None
     words: GroupWords = msgspec.field(default_factory=GroupWords)
 
+    @property
+    def chosen_from(self) -> int:
+        """Number of figures that `worst` was chosen from: too small ones only if there are no others."""
+        return self.judged or self.groups
+
 
 class OverviewPlace(NamedTuple):
     rank: float
@@ -188,7 +193,7 @@ def _add_details(session: Session, listed: Sequence[DeploymentOverview], *, poin
     for one in listed:
         yield msgspec.structs.replace(
             one,
-            worst=None if one.worst is None else one.worst.allow_for_choice(one.groups, details[one.no].figure),
+            worst=None if one.worst is None else one.worst.allow_for_choice(one.chosen_from, details[one.no].figure),
             records=details[one.no].records,
             trend=tuple(of_deployment.get(one.no, ())),
             evidence=evidence.get(one.no),

@@ -198,11 +198,12 @@ class MeasurementOut(Out):
     have 1."""
 
     worst_of: int | None
-    """Set on the monitored group that is furthest out: the number of groups with a value that it was
-    chosen from; 0 where none has one."""
+    """Set on the monitored group that is furthest out: the number of groups that it was chosen from, those
+    of fewer than 10 records only if there are no others; 0 where none has a value."""
 
     chosen_lower: float | None
-    """Lower end of the interval that allows for this choice; null where there is none."""
+    """Of several groups, lower end of the interval that allows for the choice among them;
+    `details.chosen_p_value` does, too."""
 
     chosen_upper: float | None
     """Upper end of the same; null next to a lower end means unbounded."""

@@ -100,9 +100,8 @@ class WorstOut(Out):
     """Upper end of the 95 % interval; null next to a value means unbounded."""
 
     chosen_interval: list[float | None] | None
-    """Both ends of the interval that is valid although the figure was chosen among `groups`; a null end
-    is unbounded. Null where there was no choice, and where the counts for it were not stored: balanced
-    figures of an earlier release, and metrics that do not compare two rates."""
+    """Both ends of the interval that is valid although the figure was chosen among `judged_groups`, or
+    among `groups` where none is judged; a null end is unbounded. Null where there was no choice."""
 
     n: int
     verdict: str | None = Field(description=VERDICT)
@@ -191,7 +190,7 @@ class OverviewEntryOut(Out):
     """Values of the last measured records that differ from a listed one by a blank, in words."""
 
     groups: int
-    """Figures of groups among which `worst` was chosen."""
+    """Figures of groups. Among those that have a verdict, if any, `worst` was chosen."""
 
     judged_groups: int = Field(validation_alias="judged")
     """Those of them that have a verdict on fairness; the others are too small."""

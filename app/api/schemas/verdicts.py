@@ -19,7 +19,10 @@ DISADVANTAGED = (
     " `details`, whatever their role."
 )
 DISADVANTAGED_GROUP = "Its name; null where `disadvantaged` is `nobody` or null."
-GAP = "Whether there is a gap at all: by the p-value, or where there is none by the interval. Null where that cannot be asked."
+GAP = (
+    "Whether there is a gap at all: by the p-value, or where there is none by the interval, of several groups allowing for the choice among"
+    " them. Null where that cannot be asked."
+)
 BEYOND_LIMIT = "Whether the value is beyond a limit, and how sure that is."
 
 
