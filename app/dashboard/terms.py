@@ -120,8 +120,8 @@ TERMS: Final = (
         "interval-for-choice",
         "Interval that allows for the choice",
         "The figure furthest out of several is further out than its own truth, because it was chosen for that. A wider interval allows for"
-        " it: it is valid for whatever group is chosen. Whether a gap is larger than chance explains is said with it, and with the p-value times"
-        " the number of groups. A verdict goes by the group's own 95 % interval.",
+        " it: it is valid for whatever group is chosen. Whether a gap is larger than chance explains is said with it and with the p-value"
+        " times the number of groups. A verdict goes by the group's own 95 % interval.",
     ),
     Term(
         "comparison",

@@ -163,9 +163,9 @@ class Measurement:
     """One value of a series, with everything needed to trace it.
 
     `value` is None exactly when `reason` says why. `details` hold the counts and the formula. `comparison` without features is of
-    everybody, `group` a label. `worst_of` marks the monitored group that is furthest out, of so many that could be chosen (0: none); from
-    `chosen_lower` to `chosen_upper` is the interval that allows for the choice among several groups, unbounded if only the first is set. `definition` is 2 where
-    release 0.1 defined the metric otherwise on this data.
+    everybody, `group` a label. `worst_of` marks the monitored group that is furthest out, of so many that could be chosen (0: none). From
+    `chosen_lower` to `chosen_upper` is the interval that allows for the choice among several groups, unbounded if only one is set.
+    `definition` is 2 where release 0.1 defined the metric otherwise on this data.
     """
 
     metric: str

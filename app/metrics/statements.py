@@ -59,10 +59,15 @@ class JudgedFigure:
         return CATALOGUE[self.metric]
 
     @property
+    def for_choice(self) -> tuple[float | None, float | None] | None:
+        """Interval that allows for the choice among several groups; None without one, and where release 0.1 stored it."""
+        ends = (self.chosen_lower, self.chosen_upper)
+        return None if ends == (None, None) else ends
+
+    @property
     def excludes_equality(self) -> bool:
         """Whether the interval does, with the choice among several groups allowed for."""
-        chosen, equal = (self.chosen_lower, self.chosen_upper), self.row.ideal
-        lower, upper = (self.lower, self.upper) if chosen == (None, None) else chosen
+        (lower, upper), equal = self.for_choice or (self.lower, self.upper), self.row.ideal
         return equal is not None and ((lower is not None and lower > equal) or (upper is not None and upper < equal))
 
     @property
@@ -104,12 +109,13 @@ def gap_statement(figure: JudgedFigure) -> str | None:
     # A figure across all groups is above zero by chance alone, and so is its interval.
     compares = isinstance(figure.row.measure, ComparedRate | OfPair | OverStrata) and figure.row.ideal is not None
     is_asked = figure.verdict != Verdict.INSUFFICIENT_DATA and figure.method not in (None, _EXACT)
-    if figure.value is None or not is_asked or not compares:
+    is_chosen = (figure.worst_of or 1) > 1
+    if figure.value is None or not is_asked or not compares or (is_chosen and figure.for_choice is None):
         return None
     if figure.value == figure.row.ideal:
         return "There is no gap in these records."
     excludes, alone, together = figure.excludes_equality, figure.details.p_value, figure.details.chosen_p_value
-    of_groups = "" if figure.chosen_lower is None and figure.chosen_upper is None else " for all groups together"
+    of_groups = "" if figure.for_choice is None else " for all groups together"
     held = f"the 95 % interval{of_groups} {'excludes' if excludes else 'includes'} {as_text(figure.row.ideal)}"
     if alone is None:
         return f"{_LARGER if excludes else _CHANCE}: {held}."
@@ -169,8 +175,10 @@ def choice_statement(figure: JudgedFigure) -> str | None:
     else:
         place = "nearest to a limit"
     few = f"groups of fewer than {MINIMUM_GROUP_SIZE} records count only if there are no larger ones"
-    interval = format_figure(figure.value, figure.chosen_lower, figure.chosen_upper).interval
-    return f"Of {many} monitored groups it lies {place}; {few}. Allowing for the choice, its interval is {interval}."
+    lead = f"Of {many} monitored groups it lies {place}; {few}."
+    if figure.for_choice is None:
+        return lead
+    return f"{lead} Allowing for the choice, its interval is {format_figure(figure.value, *figure.for_choice).interval}."
 
 
 def figure_sentence(figure: JudgedFigure, reason: str | None = None) -> str:

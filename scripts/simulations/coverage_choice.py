@@ -26,7 +26,6 @@ from app.metrics import BalancedCells, GroupCounts, Value, measure_balanced, mea
 from app.metrics.catalogue import CATALOGUE
 from app.metrics.choice import interval_for_choice
 from app.metrics.groups import FloatArray, Groups, as_groups
-from app.metrics.intervals import Interval
 from app.metrics.values import Measured
 from app.metrics.worst import rank
 
@@ -100,10 +99,8 @@ def simulate(world: World, rounds: int, seed: int) -> Counter[tuple[str, str, bo
             if not isinstance(worst.number, Value):
                 continue
             truth = world.truth(metric, worst.group)
-            number = worst.number
-            own = Interval(-np.inf if number.lower is None else number.lower, number.upper, number.method)
-            found[metric, "own", _holds(own, truth)] += 1
-            found[metric, "chosen", _holds(worst.for_choice or own, truth)] += 1
+            found[metric, "own", _holds(worst.number, truth)] += 1
+            found[metric, "chosen", _holds(worst.for_choice or worst.number, truth)] += 1
             several = [one for one in (*as_logged, *measured) if one.metric == metric and one.scope == "group"]
             found[metric, "overview", _holds_overview(world, metric, several)] += 1
     return found
@@ -112,12 +109,12 @@ def simulate(world: World, rounds: int, seed: int) -> Counter[tuple[str, str, bo
 def _holds_overview(world: World, metric: str, several: list[Measured]) -> bool:
     known = [(one, one.number) for one in several if isinstance(one.number, Value)]
     worst, number = min(known, key=lambda pair: rank(pair[1].value, CATALOGUE[metric], LIMITS[metric]))
-    interval = interval_for_choice(CATALOGUE[metric].measure, worst.details, point=number.value, chosen_from=len(several))
-    return interval is not None and _holds(interval, world.truth(metric, worst.group))
+    return _holds(interval_for_choice(CATALOGUE[metric], number, worst.details, len(several)), world.truth(metric, worst.group))
 
 
-def _holds(interval: Interval, truth: float) -> bool:
-    return interval.lower - 1e-9 <= truth and (interval.upper is None or truth <= interval.upper + 1e-9)
+def _holds(interval: Value, truth: float) -> bool:
+    is_above = interval.lower is None or interval.lower - 1e-9 <= truth
+    return is_above and (interval.upper is None or truth <= interval.upper + 1e-9)
 
 
 def main() -> None:

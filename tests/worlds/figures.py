@@ -121,31 +121,37 @@ def no_gap(_: re.Match[str], facts: Facts) -> None:
     assert true_value(facts) == _equal(facts)
 
 
-@says(r"The gap (?P<what>is larger than chance explains|may be chance) \((?P<p>p [<=] [\d.]+)\)\.")
+P_VALUES = r"(?P<p>p [<=] [\d.]+)(?: for all groups together, (?P<alone>p [<=] [\d.]+) alone)?"
+TOGETHER = r"(?P<together> for all groups together)?"
+
+
+@says(rf"The gap (?P<what>is larger than chance explains|may be chance) \({P_VALUES}\)\.")
 def gap_by_p_value(match: re.Match[str], facts: Facts) -> None:
     """The p-value is that of the textbook and says so, and the interval agrees."""
-    p_value = _p_value(facts)
-    assert _is_p(p_value, match["p"])
+    p_value = _p_value_for_choice(match, facts)
     is_gap = match["what"] != "may be chance"
     assert is_gap == (p_value < 0.05) == _excludes_equality(facts)
 
 
-@says(r"The gap (?P<what>is larger than chance explains|may be chance): the 95 % interval (?P<held>excludes|includes) (?P<equal>[01])\.")
+@says(
+    rf"The gap (?P<what>is larger than chance explains|may be chance): the 95 % interval{TOGETHER} (?P<held>excludes|includes)"
+    r" (?P<equal>[01])\."
+)
 def gap_by_interval(match: re.Match[str], facts: Facts) -> None:
     """There is no p-value, and the interval says so."""
     assert facts.of.details.p_value is None
+    assert (match["together"] is not None) == (_chosen_from(facts) > 1)
     assert float(match["equal"]) == _equal(facts)
     assert (match["held"] == "excludes") == _excludes_equality(facts) == (match["what"] != "may be chance")
 
 
 @says(
-    r"Whether the gap is chance is a close call: (?P<p>p [<=] [\d.]+) (?P<speaks>leaves room for chance|speaks against it), but the 95 %"
-    r" interval (?P<held>excludes|includes) (?P<equal>[01])\."
+    rf"Whether the gap is chance is a close call: {P_VALUES} (?P<speaks>leaves room for chance|speaks against it), but the 95 %"
+    rf" interval{TOGETHER} (?P<held>excludes|includes) (?P<equal>[01])\."
 )
 def close_call(match: re.Match[str], facts: Facts) -> None:
     """P-value and interval disagree."""
-    p_value = _p_value(facts)
-    assert _is_p(p_value, match["p"])
+    p_value = _p_value_for_choice(match, facts)
     assert (match["held"] == "excludes") == _excludes_equality(facts) == (p_value >= 0.05) == (match["speaks"] == "leaves room for chance")
 
 
@@ -235,16 +241,13 @@ def no_number(_: re.Match[str], facts: Facts) -> None:
 @says(
     r"Of (?P<many>\d+) monitored groups it lies (?P<place>furthest beyond its limits|furthest beyond the mirror image of the limit|"
     r"nearest to a limit); groups of fewer than 10 records count only if there are no larger ones"
-    r"(, and neither interval nor p-value allows for the choice\.|"
-    r"\. Allowing for the choice, its interval is (-?less than )?[-−0-9.,]+ (to (-?less than )?[-−0-9.,]+|and more);"
-    r" the p-value does not allow for it\.)"
+    rf"\. Allowing for the choice, its interval is {SMALL} to (?:{SMALL}|open)\."
 )
 def choice(match: re.Match[str], facts: Facts) -> None:
     """No other group of enough records lies further out."""
-    metric, reference = facts.of.metric, names_of(facts)[1]
-    monitored = [group for group in facts.world.groups if group.role == "monitored" and RATES[metric](group) is not None]
-    assert int(match["many"]) == len(monitored)
-    large = [group.name for group in monitored if _whole(metric, group) >= FEWEST]
+    reference = names_of(facts)[1]
+    large = _list_large(facts)
+    assert int(match["many"]) == len(large)
     mine = _outness(facts, true_value(facts))
     assert all(_outness(facts, truth(facts, name, reference)) <= (mine[0], mine[1] + ROUNDING) for name in large)
     assert (match["place"] == "furthest beyond its limits") == mine[0]
@@ -255,8 +258,7 @@ def choice(match: re.Match[str], facts: Facts) -> None:
 def choice_of_few(match: re.Match[str], facts: Facts) -> None:
     """There was no group of enough records, or the reference has too few."""
     reference = facts.world.sides[names_of(facts)[1]]
-    large = [group for group in facts.world.groups if group.role == "monitored" and _whole(facts.of.metric, group) >= FEWEST]
-    assert not large or _whole(facts.of.metric, reference) < FEWEST
+    assert not _list_large(facts) or _whole(facts.of.metric, reference) < FEWEST
     assert int(match["many"]) > 1
 
 
@@ -319,7 +321,8 @@ def _equal(facts: Facts) -> float:
 
 
 def _excludes_equality(facts: Facts) -> bool:
-    low, high, equal = facts.of.lower, facts.of.upper, _equal(facts)
+    chosen, equal = (facts.of.chosen_lower, facts.of.chosen_upper), _equal(facts)
+    low, high = (facts.of.lower, facts.of.upper) if chosen == (None, None) else chosen
     return (low is not None and low > equal) or (high is not None and high < equal)
 
 
@@ -345,6 +348,26 @@ def _p_value(facts: Facts) -> float:
         found = math.erfc(abs(counts[0][0] / counts[0][1] - counts[1][0] / counts[1][1]) / error / math.sqrt(2))
     groups = sum(group.records >= FEWEST for group in facts.world.groups)
     return min(1.0, found * math.comb(groups, 2)) if facts.of.scope == "worst_pair" and groups > 1 else found
+
+
+def _list_large(facts: Facts) -> list[str]:
+    """Monitored groups that have enough records to be chosen."""
+    monitored = [group for group in facts.world.groups if group.role == "monitored"]
+    return [group.name for group in monitored if _whole(facts.of.metric, group) >= FEWEST]
+
+
+def _chosen_from(facts: Facts) -> int:
+    return len(_list_large(facts)) if facts.of.scope == "group" else 1
+
+
+def _p_value_for_choice(match: re.Match[str], facts: Facts) -> float:
+    """The p-value of all groups together, where there are several; both are as in the sentence."""
+    alone, many = _p_value(facts), _chosen_from(facts)
+    assert (match["alone"] is not None) == (many > 1)
+    assert match["alone"] is None or _is_p(alone, match["alone"])
+    p_value = min(1.0, many * alone)
+    assert _is_p(p_value, match["p"])
+    return p_value
 
 
 def _is_p(p_value: float, text: str) -> bool:

@@ -202,8 +202,8 @@ class MeasurementOut(Out):
     of fewer than 10 records only if there are no others; 0 where none has a value."""
 
     chosen_lower: float | None
-    """Of several groups, lower end of the interval that allows for the choice among them;
-    `details.chosen_p_value` does, too."""
+    """Of several groups: lower end of the interval that allows for the choice among them, as
+    `details.chosen_p_value` does."""
 
     chosen_upper: float | None
     """Upper end of the same; null next to a lower end means unbounded."""

@@ -293,8 +293,7 @@ def test_the_headline_of_several_groups_has_an_interval_that_allows_for_the_choi
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"region": rng.choice(list("abcd"), 900), "approved": rng.integers(0, 2, 900)})
     report = measure_frame(frame, attribute="region", prediction="approved", reference="a", metrics=["disparate_impact"])
-    interval = report.chosen_intervals["disparate_impact"]
     worst = next(one for one in report.to_json()["measurements"] if one["worst_of"] is not None)
 
-    assert interval.upper is not None
-    assert interval.lower < worst["lower"] <= worst["upper"] < interval.upper
+    assert worst["chosen_lower"] < worst["lower"] <= worst["upper"] < worst["chosen_upper"]
+    assert worst["details"]["chosen_p_value"] == min(1.0, 3 * worst["details"]["p_value"])

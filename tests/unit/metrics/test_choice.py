@@ -4,13 +4,17 @@ import json
 
 import numpy as np
 import pytest
+from scipy.stats import binom, norm
 
 from app.details import Details
+from app.frames.report import judged_figure
 from app.metrics import BalancedCells, Value, measure_balanced, measure_payload
 from app.metrics.catalogue import CATALOGUE
 from app.metrics.choice import interval_for_choice
 from app.metrics.groups import as_groups
+from app.metrics.statements import gap_statement
 from app.metrics.values import Measured
+from app.metrics.verdicts import Verdict
 from tests.builders.count_tables import count_groups
 
 GROUPS = 10
@@ -79,24 +83,78 @@ def test_a_balanced_figure_holds_the_truth_of_the_chosen_group(metric: str, trut
 def test_the_details_of_a_stored_figure_give_the_same_interval() -> None:
     """Pages compute it from the stored details: no record and no count table is read again."""
     chosen = [worst([(60, 40), (55, 45), (50, 50)])]
-    chosen += [one for one in measure_balanced(balanced_window(np.random.default_rng(1))) if one.for_choice is not None]
+    chosen += [one for one in measure_balanced(balanced_window(np.random.default_rng(1))) if one.worst_of is not None]
     for one in chosen:
         stored = Details.from_json(json.loads(json.dumps(one.details.to_json())))
         assert isinstance(one.number, Value)
         assert one.worst_of is not None
-        how = CATALOGUE[one.metric].measure
-
-        assert interval_for_choice(how, stored, point=one.number.value, chosen_from=one.worst_of) == one.for_choice
+        assert interval_for_choice(CATALOGUE[one.metric], one.number, stored, one.worst_of) == one.for_choice
     assert {one.metric for one in chosen} == {"disparate_impact", "statistical_parity_difference"}
 
 
-def test_counts_that_include_copies_give_no_interval() -> None:
+WIDER = float(norm.ppf(1 - 0.025 / 10) / norm.ppf(0.975))
+
+
+@pytest.mark.parametrize(
+    ("metric", "own", "chosen"),
+    [
+        ("odds_ratio", (0.25, 0.5, 1.0), (0.5 * 0.5**WIDER, 0.5 * 2**WIDER)),
+        ("odds_ratio", (0.0, 0.0, 0.4), (0.0, 0.4 * WIDER)),
+        ("average_odds_difference", (-0.98, -0.9, -0.6), (-1.0, -0.9 + 0.3 * WIDER)),
+    ],
+)
+def test_without_counts_of_two_rates_the_own_interval_is_stretched(
+    metric: str, own: tuple[float, float, float], chosen: tuple[float, float]
+) -> None:
+    """For ratios as a factor; nothing lies beyond the range of the metric."""
+    lower, value, upper = own
+    found = interval_for_choice(CATALOGUE[metric], Value(value, lower, upper, "x", 100), Details(), 10)
+
+    assert (found.lower, found.upper) == pytest.approx(chosen, rel=1e-12)
+
+
+def test_an_open_end_stays_open_and_one_beyond_all_numbers_opens() -> None:
+    own, odds = Value(-2.0, None, 0.0, "x", 100), Value(1.0, 1e-300, 1e300, "x", 100)
+
+    assert interval_for_choice(CATALOGUE["difference_in_conditional_acceptance"], own, Details(), 10).lower is None
+    assert interval_for_choice(CATALOGUE["odds_ratio"], odds, Details(), 10).upper is None
+
+
+@pytest.mark.parametrize("counts", [{"favourable": 20.0, "n": 100, extra: 50} for extra in ("own_n", "original_n", "weight")])
+def test_counts_of_copies_or_weights_are_not_those_of_two_rates(counts: dict[str, float]) -> None:
     """Balanced figures of earlier releases have no pairs, and those of OpenScale count copies as records."""
-    how = CATALOGUE["disparate_impact"].measure
-    for extra in ("own_n", "original_n", "weight"):
-        counts = {"favourable": 20.0, "n": 100, extra: 50}
-        old = Details(monitored_counts=counts, reference_counts=counts)
-        assert interval_for_choice(how, old, point=1.0, chosen_from=2) is None
+    own = Value(1.0, 0.5, 2.0, "x", 100)
+    found = interval_for_choice(CATALOGUE["disparate_impact"], own, Details(monitored_counts=counts, reference_counts=counts), 10)
+
+    assert (found.lower, found.upper) == pytest.approx((0.5**WIDER, 2**WIDER))
+
+
+def test_groups_that_are_too_small_to_be_chosen_do_not_count() -> None:
+    of_four = worst([(60, 40), (55, 45), (3, 4), (5, 4), (50, 50)])
+    of_small = worst([(3, 4), (5, 4), (50, 50)])
+
+    assert of_four.worst_of == of_small.worst_of == 2
+    assert of_four.for_choice == worst([(60, 40), (55, 45), (50, 50)]).for_choice
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("many", [5, 10, 30])
+def test_equal_groups_seldom_have_a_gap_larger_than_chance_explains(many: int) -> None:
+    """More windows, and other sizes: `scripts/trial coverage-choice`."""
+    windows, rng = 250, np.random.default_rng(52)
+    outcomes = {"claims": 0, "unfair": 0}
+    for _ in range(windows):
+        favourable = [*rng.binomial(300, 0.5, many).tolist(), int(rng.binomial(1_000, 0.5))]
+        counts = [(n - k, k) for k, n in zip(favourable, [*[300] * many, 1_000], strict=True)]
+        groups = as_groups([*((str(one), "monitored") for one in range(many)), ("reference", "reference")])
+        measured = measure_payload(count_groups(groups, counts), metrics=["disparate_impact"], draws=10)
+        figures = [judged_figure(one) for one in measured if one.scope == "group"]
+        outcomes["claims"] += any("larger than chance" in str(gap_statement(one)) for one in figures)
+        outcomes["unfair"] += any(one.verdict is Verdict.UNFAIR for one in figures)
+
+    # The 99.9 % quantile of as many windows at 5 %; without the correction 22, 36 and 63 %.
+    assert 0.01 * windows <= outcomes["claims"] <= binom.ppf(0.999, windows, 0.05)
+    assert outcomes["unfair"] == 0
 
 
 def test_it_contains_the_interval_of_the_group_by_itself() -> None:

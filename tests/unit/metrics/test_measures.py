@@ -41,6 +41,7 @@ def test_payload_figures_are_those_worked_out_by_hand() -> None:
         "reference_favourable": 150,
         "reference_n": 200,
         "p_value": pytest.approx(3.025e-9, rel=1e-3),
+        "chosen_p_value": pytest.approx(6.05e-9, rel=1e-3),
         "p_value_method": "two_proportion_z",
         "shortfall": pytest.approx(35),
     }

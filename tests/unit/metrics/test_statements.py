@@ -141,17 +141,14 @@ def test_the_reference_at_a_disadvantage_is_told_from_its_own_side(snapshot: Sna
 
 
 def test_a_headline_says_of_how_many_it_was_chosen_and_why(snapshot: SnapshotAssertion) -> None:
-    chosen = replace(FIGURE, worst_of=12)
+    chosen = replace(FIGURE, worst_of=12, chosen_lower=0.5, chosen_upper=0.7)
 
-    assert says(text := choice_statement(chosen), "12", "10")
+    assert says(text := choice_statement(chosen), "12", "10", "0.500", "0.700")
     assert text == snapshot
     assert says(text := choice_statement(replace(chosen, value=0.9, verdict="fair")), "12", "10")
     assert text == snapshot
     assert says(text := choice_statement(replace(chosen, limits=(None, None), verdict=None)), "12", "10")
     assert text == snapshot
     assert choice_statement(replace(chosen, worst_of=1)) is None
-    allowing = replace(chosen, chosen_lower=0.5, chosen_upper=0.7)
-    assert says(text := choice_statement(allowing), "12", "10", "0.500", "0.700")
-    assert text == snapshot
-    assert "its interval is 0.500 and more;" in str(choice_statement(replace(allowing, chosen_upper=None)))
+    assert "its interval is 0.500 to open." in str(choice_statement(replace(chosen, chosen_upper=None)))
     assert choice_statement(FIGURE) is None

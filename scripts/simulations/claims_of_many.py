@@ -1,0 +1,71 @@
+"""Counts how often one of many equal groups is called unfair, or its gap larger than chance explains: at most 5 of 100 windows are promised.
+
+Sizes: `alike` (300 records a group, 1,000 of the reference), `unlike` (from 10 to 1,000), `few` (12 a group). Predictions and labels of all
+groups have the same chances, so every claim is false. Metrics: two rates as logged and by label, and two that have no closed form.
+"""
+
+import argparse
+from collections import Counter
+
+import numpy as np
+
+from app.frames.report import judged_figure
+from app.metrics import FeedbackCells, measure_feedback, measure_payload
+from app.metrics.groups import as_groups
+from app.metrics.statements import gap_statement
+from app.metrics.tables import GroupCounts
+from app.metrics.verdicts import Verdict
+
+LOGGED = ("disparate_impact", "statistical_parity_difference", "odds_ratio")
+LABELLED = ("true_positive_rate_difference", "average_odds_difference")
+CHANCES = ((0.35, 0.15), (0.15, 0.35))
+"""Of a record, by label and prediction, unfavourable first."""
+
+MOST = 0.064
+
+
+def sizes_of(name: str, groups: int) -> list[int]:
+    """Records of each group, those of the reference last."""
+    each = {"alike": [300] * groups, "unlike": np.geomspace(10, 1_000, groups).astype(int).tolist(), "few": [12] * groups}
+    return [*each[name], 1_000]
+
+
+def simulate(name: str, groups: int, windows: int, seed: int) -> Counter[tuple[str, str]]:
+    """Number of windows with a false claim, by metric and claim."""
+    random, found = np.random.default_rng([seed, groups, *name.encode()]), Counter[tuple[str, str]]()
+    labels = as_groups([*((str(one), "monitored") for one in range(groups)), ("reference", "reference")])
+    for _ in range(windows):
+        cells = np.zeros((groups + 2, 3, 3, 2), np.int64)
+        for place, size in enumerate(sizes_of(name, groups)):
+            cells[place, :2, :2, 0] = random.multinomial(size, np.ravel(CHANCES)).reshape(2, 2)
+        measured = measure_payload(GroupCounts(labels, cells.sum(axis=(1, 3))), metrics=LOGGED, draws=2_000)
+        measured += measure_feedback(FeedbackCells(labels, cells), metrics=LABELLED, draws=2_000)
+        figures = [judged_figure(one) for one in measured if one.scope == "group"]
+        claims = {(one.metric, "unfair") for one in figures if one.verdict is Verdict.UNFAIR}
+        claims |= {(one.metric, "larger than chance") for one in figures if "larger than chance" in str(gap_statement(one))}
+        found.update(claims)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--windows", type=int, default=1000, help="windows of each kind")
+    parser.add_argument("--groups", type=int, nargs="+", default=[5, 10, 30])
+    parser.add_argument("--seed", type=int, default=52)
+    options = parser.parse_args()
+    print(f"{options.windows:,} windows of each kind; in so many of 100 one of the equal groups")
+    print(f"{'sizes':20} {'metric':36} {'is unfair':>10} {'has a gap larger than chance explains':>40}")
+    worst = 0.0
+    for name in ("alike", "unlike", "few"):
+        for groups in options.groups:
+            found = simulate(name, groups, options.windows, options.seed)
+            for metric in (*LOGGED, *LABELLED):
+                unfair, gap = (found[metric, claim] / options.windows for claim in ("unfair", "larger than chance"))
+                worst = max(worst, gap)
+                print(f"{f'{name}, {groups} groups':20} {metric:36} {100 * unfair:>10.1f} {100 * gap:>40.1f}", flush=True)
+    if worst > MOST:
+        raise SystemExit(f"a gap was called larger than chance explains in {100 * worst:.1f} of 100 windows")
+
+
+if __name__ == "__main__":
+    main()
