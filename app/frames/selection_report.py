@@ -15,7 +15,7 @@ from ..frozen import frozen
 from ..impact.bounds import bound_categories, bounds_sheet
 from ..impact.categories import Category, CategoryTable, highest_rate
 from ..impact.controlled import controls_sheet
-from ..impact.four_fifths import compare_categories
+from ..impact.four_fifths import ImpactTable
 from ..impact.lending import lending_sheet
 from ..impact.local_law_144 import LEAST_SHARE, audit_tables
 from ..impact.people import AttributeCategories, Control, CountedPeople, divide_numbers, has_many_numbers
@@ -68,7 +68,7 @@ class SelectionReport:
         """Records of each table, compared with its reference; the first are those of the headline."""
         found = [] if self.selection.tables else list(self.selection.records)
         for table, counted in zip(self.selection.tables, self.selection.records, strict=False):
-            best = compare_categories(table).compared_with
+            best = ImpactTable(table).compared_with
             names = self.references.get(counted.attribute, () if best is None else (best.label,))
             groups = [ComparedGroup(group.label, "reference" if group.label in names else "monitored") for group in counted.groups]
             found.append(replace(counted, groups=tuple(groups)))
@@ -159,7 +159,7 @@ def sheets_of_counts(preset: Preset, selection: Selection, least_share: float) -
         if sheet is SheetName.LL144:
             yield audit_tables(selection.tables, assessed=selection.assessed, unknown=selection.unknown, least_share=least_share)
         elif sheet is SheetName.ADVERSE_IMPACT:
-            yield ImpactSheet(tuple(compare_categories(one) for one in selection.tables), selection.unknown)
+            yield ImpactSheet(tuple(ImpactTable(one) for one in selection.tables), selection.unknown)
 
 
 def _name_reference(mapping: CategoryMapping, names: Sequence[str]) -> CategoryMapping:
@@ -225,7 +225,7 @@ def choose_references(tables: Sequence[CategoryTable], chosen: Mapping[str, Sequ
         for label in chosen.get(name, ()):
             if label not in labels:
                 raise InvalidInput.of("reference", f"{label!r} is not a category of {name!r}, which has {', '.join(labels)}")
-        best = compare_categories(table).compared_with or highest_rate(table.categories)
+        best = ImpactTable(table).compared_with or highest_rate(table.categories)
         found[name] = tuple(chosen.get(name, ())) or (() if best is None else (best.label,))
     return found
 

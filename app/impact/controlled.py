@@ -270,7 +270,7 @@ def _controlled_row(people: CountedPeople, attribute: AttributeCategories, place
         for names, row in zip(values, cells.tolist(), strict=True)
         for count in (ControlledCount(names, True, row[0], row[1]), ControlledCount(names, False, row[2], row[3]))
     ]
-    crude = ImpactRow(category, other, is_small=False).odds_ratio
+    crude = ImpactRow(category, other).odds_ratio
     return {
         "category": category.label,
         "people": int(cells.sum()),

@@ -4,9 +4,11 @@ Odds ratios have Woolf's interval.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from itertools import combinations
 
 from ..frozen import frozen
 from ..metrics.intervals import Interval, Z, log_ratio
@@ -44,11 +46,15 @@ class OddsRatio:
 
 @dataclass(frozen=True)
 class ImpactRow:
-    """One category next to the one it is compared with, whose own row has no comparison."""
+    """One category next to the one it is compared with, whose own row has no comparison.
+
+    `corrected_p` allows for the choice of the other among several.
+    """
 
     category: Category
     compared_with: Category | None
-    is_small: bool
+    is_small: bool = False
+    corrected_p: float | None = None
 
     @property
     def _other(self) -> Category | None:
@@ -160,7 +166,7 @@ class ImpactRow:
         further = self.shortfall_to_four_fifths
         if further:
             found.append(Flag.BELOW_FOUR_FIFTHS)
-        if self.p_value is not None and self.p_value < SIGNIFICANT:
+        if self.corrected_p is not None and self.corrected_p < SIGNIFICANT:
             found.append(Flag.SIGNIFICANT)
         if self.is_small:
             found.append(Flag.TOO_FEW)
@@ -169,17 +175,42 @@ class ImpactRow:
         return tuple(found)
 
 
-@frozen
+@dataclass(frozen=True)
 class ImpactTable:
-    """Rows of one attribute or intersection. `compared_with` is None if every category is small."""
+    """Categories of one attribute or intersection, each compared with the one of the highest rate."""
 
     table: CategoryTable
-    rows: tuple[ImpactRow, ...]
-    compared_with: Category | None
+
+    @cached_property
+    def large(self) -> list[Category]:
+        """Categories that are not too small to be compared with."""
+        return [one for one in self.table.categories if one.applicants >= LEAST_SHARE * self.table.applicants]
+
+    @property
+    def compared_with(self) -> Category | None:
+        """Category of the highest rate; None if every one is small."""
+        return highest_rate(self.large)
+
+    @property
+    def rows(self) -> Iterator[ImpactRow]:
+        """Yields a row for each category, with p-values that allow for the choice of the highest: Holm's over all pairs that are not small.
+
+        Those of small categories are Bonferroni's over all pairs.
+        """
+        best, large = self.compared_with, self.large
+        of_pairs = _correct(list(combinations(large, 2)))
+        for one in self.table.categories:
+            row, corrected = ImpactRow(one, best, one not in large), of_pairs.get(frozenset({one, best}))
+            if row.is_small and row.p_value is not None:
+                corrected = min(1.0, math.comb(len(self.table.categories), 2) * row.p_value)
+            yield replace(row, corrected_p=corrected)
 
 
-def compare_categories(table: CategoryTable) -> ImpactTable:
-    """Compares each category with the one of the highest rate."""
-    small = [one for one in table.categories if one.applicants < LEAST_SHARE * table.applicants]
-    compared_with = highest_rate([one for one in table.categories if one not in small])
-    return ImpactTable(table, tuple(ImpactRow(one, compared_with, one in small) for one in table.categories), compared_with)
+def _correct(pairs: Sequence[tuple[Category, Category]]) -> dict[frozenset[Category | None], float]:
+    """p-values of all pairs together (Holm 1979)."""
+    raw = [ImpactRow(*pair).p_value or 0.0 for pair in pairs]
+    found, largest = {}, 0.0
+    for rank, place in enumerate(sorted(range(len(pairs)), key=raw.__getitem__)):
+        largest = max(largest, min(1.0, (len(pairs) - rank) * raw[place]))
+        found[frozenset[Category | None](pairs[place])] = largest
+    return found

@@ -157,7 +157,7 @@ def lending_sheet(people: CountedPeople) -> Json:
             if attribute.roles[place] == "reference" or not has_reference:
                 continue
             chosen = attribute.codes == place
-            row = ImpactRow(count_category(people, label, chosen), count_category(people, name, reference), is_small=False)
+            row = ImpactRow(count_category(people, label, chosen), count_category(people, name, reference))
             if not row.category.applicants:
                 continue
             rows.append(

@@ -52,7 +52,7 @@ def compare_with_reference(written: dict[str, Any], table: CategoryTable, refere
     """Adds to each row the ratio to a chosen reference; None without one, or of the reference."""
     written["reference"] = None if reference is None else reference.label
     for category, row in zip(table.categories, written["rows"], strict=True):
-        against = None if reference is None else ImpactRow(category, reference, is_small=False)
+        against = None if reference is None else ImpactRow(category, reference)
         ends = None if against is None else against.interval
         row["ratio_to_reference"] = None if against is None else against.ratio
         row["ratio_to_reference_low"] = None if ends is None else ends.lower
@@ -73,6 +73,8 @@ def _impact_row(row: ImpactRow) -> Row:
         "z": row.z,
         "z_reason": row.z_reason,
         "fisher_p": row.fisher_p,
+        "p_value": row.p_value,
+        "corrected_p": row.corrected_p,
         "odds_ratio": None if odds is None else odds.value,
         "odds_ratio_low": None if odds is None else odds.lower,
         "odds_ratio_high": None if odds is None else odds.upper,

@@ -27,8 +27,8 @@ TERMS = (
     ReportTerm("AIR", "adverse impact ratio: selection rate of a category, divided by that of the chosen reference.", ("lending",)),
     ReportTerm("z", "difference of two selection rates in standard deviations, with the pooled rate.", ("adverse_impact",)),
     ReportTerm(
-        "Fisher p",
-        "probability of a table at least as improbable as this one if both rates are equal, by the exact test.",
+        "p; p, all pairs",
+        "probability of rates at least as far apart if both are equal; of all pairs: with the choice of the highest allowed for (Holm).",
         ("adverse_impact",),
     ),
     ReportTerm(

@@ -16,7 +16,7 @@ from ...frozen import frozen
 from ...impact.bounds import bounds_sheet
 from ...impact.categories import Category, CategoryTable
 from ...impact.controlled import controls_sheet
-from ...impact.four_fifths import compare_categories
+from ...impact.four_fifths import ImpactTable
 from ...impact.lending import lending_sheet
 from ...impact.local_law_144 import LEAST_SHARE, audit_tables, list_without_people
 from ...impact.people import CountedPeople, count_category, name_reference, reference_rows
@@ -41,7 +41,7 @@ NO_SCORED = "no record of the period has a score"
 def impact_sheet(people: CountedPeople, monitor: Monitor, features: Sequence[str]) -> Json:
     """Adverse-impact tables; rows of one attribute have the ratio to the monitor's reference, too."""
     tables = [tabulate(people, one, people.is_assessed, people.is_selected) for one in comparisons_in(monitor, features)]
-    sheet = as_json(ImpactSheet(tuple(compare_categories(one) for one in tables), _unknown(people)))
+    sheet = as_json(ImpactSheet(tuple(ImpactTable(one) for one in tables), _unknown(people)))
     for table, written in zip(tables, sheet["tables"], strict=True):
         reference = _reference_of(people, table.comparison)
         compare_with_reference(written, table, reference)

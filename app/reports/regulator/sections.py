@@ -23,7 +23,10 @@ FLAGS = {
 RATIO_ENDS = (("ratio_low", "ratio_high"), ("ratio_low_with_noise", "ratio_high_with_noise"))
 COUNTED_OVER_THE_PERIOD = ("adverse_impact", "ll144", "lending", "probabilistic", "controls")
 
-SIGNIFICANCE = "Significant: p < 0.05, by Fisher's exact test where there are few people, else by z (beyond 1.96 standard deviations)."
+SIGNIFICANCE = (
+    "Significant: p < 0.05 with all pairs of categories allowed for (Holm), because the highest rate was chosen; by Fisher's exact test"
+    " where there are few people, else by z."
+)
 
 
 def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
@@ -139,7 +142,8 @@ def impact_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
             (
                 row["category"],
                 number(row["z"]),
-                p_value(row["fisher_p"]),
+                p_value(row["p_value"]),
+                p_value(row["corrected_p"]),
                 number(row["odds_ratio"]),
                 _ends(row, "odds_ratio"),
                 ABSENT if row["shortfall_to_four_fifths"] is None else count(row["shortfall_to_four_fifths"]),
@@ -147,7 +151,7 @@ def impact_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
             )
             for row in compared[:MOST_ROWS]
         )
-        heads = (label, "z", "Fisher p", "Odds ratio", "95 % interval", "Short of 0.8", "Short of equal rates")
+        heads = (label, "z", "p", "p, all pairs", "Odds ratio", "95 % interval", "Short of 0.8", "Short of equal rates")
         reasons = {row[name] for row in compared for name in ("impact_ratio_reason", "z_reason", "odds_ratio_reason") if row[name]}
         yield ReportTable(f"Tests by {label}", heads, tests, ". ".join(sorted(reasons)) or None)
 

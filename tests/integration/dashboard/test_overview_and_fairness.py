@@ -283,20 +283,6 @@ def test_a_balanced_figure_has_an_interval_that_allows_for_the_choice(reader: ht
     assert says(words(reader.get("/").text), f"{lower:.2f} to {upper:.2f}", "2")
 
 
-def test_where_the_choice_is_not_allowed_for_the_overview_says_so(
-    database: Database, checked: Scene, reader: httpx.Client, snapshot: SnapshotAssertion
-) -> None:
-    """A balanced figure of an earlier release has no counts for it."""
-    with database.transaction() as session:
-        session.connection().exec_driver_sql("UPDATE measurements SET details = details - 'pairs_both'")
-    table, headline = reader.get("/").text, words(reader.get(f"/deployments/{checked.deployment.id}").text)
-
-    assert says(words(table), "0.06 to 0.25", "2")
-    # The headline of the page is about the figure as logged, whose counts allow for the choice.
-    assert headline == snapshot(name="page")
-    assert words(table) == snapshot(name="overview")
-
-
 def test_the_interval_of_a_single_comparison_needs_no_words(database: Database, reader: httpx.Client) -> None:
     stage = scene(database, APPLICANT, replace(monitor_of(SEX), metrics=("disparate_impact",)), endpoint=None)
     hour = hour_of(utc_now()) - HOUR
