@@ -21,9 +21,9 @@ class Details:
     A figure is about one `subject` (in JSON `"whom"`), or compares `monitored` with `reference`, the two
     furthest apart of `chosen_from` groups. `chosen_p_value` allows for the choice among several groups.
     `groups` to `value_without_small_groups` describe figures across all groups; `rate` to `subgroup_of_groups`
-    compare a found subgroup with all records. `caution` continues "It …". `labels` counts the records with a
-    label, of a figure that needs them. `others` are members that this release does not know and that are not
-    numbers.
+    compare a found subgroup with all records. `homogeneity` tests that strata are alike. `caution` continues
+    "It …". `labels` counts the records with a label, of a figure that needs them. `others` are members that this
+    release does not know and that are not numbers.
     """
 
     formula: str | None = None
@@ -44,6 +44,7 @@ class Details:
     records_of_small_groups: int | None = None
     value_without_small_groups: float | None = None
     strata: int | None = None
+    homogeneity: Mapping[str, Any] | None = None
     records_without_a_stratum: int | None = None
     draws: int | None = None
     neighbours: int | None = None
@@ -92,9 +93,6 @@ class Details:
         members |= {**self.counts, **self.others}
         for side in SIDES:
             members |= {f"{side}_{name}": count for name, count in self.counts_of(side).items()}
-        for name in ("subgroup_of_groups", "labels"):
-            if name in members:
-                members[name] = _order_as_jsonb(members[name])
         return _order_as_jsonb(members)
 
     def name_of(self, side: Side) -> str | None:
@@ -116,4 +114,5 @@ _FIELDS: Mapping[str, str] = {
 
 def _order_as_jsonb(members: Mapping[str, Any]) -> dict[str, Any]:
     # JSONB keeps shorter names first, then compares bytes.
-    return dict(sorted(members.items(), key=lambda member: (len(member[0].encode()), member[0].encode())))
+    names = sorted(members, key=lambda name: (len(name.encode()), name.encode()))
+    return {name: _order_as_jsonb(own) if isinstance(own := members[name], Mapping) else own for name in names}

@@ -11,7 +11,7 @@ from scipy.special import chdtrc, expit
 
 from ..frozen import frozen
 from ..metrics.formulas.conditional import StrataOutcomes
-from ..metrics.formulas.strata_odds import common_odds_limits, common_odds_ratio, expected_favourable
+from ..metrics.formulas.strata_odds import common_odds_limits, common_odds_ratio, measure_homogeneity
 from ..metrics.groups import FloatArray
 from ..metrics.intervals import Z
 from ..records.cells import MISSING
@@ -185,12 +185,12 @@ def stratified_odds(category: Category, other: Category, strata: Sequence[Stratu
     cells = np.array([(one.selected, one.rejected, one.others_selected, one.others_rejected) for one in used], dtype=np.float64).T
     value, lower, upper, reason = pool_strata(cells, category.label, other.label)
     left_out = people - int(cells.sum())
-    return StratifiedOdds(value, lower, upper, reason, association_test(cells), homogeneity_test(cells, value, reason), len(used), left_out)
+    return StratifiedOdds(value, lower, upper, reason, association_test(cells), homogeneity_test(cells, reason), len(used), left_out)
 
 
 def pool_strata(cells: FloatArray, category: str, other: str) -> tuple[float | None, float | None, float | None, str | None]:
     """Common odds ratio, ends of its interval, and the reason where one is missing; `cells` is [4, strata]."""
-    one, another = (np.stack(side, axis=-1) for side in ((cells[1], cells[0]), (cells[3], cells[2])))
+    one, another = _sides(cells)
     value = float(common_odds_ratio(one, another))
     if not math.isfinite(value):
         return None, None, None, NO_FINITE.format(one=category, other=other)
@@ -209,20 +209,17 @@ def association_test(cells: FloatArray) -> StratumTest:
     return StratumTest(statistic, 1, float(chdtrc(1, statistic)))
 
 
-def homogeneity_test(cells: FloatArray, value: float | None, reason: str | None) -> StratumTest:
-    """Breslow and Day's test that the odds ratio is `value` in every stratum."""
+def homogeneity_test(cells: FloatArray, reason: str | None) -> StratumTest:
+    """Breslow and Day's test that the odds ratio is the same in every stratum."""
     if cells.shape[1] == 1:
         return StratumTest(None, None, None, ONE_STRATUM)
-    if not value:
-        return StratumTest(None, None, None, reason)
-    a, b, c, _ = cells
-    row, column, n = a + b, a + c, cells.sum(axis=0)
-    expected = expected_favourable(np.asarray(value), row, column, n)
-    others = (row - expected, column - expected, n - row - column + expected)
-    inverse = 1 / expected + sum(1 / one for one in others)
-    statistic = float(((a - expected) ** 2 * inverse).sum())
-    degrees = cells.shape[1] - 1
-    return StratumTest(statistic, degrees, float(chdtrc(degrees, statistic)))
+    found = measure_homogeneity(*_sides(cells))
+    return StratumTest(None, None, None, reason) if found is None else StratumTest(found.statistic, len(found.strata) - 1, found.p_value)
+
+
+def _sides(cells: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Outcomes [strata, 2] of both categories, those not selected first."""
+    return np.stack((cells[1], cells[0]), axis=-1), np.stack((cells[3], cells[2]), axis=-1)
 
 
 Json: TypeAlias = dict[str, Any]

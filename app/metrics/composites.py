@@ -22,6 +22,7 @@ from .drawing import (
 )
 from .evidence import TableEvidence
 from .formulas.conditional import StrataOutcomes
+from .formulas.strata_odds import measure_homogeneity, odds_ratio
 from .groups import FloatArray, IntArray
 from .intervals import Interval
 from .members import Member, build_result, members, monitored, reference
@@ -30,6 +31,7 @@ from .values import Measured, Undefined, Value
 from .verdicts import MINIMUM_GROUP_SIZE
 
 NO_STRATA = "the records are not divided into strata; name the column whose values say which records are alike"
+_ROUNDING = 1e-12
 FEW_GROUPS = "fewer than two groups have labelled records"
 FEW_WEIGHING = "fewer than two groups have labelled records that weigh anything"
 _CONFUSION = ("true_negative", "false_positive", "false_negative", "true_positive")
@@ -191,7 +193,10 @@ def _measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) ->
     of_each, of_other = _stack_outcomes(strata, subjects), _stack_outcomes(strata, [other])
     with np.errstate(all="ignore"):
         points = how.function(of_each.weights, of_other.weights)
+        # What rounding leaves of equality is equality.
+        points = np.where(np.isclose(points, metric.ideal or 0.0, rtol=0, atol=_ROUNDING), metric.ideal or 0.0, points)
         ends = how.limits(of_each, of_other)
+    names, many = np.array(strata.labels)[strata.counts.any(axis=(1, 2))], sum(member.scope == "group" for member in subjects)
     for place, member in enumerate(subjects):
         pair = StrataOutcomes(*(np.stack([one[place], both[0]]) for one, both in zip(of_each, of_other, strict=True)))
         records, sets = pair.counts.sum(axis=1), [member.columns, other.columns]
@@ -203,9 +208,23 @@ def _measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) ->
             strata=len(strata.labels),
             records_without_a_stratum=max(0, int(cells.records(sets).sum()) - n),
             caution=how.caution(pair) if isinstance(number, Value) else None,
+            **_trace_homogeneity(pair, names, many if member.scope == "group" else 1),
         )
         results.append(build_result(metric.key, member, number, smallest, details))
     return results
+
+
+def _trace_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], many: int) -> dict[str, Any]:
+    """Test that all strata have one odds ratio, for so many groups, and those furthest apart; empty where records do not suffice."""
+    one, other = pair.weights * pair.density
+    found = measure_homogeneity(one, other)
+    if found is None or not found.has_enough:
+        return {}
+    p_values = {"p_value": found.p_value, "tarone_p_value": found.tarone_p_value, "p_value_for_choice": min(1.0, many * found.p_value)}
+    odds = odds_ratio(one, other)[found.strata]
+    finite = np.flatnonzero(np.isfinite(odds))
+    furthest = {str(names[found.strata[at]]): float(odds[at]) for at in sorted(finite, key=odds.__getitem__)[:: max(1, len(finite) - 1)]}
+    return {"homogeneity": {"breslow_day": found.statistic, "degrees": len(found.strata) - 1, **p_values, "odds_ratios": furthest}}
 
 
 def _stack_outcomes(strata: Strata, subjects: Sequence[Member]) -> StrataOutcomes:

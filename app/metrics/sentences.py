@@ -98,6 +98,8 @@ def _describe(row: Metric, value: float, ends: tuple[float | None, float | None]
         case _:
             text = format_figure(value, *ends)
             lead = _fill_in(row, value, text, known).removesuffix(".")
+            if value == 0 and row.disadvantage is not None:
+                lead = f"By this figure {_name_side('monitored', known)} and {_name_side('reference', known)} are equal"
             return f"{lead} (value {text.value}, 95 %: {text.interval})."
 
 

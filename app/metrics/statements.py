@@ -112,23 +112,34 @@ def gap_statement(figure: JudgedFigure) -> str | None:
     is_chosen = (figure.worst_of or 1) > 1
     if figure.value is None or not is_asked or not compares or (is_chosen and figure.for_choice is None):
         return None
+    pooled = " pooled" if isinstance(figure.row.measure, OverStrata) else ""
     if figure.value == figure.row.ideal:
-        return "There is no gap in these records."
+        return f"There is no{pooled} gap in these records."
+    larger, chance = f"The{pooled} gap is larger than chance explains", f"The{pooled} gap may be chance"
     excludes, alone, together = figure.excludes_equality, figure.details.p_value, figure.details.chosen_p_value
     of_groups = "" if figure.for_choice is None else " for all groups together"
     held = f"the 95 % interval{of_groups} {'excludes' if excludes else 'includes'} {as_text(figure.row.ideal)}"
     if alone is None:
-        return f"{_LARGER if excludes else _CHANCE}: {held}."
+        return f"{larger if excludes else chance}: {held}."
     p_value = alone if together is None else together
     shown = format_p(p_value) if together is None else f"{format_p(together)}{of_groups}, {format_p(alone)} alone"
     if excludes == (p_value < SIGNIFICANT):
-        return f"{_LARGER if excludes else _CHANCE} ({shown})."
+        return f"{larger if excludes else chance} ({shown})."
     speaks = "leaves room for chance" if excludes else "speaks against it"
     return f"Whether the gap is chance is a close call: {shown} {speaks}, but {held}."
 
 
-_LARGER = "The gap is larger than chance explains"
-_CHANCE = "The gap may be chance"
+def strata_statement(details: Details) -> str | None:
+    """Whether the strata that a pooled figure is of differ; None without a test."""
+    tested = details.homogeneity
+    if tested is None:
+        return None
+    p_value = format_p(tested["p_value_for_choice"])
+    if tested["p_value_for_choice"] >= SIGNIFICANT:
+        return f"There is no sign that the strata differ (Breslow–Day {p_value})."
+    odds = sorted(tested["odds_ratios"].items(), key=lambda one: float(one[1]))
+    furthest = " to ".join(f"{value:.2f} ({name})" for name, value in odds)
+    return f"The strata differ more than chance explains (Breslow–Day {p_value}): odds ratios from {furthest}."
 
 
 def limit_statement(figure: JudgedFigure) -> str:
@@ -182,10 +193,10 @@ def choice_statement(figure: JudgedFigure) -> str | None:
 
 
 def figure_sentence(figure: JudgedFigure, reason: str | None = None) -> str:
-    """Figure's sentence and that of `other_side`, if any. `reason` says why there is no number."""
+    """Figure's sentence and those of `other_side` and `strata_statement`, if any. `reason` says why there is no number."""
     ends = {"lower": figure.lower, "upper": figure.upper}
     whole = sentence(figure.metric, value=figure.value, **ends, reason=reason, details=figure.details)
-    return " ".join(part for part in (whole, other_side(figure)) if part is not None)
+    return " ".join(part for part in (whole, other_side(figure), strata_statement(figure.details)) if part is not None)
 
 
 def limits_in_words(limits: Limits) -> str:

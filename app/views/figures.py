@@ -66,7 +66,7 @@ _WORDS = {
     "shortfall": "favourable outcomes short of the reference rate",
     "chosen_from": "groups it was chosen from",
 }
-_SHOWN_ELSEWHERE = {"formula", "whom", "monitored", "reference", "caution"}
+_SHOWN_ELSEWHERE = {"formula", "whom", "monitored", "reference", "caution", "homogeneity"}
 
 
 @frozen(kw_only=True)

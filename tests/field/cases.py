@@ -44,8 +44,6 @@ OPEN = {
     "stat-21-equal-records/copies.csv: without the persons": Open(EVIDENCE),
     "stat-22-recurring-persons/again.csv: without the persons": Open(EVIDENCE),
     "stat-23-labels-still-coming: warning": Open(SENTENCES),
-    **{f"stat-25-opposite-strata/{file}.csv: homogeneity": Open(SENTENCES) for file in ("alike", "nearly", "opposite")},
-    "stat-25-opposite-strata: disparity of zero": Open(SENTENCES),
     "stat-26-slow-decline: days": Open(SENTENCES),
     "stat-28-what-stays/try.py": Open(SENTENCES, ("direct: says",)),
 }

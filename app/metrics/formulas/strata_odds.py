@@ -3,7 +3,11 @@
 Strata without both groups and both outcomes drop out by themselves.
 """
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
+from scipy.special import chdtrc
 
 from ..groups import FloatArray, divide, divide_or
 from ..intervals import Z
@@ -13,6 +17,8 @@ METHOD_OF_COMMON, METHOD_OF_ADJUSTED = "robins_breslow_greenland", "wald_logit"
 
 _FURTHEST = 60.0
 """Furthest logarithm of an odds ratio that is searched."""
+
+_LEAST_EXPECTED, _MOSTLY_EXPECTED, _MOSTLY = 1, 5, 0.8
 
 _ROUNDS = 200
 _TOLERANCE = 1e-13
@@ -66,6 +72,38 @@ def adjusted_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -
         heavy = [1 / outcomes.density[..., 0] for outcomes in (monitored, reference)]
         of_scores = ((1 - share) ** 2 * sides[0] * heavy[0] + share**2 * sides[1] * heavy[1]).sum(axis=-1)
         return _spread(value, np.sqrt(of_scores) / _information(*sides))
+
+
+class Homogeneity(NamedTuple):
+    """Test that the odds ratio is the same in all strata [S], which are those that can tell (Breslow and Day 1980).
+
+    `tarone_p_value` has Tarone's correction. `has_enough`: the expected counts are large enough for p-values (Cochran 1954).
+    """
+
+    strata: npt.NDArray[np.int64]
+    statistic: float
+    p_value: float
+    tarone_p_value: float
+    has_enough: bool
+
+
+def measure_homogeneity(monitored: FloatArray, reference: FloatArray) -> Homogeneity | None:
+    """Of records of equal weight [S, 2]; None with fewer than two strata that can tell, or without a finite common odds ratio above 0."""
+    value = common_odds_ratio(monitored, reference)
+    margins = _margins(monitored, reference)
+    row, column, size = margins
+    strata = np.flatnonzero((row > 0) & (size > row) & (column > 0) & (size > column))
+    if len(strata) < 2 or not np.isfinite(value) or value == 0:  # noqa: PLR2004 - one is alike
+        return None
+    row, column, size = (margin[strata] for margin in margins)
+    first = expected_favourable(value, row, column, size)
+    expected = np.stack([first, row - first, column - first, size - row - column + first])
+    variance, short = 1 / (1 / expected).sum(axis=0), monitored[strata, 1] - first
+    statistic, degrees = float((short**2 / variance).sum()), len(strata) - 1
+    corrected = max(0.0, statistic - float(short.sum() ** 2 / variance.sum()))
+    has_enough = expected.min() >= _LEAST_EXPECTED and np.mean(expected >= _MOSTLY_EXPECTED) >= _MOSTLY
+    p_value, tarone = (float(chdtrc(degrees, each)) for each in (statistic, corrected))
+    return Homogeneity(strata, statistic, p_value, tarone, bool(has_enough))
 
 
 def expected_favourable(value: FloatArray, row: FloatArray, column: FloatArray, size: FloatArray) -> FloatArray:

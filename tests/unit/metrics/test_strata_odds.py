@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 from statsmodels.discrete.discrete_model import Logit
 from statsmodels.stats.contingency_tables import StratifiedTable
 from syrupy.assertion import SnapshotAssertion
 
+from app.frames.report import judged_figure
 from app.metrics import GroupCounts, Measured, measure_payload
 from app.metrics.formulas.conditional import StrataOutcomes
 from app.metrics.formulas.strata_odds import (
@@ -13,9 +15,11 @@ from app.metrics.formulas.strata_odds import (
     adjusted_odds_ratio,
     common_odds_limits,
     common_odds_ratio,
+    measure_homogeneity,
 )
 from app.metrics.groups import FloatArray, IntArray, as_groups
 from app.metrics.sentences import sentence
+from app.metrics.statements import figure_sentence, strata_statement
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
 
@@ -143,3 +147,52 @@ def test_weights_that_differ_widen_the_intervals_as_far_as_resampling_does() -> 
         assert number.lower is not None
         spread = np.log(function(resampled[:, :, 0], resampled[:, :, 1])).std()
         assert np.log(number.upper / number.lower) == pytest.approx(2 * 1.96 * spread, rel=0.06)
+
+
+def test_homogeneity_is_that_of_statsmodels() -> None:
+    rng = np.random.default_rng(25)
+    for cells in [BERKELEY, *(rng.integers(1, 60, (int(rng.integers(2, 9)), 2, 2)) for _ in range(40))]:
+        tested = measure_homogeneity(*(cells[:, side].astype(float) for side in (0, 1)))
+        oracle = StratifiedTable(np.moveaxis(cells[:, :, ::-1], 0, 2).astype(float))
+        assert tested is not None
+        plain, corrected = (oracle.test_equal_odds(adjust=adjust) for adjust in (False, True))
+
+        assert (tested.statistic, tested.p_value) == pytest.approx((plain.statistic, plain.pvalue), rel=1e-6)
+        assert tested.tarone_p_value == pytest.approx(corrected.pvalue, rel=1e-6)
+
+
+def test_strata_that_differ_are_in_the_sentence_of_the_pooled_figure(snapshot: SnapshotAssertion) -> None:
+    one = found(measured(BERKELEY), COMMON, "group", "female")
+    text = figure_sentence(judged_figure(one))
+
+    assert one.details.homogeneity is not None
+    assert says(text, "Breslow–Day", "0.82", "2.86")
+    assert text == snapshot
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pytest.param(BERKELEY[:1], id="one stratum"),
+        pytest.param([[[0, 9], [0, 40]], [[30, 9], [20, 40]]], id="one with both outcomes"),
+        pytest.param([[[9, 0], [7, 40]], [[30, 0], [20, 40]]], id="a common odds ratio of 0"),
+        pytest.param([[[2, 3], [3, 2]]] * 30, id="few records each"),
+    ],
+)
+def test_strata_are_not_compared_where_their_records_do_not_suffice(cells: IntArray) -> None:
+    assert found(measured(np.asarray(cells)), COMMON, "group", "female").details.homogeneity is None
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("strata", [2, 6, 20])
+def test_strata_of_one_odds_ratio_seldom_differ_more_than_chance_explains(strata: int) -> None:
+    rng, worlds, claims = np.random.default_rng(strata), 300, 0
+    for _ in range(worlds):
+        rates = rng.uniform(0.3, 0.7, strata)
+        lower = 0.5 * rates / (1 - rates + 0.5 * rates)
+        favourable = np.stack([rng.binomial(80, lower), rng.binomial(120, rates)], axis=1)
+        cells = np.stack([np.array([80, 120]) - favourable, favourable], axis=2)
+        details = found(measured(cells), COMMON, "group", "female").details
+        claims += "differ more than" in str(strata_statement(details))
+
+    assert claims <= binom.ppf(0.999, worlds, 0.05)
