@@ -188,12 +188,13 @@ def _write_receipt(receipt: Receipt, request_id: str) -> _Answer:
     kind = KINDS[InvalidInput if receipt.rejections else Conflict]
     faults = [(f"records[{r.index}].{r.field}", r.reason) for r in receipt.rejections]
     faults += [(f"records[{c.index}].id", c.reason) for c in receipt.conflicts]
+    lead = "The record was not stored." if len(faults) == 1 else f"None of the {len(faults):,} records was stored. The first:"
     # ASCII below: ids and values may hold lone surrogates, which UTF-8 cannot carry.
     document = {
         "type": kind.type,
         "title": kind.title,
         "status": kind.status,
-        "detail": f"None of the {len(faults)} records was stored. The first: {faults[0][0]}: {faults[0][1]}",
+        "detail": f"{lead} {faults[0][0]}: {faults[0][1]}",
         "errors": [{"field": field, "message": message} for field, message in faults[:_MOST_ERRORS]],
         "request_id": request_id,
         **members,

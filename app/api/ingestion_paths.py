@@ -94,9 +94,9 @@ def _describe_payload() -> dict[str, Any]:
     return _describe_operation(
         "logPayloadRecords",
         "Log what the model was asked and answered",
-        "Records as `{records: […]}`, or logged pairs in OpenScale's form, or in any other payload format.\n\n" + _LIMITS,
+        "Records as `{records: […]}` or as an array, or logged pairs in OpenScale's form, or in any other payload format.\n\n" + _LIMITS,
         _switches("scored_at"),
-        {"application/json": {"schema": {"anyOf": [_native_schema(native), *schemas]}, "examples": examples}},
+        {"application/json": {"schema": {"anyOf": [*_native_schemas(native), *schemas]}, "examples": examples}},
     )
 
 
@@ -105,7 +105,7 @@ def _describe_feedback() -> dict[str, Any]:
     cells = {**CELLS, "type": ["object", "null"]}
     answer = {name: {"anyOf": [SCALAR, {"type": "null"}]} for name in STATED_PREDICTION} | dict.fromkeys(STATED_PROBABILITY, _PROBABILITY)
     native = closed_object(["label"], id=_ID, features=cells, meta=cells, label=SCALAR, labelled_at=_TIME, **answer)
-    schema = {"anyOf": [_native_schema(native), TABLE, {"type": "array", "minItems": 1, "items": TABLE}, objects]}
+    schema = {"anyOf": [*_native_schemas(native), TABLE, {"type": "array", "minItems": 1, "items": TABLE}, objects]}
     records = [{"id": "a-1", "label": "Risk"}, {"features": _FEATURES, "label": "No Risk", "prediction": "No Risk"}]
     examples = {
         "native": {"summary": "A label for a logged record, and one with its features", "value": {"records": records}},
@@ -121,8 +121,8 @@ def _describe_feedback() -> dict[str, Any]:
     return _describe_operation(
         "logFeedbackRecords",
         "Log what came of it",
-        "Labels by record id (before or after the payload record arrives), or with the features: as `{records: […]}`, objects of columns,"
-        " `{fields, values}`, or CSV with a header.\n\n" + _LIMITS,
+        "Labels by record id (before or after the payload record arrives), or with the features: as `{records: […]}`, an array of records,"
+        " objects of columns, `{fields, values}`, or CSV with a header.\n\n" + _LIMITS,
         [*_switches("labelled_at"), column],
         {"application/json": {"schema": schema, "examples": examples}, "text/csv": text},
     )
@@ -170,9 +170,9 @@ def _switches(time: str) -> list[dict[str, Any]]:
     ]
 
 
-def _native_schema(record: Schema) -> Schema:
+def _native_schemas(record: Schema) -> list[Schema]:
     records = {"type": "array", "minItems": 1, "maxItems": MAX_RECORDS, "items": record}
-    return {"type": "object", "required": ["records"], "properties": {"records": records}, "additionalProperties": False}
+    return [closed_object(["records"], records=records), records]
 
 
 def _receipt_schema() -> Schema:

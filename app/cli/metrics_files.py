@@ -1,7 +1,6 @@
 """The files of `evenhand metrics`: the measured CSV, and the results."""
 
 import csv
-import difflib
 import io
 import json
 import lzma
@@ -21,7 +20,7 @@ from pandas.io.common import get_handle  # type: ignore[import-not-found]  # the
 
 from ..domain.encodings import UTF_8, decode_parts
 from ..domain.spreadsheets import find_separator, harmless
-from ..domain.texts import quote_names
+from ..domain.texts import nearest, quote_names
 from ..domain.values import number_of
 from ..errors import InvalidInput
 from ..frames import Report
@@ -96,7 +95,8 @@ def read(file: Path, columns: Mapping[str, Sequence[str | None]], declared: Decl
     for argument, name in ((argument, name) for argument, names in columns.items() for name in names if name is not None):
         namesakes = header.count(name)
         if namesakes == 0:
-            meant = "".join(f"; did you mean {near!r}?" for near in difflib.get_close_matches(name, header, n=1))
+            near = nearest(name, header)
+            meant = "" if near is None else f"; did you mean {near!r}?"
             raise InvalidInput.of(argument, f"{name!r} is not a column of {file.name}, which has {quote_names(header)}{meant}")
         if namesakes > 1:
             raise InvalidInput.of(argument, f"{name!r} is the name of {namesakes} columns of {file.name}; rename all but one")

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import RedirectResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
@@ -65,7 +65,7 @@ LONGEST_NAME: Final = 4 * MAX_TEXT
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEADLINES = frozenset({DataSet.PAYLOAD, DataSet.BALANCED})
 
-State = Annotated[CheckState | Literal[""], Query()]
+State = Annotated[CheckState | None, BeforeValidator(lambda sent: sent or None), Query()]
 Text = Annotated[str, Field(max_length=LONGEST_NAME, pattern=r"^[^\x00]*$")]
 
 
@@ -89,12 +89,12 @@ def checks_page(
     now: NowIn,
     before_no: NumberCursor,
     time_range: RangeIn,
-    state: State = "",
+    state: State = None,
 ) -> Response:
-    span, only = chosen_span(time_range, now), CheckState(state) if state else None
+    span = chosen_span(time_range, now)
     paging = Paging(SHOWN + 1, before_no)
-    shown, cursor = cut(checks.page(session, deployment.no, paging, state=only, ends_in=span), paging)
-    older = f"?{urlencode({'state': state, 'cursor': cursor})}" if cursor else None
+    shown, cursor = cut(checks.page(session, deployment.no, paging, state=state, ends_in=span), paging)
+    older = f"?{urlencode({'state': state or '', 'cursor': cursor})}" if cursor else None
 
     # Gravest verdict on disparate impact: graver ones replace others.
     succeeded = [RankedKey(deployment.no, one.no, one.span.end, IMPACT) for one in shown if one.state is CheckState.SUCCEEDED]

@@ -1,8 +1,7 @@
 """Errors as pages."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -12,25 +11,8 @@ from starlette.responses import Response
 
 from ..errors import EvenhandError, FieldProblem, InvalidInput
 from ..web.gate import is_read_by_a_person
-from ..web.problems import KINDS, ProblemKind, field_problems, kind_of, problem_response, response_of, unexpected_response
+from ..web.problems import KINDS, ProblemKind, address_refusal, field_problems, kind_of, problem_response, response_of, unexpected_response
 from .rendering import page
-
-_WORDS = {
-    "enum": "is none of {expected}",
-    "literal_error": "is none of {expected}",
-    "greater_than_equal": "must be {ge} or more",
-    "less_than_equal": "must be {le} or less",
-    "greater_than": "must be more than {gt}",
-    "less_than": "must be less than {lt}",
-    "int_parsing": "must be a whole number",
-    "float_parsing": "must be a number",
-    "bool_parsing": "must be true or false",
-    "string_too_long": "must have at most {max_length} characters",
-    "string_too_short": "must have at least {min_length} characters",
-    "string_pattern_mismatch": "is not of the form that is expected here",
-    "too_long": "may be given at most {max_length} times",
-}
-"""Words for findings in an address, by Pydantic's type."""
 
 
 def install(pages: FastAPI) -> None:
@@ -43,7 +25,7 @@ def install(pages: FastAPI) -> None:
 
 def _answer_own(request: Request, error: Exception) -> Response:
     if isinstance(error, RequestValidationError):
-        error = InvalidInput(field_problems([{**one, "msg": _put_in_words(one)} for one in error.errors()]))
+        error = InvalidInput(field_problems(error.errors()))
     if not isinstance(error, EvenhandError):
         return _answer_unexpected(request, error)
     if not is_read_by_a_person(request.scope):
@@ -55,8 +37,8 @@ def _answer_http(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else HTTPStatus.INTERNAL_SERVER_ERROR
     known = {kind.status: kind for kind in KINDS.values()}
     kind = known.get(status) or ProblemKind(status, f"http-{status}", HTTPStatus(status).phrase)
-    detail = f"There is nothing at {request.url.path}." if status == HTTPStatus.NOT_FOUND else HTTPStatus(status).phrase
     headers = dict(getattr(error, "headers", None) or {})
+    detail = address_refusal(request, status, headers.get("Allow", "")) or HTTPStatus(status).phrase
     response = response_of(kind, detail, _request_id(request)) if not is_read_by_a_person(request.scope) else _page(request, kind, detail)
     response.headers.update(headers)
     return response
@@ -68,12 +50,6 @@ def _answer_unexpected(request: Request, _error: Exception) -> Response:
         return unexpected_response(_request_id(request))
     kind = ProblemKind(HTTPStatus.INTERNAL_SERVER_ERROR, "internal-error", "Something failed here")
     return _page(request, kind, "This is our fault, not yours. The log has the details under the request id below.")
-
-
-def _put_in_words(found: Mapping[str, Any]) -> str:
-    """Findings that no address can cause keep Pydantic's words."""
-    words = _WORDS.get(found["type"])
-    return str(found["msg"]) if words is None else words.format(**{"pattern": "", **found.get("ctx", {})})
 
 
 def _page(request: Request, kind: ProblemKind, detail: str, problems: Sequence[FieldProblem] = ()) -> Response:

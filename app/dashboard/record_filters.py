@@ -59,8 +59,8 @@ class ChosenRecords(BaseModel):
     attribute: Text = ""
     group: Text = ""
     among: Text = ""
-    outcome: OutcomeWord | Literal[""] = ""
-    changed: ChangedFilter | Literal[""] = ""
+    outcome: Literal[OutcomeWord, ""] = ""
+    changed: Literal[ChangedFilter, ""] = ""
     debiased: Literal["changed", ""] = ""
     sort: RecordSort = RecordSort.NEWEST
     cursor: Annotated[str, Field(max_length=2000)] = ""

@@ -210,8 +210,10 @@ def _check_type(place: str, value: GroupValue, column: Column) -> Iterator[Field
 def _check_limits(place: str, attribute: MonitoredAttribute, known_metrics: Collection[str]) -> Iterator[FieldProblem]:
     threshold, upper = attribute.threshold, attribute.upper_threshold
     if not 0 < threshold <= 1:
-        yield FieldProblem(f"{place}.threshold", f"must be above 0 and at most 1 (0.8 means 80 %), found {threshold}")
-    if upper is not None and not (math.isfinite(upper) and upper >= 1 and upper >= threshold):
+        percent = f"; {threshold:g} % is {threshold / 100:g}" if threshold > 1 else ""
+        yield FieldProblem(f"{place}.threshold", f"must be above 0 and at most 1, found {threshold:g}{percent}")
+    # Left out, it is the mirror image of the threshold.
+    if upper is not None and not (math.isfinite(upper) and upper >= 1) and not math.isclose(upper * threshold, 1):
         yield FieldProblem(f"{place}.upper_threshold", f"must be a ratio of at least 1 (1.25 mirrors 0.8), found {upper}")
 
     for metric, limits in attribute.metric_limits:

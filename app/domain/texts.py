@@ -2,7 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from difflib import get_close_matches
 
 MAX_NAME = 200
 
@@ -16,6 +17,9 @@ TOGETHER = " × "
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 _MOST_PRINTABLE = 400
+
+_MOST_COMPARED = 100
+"""Comparing long texts takes minutes."""
 
 _CONTROL_OR_SURROGATE = {"Cc", "Cs"}
 
@@ -47,6 +51,13 @@ def quote_names(names: Sequence[str]) -> str:
     """Returns the first names in quotes, and how many more there are."""
     shown = ", ".join(f"{name!r:.100}" for name in names[:MAX_QUOTED]) or "none"
     return f"{shown} and {len(names) - MAX_QUOTED:,} more" if len(names) > MAX_QUOTED else shown
+
+
+def nearest(text: str, offered: Iterable[str]) -> str | None:
+    """Returns the most similar of the offered texts, upper and lower case alike, if one is similar."""
+    folded = {one.casefold()[:_MOST_COMPARED]: one for one in offered}
+    close = get_close_matches(text.casefold()[:_MOST_COMPARED], folded, n=1)
+    return folded[close[0]] if close else None
 
 
 def character_problem(text: str) -> str | None:

@@ -21,7 +21,7 @@ from .cells import CellRefused, probability, record_id, sample_rate, scalar
 from .checked import CheckedPayload, RecordRefused
 from .limits import MAX_RECORDS, StatedTimes
 from .native import read_optional, stated_moment
-from .plan import IngestPlan
+from .plan import IngestPlan, describe_missing
 from .tables import Refusals, check_rows, check_values, pick_columns, require_values
 
 _BINARY = "application/octet-stream"
@@ -121,15 +121,15 @@ def add_rows(
 
 
 def _check_names(table: LoggedTable, plan: IngestPlan, refusals: Refusals) -> None:
-    for name in table.fields:
-        if name not in plan.features.names and name not in plan.meta.names:
-            refusals.add_all(len(table), printable(name), "is not a column of the schema")
+    unknown = [name for name in table.fields if name not in plan.features.names and name not in plan.meta.names]
+    missing = [column.name for column in plan.features.columns if column.name not in table.fields]
+    if missing:
+        refusals.add_all(len(table), missing[0], describe_missing(missing, unknown))
+    elif unknown:
+        refusals.add_all(len(table), printable(unknown[0]), "is not a column of the schema")
     for name in table.meta_fields:
         if name not in plan.meta.names:
             refusals.add_all(len(table), printable(name), "is not a meta field of the schema")
-    for column in plan.target.schema.features:
-        if column.name not in table.fields:
-            refusals.add_all(len(table), column.name, "is missing; a feature without a value must be sent as null")
 
 
 def _check_meta(table: LoggedTable, plan: IngestPlan, refusals: Refusals, *, is_plain: bool) -> list[Any]:

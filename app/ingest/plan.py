@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType, structs
 
 from ..domain.deployments import Column, FieldType, ProblemType, has_protected
-from ..domain.texts import MAX_TEXT, printable
+from ..domain.texts import MAX_TEXT, nearest, printable
 from ..domain.values import tidy
 from ..frozen import frozen
 from ..payloads.classes import Classes
@@ -185,6 +185,7 @@ def _tidy_probability(value: Json) -> Json:
 
 
 _MOST_NAMES = 5
+_NULL = "a feature without a value must be sent as null"
 
 
 @frozen
@@ -210,6 +211,11 @@ class Columns:
         if not isinstance(values, Mapping):
             raise RecordRefused(self.kind, "must be an object of column names and values")
         unknown = [name for name in values if name not in self.names]
+        # A feature left out is a mistake of the sender; null is a missing value.
+        lacks_some = self.required and len(values) - len(unknown) < len(self.columns)
+        missing = [column.name for column in self.columns if column.name not in values] if lacks_some else []
+        if missing:
+            raise RecordRefused(f"{self.kind}.{missing[0]}", describe_missing(missing, unknown))
         if unknown:
             listed = ", ".join(column.name for column in self.columns[:_MOST_NAMES]) or "none"
             more = f" and {len(self.columns) - _MOST_NAMES} more" if len(self.columns) > _MOST_NAMES else ""
@@ -217,13 +223,16 @@ class Columns:
 
         found: list[Any] = []
         for column, check in zip(self.columns, self.checks, strict=True):
-            where = f"{self.kind}.{column.name}"
-            # A feature left out is a mistake of the sender; null is a missing value.
-            if self.required and column.name not in values:
-                raise RecordRefused(where, "is missing; a feature without a value must be sent as null")
             value = values.get(column.name)
-            found.append(None if value is None else checked_cell(where, check, value))
+            found.append(None if value is None else checked_cell(f"{self.kind}.{column.name}", check, value))
         return found
+
+
+def describe_missing(missing: Sequence[str], unknown: Sequence[str]) -> str:
+    """Reason for refusing a record without the first of the missing features; `unknown` columns may be them under other names."""
+    name = missing[0]
+    meant = unknown[0] if len(missing) == len(unknown) == 1 else nearest(name, unknown)
+    return f"is missing; {_NULL if meant is None else f'did you mean {meant!r:.100} → {name!r}?'}"
 
 
 @frozen

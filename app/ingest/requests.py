@@ -24,7 +24,7 @@ from .plan import IngestPlan
 LABEL = "label"
 
 _NATIVE = frozenset({"records"})
-_PAYLOAD_FORMS = "must be {records: […]}, or a logged pair {request, response} or an array of them"
+_PAYLOAD_FORMS = "must be records {features: {…}, prediction: …}, or logged pairs {request, response}"
 _FEEDBACK_FORMS = "must be {records: […]}, an array of objects of columns, or {fields, values} or an array of them"
 
 # Python's own limit would refuse a whole file for one long value.
@@ -74,16 +74,16 @@ def read_payload(request: LogRequest, plan: IngestPlan, moments: StatedTimes) ->
     checked = plan.fast.read(body, moments) if plan.fast else None
     if checked is None:
         decoded = decoded_json(body)
-        value = decoded.value
-        if isinstance(value, dict) and "records" in value:
-            checked = check_payload(_native_records(value), plan, moments)
-        elif isinstance(value, dict) and ("request" in value or "response" in value):
-            checked = check_pairs([value], plan, moments, is_plain=decoded.is_plain)
-        elif isinstance(value, list):
-            _check_count(len(value))
-            checked = check_pairs(value, plan, moments, is_plain=decoded.is_plain)
+        records = _native_records(decoded.value)
+        if records is not None:
+            _check_count(len(records))
+            checked = check_payload(records, plan, moments)
         else:
-            raise InvalidInput.of("body", _PAYLOAD_FORMS)
+            pairs = decoded.value if isinstance(decoded.value, list) else [decoded.value]
+            _check_count(len(pairs))
+            if not isinstance(pairs[0], dict) or pairs[0].keys().isdisjoint(("request", "response")):
+                raise InvalidInput.of("body", _PAYLOAD_FORMS)
+            checked = check_pairs(pairs, plan, moments, is_plain=decoded.is_plain)
     # Again, because one pair holds many records.
     _check_count(checked.sent)
     require_times(checked)
@@ -95,12 +95,13 @@ def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes) -
     if not request.is_csv:
         require_decodable(body)
     value = None if request.is_csv else decoded_json(body).value
+    native = _native_records(value)
     if request.is_csv:
         records = _records_of_csv("".join(decode_parts([body], request.charset, "body")), plan, request)
-    elif isinstance(value, dict) and "records" in value:
+    elif native is not None:
         if request.label != LABEL:
-            raise InvalidInput.of("label", "names a column, and {records: […]} has none: each record holds its label as `label`")
-        records = _native_records(value)
+            raise InvalidInput.of("label", "names a column, and records have none: each holds its label as `label`")
+        records = native
     else:
         rows = [value] if _is_table(value) else value
         if not isinstance(rows, list):
@@ -116,14 +117,18 @@ def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes) -
     return checked
 
 
-def _native_records(value: dict[str, Any]) -> list[Any]:
+def _native_records(value: Json) -> list[Any] | None:
+    """Records of `{"records": […]}`, of an array, or a single one; None if they have another form."""
+    if not isinstance(value, dict) or "records" not in value:
+        bare = value if isinstance(value, list) else [value]
+        has_features = bool(bare) and isinstance(bare[0], dict) and isinstance(bare[0].get("features"), dict)
+        return bare if has_features else None
     records = value["records"]
     if not isinstance(records, list):
         raise InvalidInput.of("records", "must be an array of records")
     unknown = sorted(value.keys() - _NATIVE)
     if unknown:
         raise InvalidInput.of(ascii(unknown[0])[1:-1], "is not a member that is known here; send only records")
-    _check_count(len(records))
     return records
 
 

@@ -1,6 +1,5 @@
 """Refuses query parameters of no effect, which would look understood."""
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -11,6 +10,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
+from ..domain.texts import nearest
 from ..errors import FieldProblem, InvalidInput
 
 MOST_PROBLEMS = 100
@@ -66,6 +66,6 @@ def _is_list(annotation: Any) -> bool:  # noqa: ANN401 - a type, or a form of ty
 def _describe_unknown(name: str, known: Sequence[str]) -> str:
     if not known:
         return "is no parameter of this address, which takes none"
-    near = difflib.get_close_matches(name[:_LONGEST], known, n=1) or [one for one in known if one in name or name in one][:1]
-    meant = f"; did you mean {near[0]}?" if near else "."
+    near = nearest(name, known) or next((one for one in known if one in name or name in one), None)
+    meant = "." if near is None else f"; did you mean {near}?"
     return f"is no parameter of this address{meant} It takes {', '.join(known)}"

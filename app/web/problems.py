@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ..domain.values import is_number
 from ..errors import (
     CheckCancelled,
     CheckTooLong,
@@ -34,6 +35,7 @@ from ..errors import (
     UnsupportedMediaType,
 )
 from ..frozen import frozen
+from ..payloads.tables import kind_of as name_kind
 
 MEDIA_TYPE = "application/problem+json"
 MAX_BODY_BYTES = 1_048_576
@@ -154,24 +156,63 @@ def _answer_validation(request: Request, error: Exception) -> Response:
 
 
 def field_problems(items: Iterable[Mapping[str, Any]]) -> list[FieldProblem]:
+    """Findings of Pydantic in words of ours, the first of each field."""
     problems: dict[str, FieldProblem] = {}
     for item in items:
-        field = "body" if item["type"] == "json_invalid" else field_of(item["loc"])
-        # Some messages of Pydantic speak of Python instead of the request.
-        message = _PLAIN_WORDS.get(item["type"]) or str(item["msg"]).removeprefix("Value error, ")
-        if item["type"] == "json_invalid":
-            message = f"{message} ({item.get('ctx', {}).get('error')})"
+        context = item.get("ctx", {})
+        # Pydantic puts it in quotes.
+        member = [context["discriminator"][1:-1]] if "discriminator" in context else []
+        field = "body" if item["type"] == "json_invalid" else field_of([*item["loc"], *member])
+        message = _WORDS.get(item["type"], _ANY_OTHER).format(found=_describe(item.get("input")), **context)
         problems.setdefault(field, FieldProblem(field, message))
     return list(problems.values())
 
 
-_PLAIN_WORDS = {
+def _describe(sent: object) -> str:
+    return f"{sent!r:.100}" if isinstance(sent, str) or is_number(sent) else name_kind(sent)
+
+
+_ANY_OTHER = "is not of the form that is expected here"
+_NUMBER, _WHOLE, _TRUTH = "must be a number, found {found}", "must be a whole number, found {found}", "must be true or false, found {found}"
+_ONE_OF = "must be one of {expected}; found {found}"
+_OBJECT = "must be a JSON object"
+
+_WORDS = {
+    "bool_parsing": _TRUTH,
+    "bool_type": _TRUTH,
+    "dict_type": _OBJECT,
+    "enum": _ONE_OF,
     "extra_forbidden": "is not a member that is known here",
+    "finite_number": "must be a finite number",
+    "float_parsing": _NUMBER,
+    "float_type": _NUMBER,
+    "greater_than": "must be more than {gt}, found {found}",
+    "greater_than_equal": "must be {ge} or more, found {found}",
+    "int_from_float": _WHOLE,
+    "int_parsing": _WHOLE,
+    "int_parsing_size": "must be a whole number of fewer digits",
+    "int_type": _WHOLE,
+    "json_invalid": "is not JSON ({error})",
+    "less_than": "must be less than {lt}, found {found}",
+    "less_than_equal": "must be {le} or less, found {found}",
+    "list_type": "must be a list",
+    "literal_error": _ONE_OF,
     "missing": "is required",
-    "json_invalid": "is not JSON",
+    "model_attributes_type": f"{_OBJECT}, sent with the content type application/json",
+    "model_type": _OBJECT,
+    "string_pattern_mismatch": "must match the pattern {pattern}",
+    "string_too_long": "must have at most {max_length:,} characters",
+    "string_too_short": "must have at least {min_length:,} characters",
+    # The text that was meant could be a secret.
+    "string_type": "must be text",
     "string_unicode": "holds characters that are no Unicode text",
-    "model_attributes_type": "must be a JSON object, sent with the content type application/json",
+    "too_long": "must list at most {max_length:,}, found {actual_length:,}",
+    "too_short": "must list at least {min_length:,}",
+    "union_tag_invalid": "must be one of {expected_tags}; found {tag!r:.100}",
+    "union_tag_not_found": "is required",
+    "value_error": "{error}",
 }
+"""Words for Pydantic's findings by their type; its own speak of Python instead of the request."""
 
 
 def _answer_http(request: Request, error: Exception) -> Response:
@@ -180,17 +221,24 @@ def _answer_http(request: Request, error: Exception) -> Response:
     request_id = _find_request_id(request)
     if status == HTTPStatus.BAD_REQUEST:
         return problem_response(InvalidInput.of("body", "is not JSON in UTF-8"), request_id)
-    if status == HTTPStatus.NOT_FOUND:
-        return response_of(KINDS[NotFound], f"There is nothing at {request.url.path}.", request_id)
     if status == KINDS[Unavailable].status:
         return problem_response(Unavailable(detail), request_id)
     if status == KINDS[TooLarge].status:
         return problem_response(body_too_large(), request_id)
-    response = response_of(ProblemKind(status, f"http-{status}", HTTPStatus(status).phrase), detail, request_id)
-    response.headers.update(getattr(error, "headers", None) or {})
+    headers = dict(getattr(error, "headers", None) or {})
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
-        response.headers["Allow"] = _list_methods(request, response.headers.get("Allow", ""))
+        headers["Allow"] = _list_methods(request, headers.get("Allow", ""))
+    kind = KINDS[NotFound] if status == HTTPStatus.NOT_FOUND else ProblemKind(status, f"http-{status}", HTTPStatus(status).phrase)
+    response = response_of(kind, address_refusal(request, status, headers.get("Allow", "")) or detail, request_id)
+    response.headers.update(headers)
     return response
+
+
+def address_refusal(request: Request, status: int, allowed: str) -> str | None:
+    """Why nothing answers at an address, for the statuses 404 and 405."""
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        return f"{request.url.path} takes {allowed}, not {request.method:.20}."
+    return f"There is nothing at {request.url.path}." if status == HTTPStatus.NOT_FOUND else None
 
 
 def _list_methods(request: Request, of_one_route: str) -> str:

@@ -14,8 +14,9 @@ from ...web.texts import ID_PATTERN
 from .base import NOT_BLANK, In, NextPageCursor, Out, Page, Patch
 from .columns import ColumnIn, ColumnOut, column_json
 from .endpoint_tls import TlsOut
-from .endpoints import ClassValue, EndpointHealthOut, EndpointIn, EndpointOut, EndpointPatch
+from .endpoints import EndpointHealthOut, EndpointIn, EndpointOut, EndpointPatch
 from .tables_of_files import FeedbackTableIn, FeedbackTableOut, PayloadTableIn, PayloadTableOut
+from .values import PlainScalarJson
 
 _COLUMNS = [
     {"name": "Age", "type": "integer"},
@@ -91,7 +92,7 @@ class OutputsIn(In):
     label: str | None = None
     """The decoded form of the prediction, for example `No Risk` for 0."""
 
-    classes: list[ClassValue] | None = Field(default=None, description=_CLASSES)
+    classes: list[PlainScalarJson] | None = Field(default=None, description=_CLASSES)
 
 
 _PAYLOAD = "The table of files that holds the scoring records, for a batch deployment; null: records are logged to Evenhand."
@@ -149,7 +150,7 @@ class OutputsPatch(Patch):
     prediction: str = ""
     probability: str | None = None
     label: str | None = None
-    classes: list[ClassValue] | None = None
+    classes: list[PlainScalarJson] | None = None
 
 
 class DeploymentPatch(Patch):
@@ -191,7 +192,7 @@ class OutputsOut(Out):
     prediction: str
     probability: str | None
     label: str | None
-    classes: list[ClassValue] | None
+    classes: list[PlainScalarJson] | None
 
 
 class DeploymentOut(Out):

@@ -18,6 +18,7 @@ from ...domain.endpoint_health import BreakerState
 from ...payloads.registry import PayloadFormat
 from .base import In, Out, Patch
 from .endpoint_tls import TlsIn, TlsOut, TlsPatch
+from .values import PlainScalarJson
 
 _TIMEOUT: dict[str, Any] = {"minimum": MIN_TIMEOUT_SECONDS, "maximum": MAX_TIMEOUT_SECONDS}
 _PAGE_SIZE: dict[str, Any] = {"minimum": 1, "maximum": MAX_PAGE_SIZE}
@@ -26,8 +27,6 @@ _CONCURRENCY: dict[str, Any] = {"minimum": 1, "maximum": MAX_CONCURRENCY}
 
 Rate = Annotated[float, Field(json_schema_extra={"minimum": MIN_REQUESTS_PER_SECOND, "maximum": MAX_REQUESTS_PER_SECOND})]
 
-
-ClassValue = str | int | float | bool
 
 _EXAMPLES: list[Any] = [
     {"url": "http://127.0.0.1:9000/score", "payload_format": "fields_values", "page_size": 1000},
@@ -81,7 +80,7 @@ class MappingIn(In):
     outputs: dict[str, str] = Field(default_factory=dict)
     """The place of an output in its answer; `$.NAME` by default."""
 
-    constants: dict[str, ClassValue] = Field(default_factory=dict)
+    constants: dict[str, PlainScalarJson] = Field(default_factory=dict)
     """Values at places of each request."""
 
 
@@ -92,7 +91,7 @@ class MappingPatch(Patch):
     answers: str = Field(default="$[*]", max_length=1000)
     columns: dict[str, str | None] = Field(default_factory=dict)
     outputs: dict[str, str | None] = Field(default_factory=dict)
-    constants: dict[str, ClassValue | None] = Field(default_factory=dict)
+    constants: dict[str, PlainScalarJson | None] = Field(default_factory=dict)
 
 
 class EndpointIn(In):
@@ -167,7 +166,7 @@ class MappingOut(Out):
     answers: str
     columns: dict[str, str]
     outputs: dict[str, str]
-    constants: dict[str, ClassValue]
+    constants: dict[str, PlainScalarJson]
 
 
 class EndpointOut(Out):

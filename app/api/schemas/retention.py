@@ -15,9 +15,9 @@ from ...domain.retention import (
     RetentionPolicy,
     RetentionPreset,
 )
-from ...domain.values import Scalar
 from ...retention.rules import MAX_REASON
 from .base import NOT_BLANK, In, Out, Page, example
+from .values import PlainScalarJson
 
 _HOLD: dict[str, Any] = {"reason": "Case 26-118", "placed_by": "user:ada", "placed_at": "2026-11-20T15:20:00Z"}
 _ERASURE: dict[str, Any] = {
@@ -115,7 +115,7 @@ class ErasureIn(In):
     field: str | None = Field(default=None, examples=["customer"])
     """A meta field."""
 
-    value: Scalar | None = None
+    value: PlainScalarJson | None = None
     """Its value for the person, of the same type as it was logged."""
 
 

@@ -1,5 +1,6 @@
 """A group's or outcome's value in JSON."""
 
+import math
 from typing import Annotated, Any
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
@@ -38,7 +39,7 @@ def scalar(sent: Any) -> Scalar:  # noqa: ANN401 - as above
     Raises:
         ValueError: it is something else.
     """
-    if isinstance(sent, str | int | float):
+    if isinstance(sent, str | int) or (isinstance(sent, float) and math.isfinite(sent)):
         return sent
     raise ValueError("must be text, a number, true or false")
 
@@ -49,6 +50,11 @@ _SCALARS: list[dict[str, Any]] = [
     {"type": "number"},
     {"type": "boolean"},
 ]
+
+PlainScalarJson = Annotated[
+    str | int | float | bool, PlainValidator(scalar), WithJsonSchema({"anyOf": [{"type": one["type"]} for one in _SCALARS]})
+]
+"""A cell, a class or a constant, of any length."""
 
 ScalarJson = Annotated[str | int | float | bool, PlainValidator(scalar), WithJsonSchema({"anyOf": _SCALARS})]
 

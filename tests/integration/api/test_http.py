@@ -56,7 +56,8 @@ def test_unknown_addresses_and_methods_are_problems_too(service: RunningService)
 
     assert (nothing.status_code, nothing.json()["type"]) == (404, "urn:evenhand:problem:not-found")
     assert (method.status_code, method.headers["content-type"]) == (405, "application/problem+json")
-    assert {word.strip() for word in method.headers["allow"].split(",")} & {"GET", "POST"}
+    assert (method.headers["allow"], method.json()["detail"]) == ("GET, POST", "/v1/deployments takes GET, POST, not PUT.")
+    assert service.client.delete("/glossary").json()["detail"] == "/glossary takes GET, not DELETE."
 
 
 def test_the_documentation_is_served_whole_by_this_service(service: RunningService) -> None:

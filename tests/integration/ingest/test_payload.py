@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.security.principals import Role
 from tests.builders.bodies import deployment
 from tests.builders.queries import rows
-from tests.integration.ingest.logging import PAYLOAD, counts, features, log_payload, record, stored_ids
+from tests.integration.ingest.logging import FEEDBACK, PAYLOAD, counts, features, log_payload, record, stored_ids
 from tests.service import RunningService
 
 json_values = st.recursive(
@@ -77,6 +77,45 @@ def test_a_request_of_which_nothing_was_stored_is_a_problem_that_holds_the_recei
     assert counts(answer.json()) == (1, 0, 0, 1)
     assert answer.json()["errors"][0]["field"] == "records[0].features.Age"
     assert answer.json()["request_id"] == answer.headers["x-request-id"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "field", "reason"),
+    [
+        ({"Age": 33, "Gender": "f", "Owner": True}, "features.Sex", "is missing; did you mean 'Gender' → 'Sex'?"),
+        ({"Age": 33, "sex": "f", "owned": True}, "features.Sex", "is missing; did you mean 'sex' → 'Sex'?"),
+        ({"Age": 33, "Sex": "f", "Plot": 1, "Ward": 2}, "features.Owner", "is missing; a feature without a value must be sent as null"),
+        (
+            {"Age": 33, "Sex": "f", "Owner": True, "Plot": 1},
+            "features.Plot",
+            "is not a column of the schema; the schema has Age, Sex, Owner",
+        ),
+    ],
+)
+def test_a_missing_feature_is_named_with_the_column_that_may_be_it(
+    service: RunningService, sent: dict[str, Any], field: str, reason: str
+) -> None:
+    answer = service.client.post(PAYLOAD, json=[record(features=sent)])
+    pair = {"request": {"fields": list(sent), "values": [list(sent.values())]}, "response": {"fields": ["prediction"], "values": [[1]]}}
+    paired = service.client.post(PAYLOAD, json=pair)
+
+    assert answer.json()["detail"] == f"The record was not stored. records[0].{field}: {reason}"
+    assert paired.json()["rejections"][0]["field"] == field.removeprefix("features.")
+    assert reason.startswith(paired.json()["rejections"][0]["reason"])
+
+
+def test_records_without_the_object_around_them_are_taken(service: RunningService) -> None:
+    several = service.client.post(PAYLOAD, json=[record(id="a"), record(id="b")])
+    single = service.client.post(PAYLOAD, json=record(id="c"))
+    flat = service.client.post(PAYLOAD, json=[{**features(), "prediction": 1}])
+    labels = service.client.post(FEEDBACK, json=[{"id": "d", "features": features(), "label": 1}])
+
+    assert (counts(several.json()), counts(single.json()), counts(labels.json())) == ((2, 2, 0, 0), (1, 1, 0, 0), (1, 1, 0, 0))
+    assert rows(service.database, "SELECT features FROM feedback_records") == [([33, "female", True],)]
+    assert (flat.status_code, flat.json()["detail"]) == (
+        422,
+        "body: must be records {features: {…}, prediction: …}, or logged pairs {request, response}",
+    )
 
 
 def test_the_same_again_is_a_duplicate_and_other_content_a_conflict_that_changes_nothing(service: RunningService) -> None:
@@ -210,7 +249,7 @@ def test_only_keys_that_may_log_are_let_in_and_bound_ones_see_their_own_deployme
     assert service.client.post(PAYLOAD.replace("credit-risk", "other"), json=body, headers=ingest).status_code == 404
     assert service.client.post(PAYLOAD, json=body, headers=read).status_code == 403
     assert service.client.post(PAYLOAD.replace("credit-risk", "nobody"), json=body).status_code == 404
-    assert service.client.put(PAYLOAD, json=body).status_code == 405
+    assert service.client.put(PAYLOAD, json=body).json()["detail"] == f"{PAYLOAD} takes GET, POST, not PUT."
     assert service.client.post(PAYLOAD, json=body, params={"historical": "maybe"}).json()["errors"][0]["field"] == "historical"
 
 

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from app.api.schemas.monitors import AttributeIn
 from app.domain.deployments import Column, FieldKind, FieldType, ProblemType, RecordSchema
 from app.domain.monitor_rules import monitor_problems
 from app.domain.monitors import Limits, Monitor, MonitoredAttribute
@@ -152,6 +153,16 @@ def test_good_configurations_have_no_problem() -> None:
 )
 def test_each_refusal_names_its_field(monitor: Monitor, field: str) -> None:
     assert fields(monitor) == [field]
+
+
+@pytest.mark.parametrize(("threshold", "meant"), [(80, "80; 80 % is 0.8"), (49, "49; 49 % is 0.49"), (-1, "-1")])
+def test_a_threshold_in_percent_is_one_problem(threshold: float, meant: str) -> None:
+    body = {"feature": "sex", "monitored": ["female"], "reference": ["male"], "threshold": threshold}
+    monitor = replace(MONITOR, attributes=(AttributeIn.model_validate(body).to_domain(),), intersections=())
+
+    found = monitor_problems(monitor, schema=SCHEMA, problem_type=ProblemType.BINARY, known_metrics=(), conditional_metrics=())
+
+    assert [(one.field, one.message) for one in found] == [("attributes[0].threshold", f"must be above 0 and at most 1, found {meant}")]
 
 
 @pytest.mark.parametrize(
