@@ -172,6 +172,7 @@ def receipt_members(receipt: Receipt) -> dict[str, Any]:
         "rejections": [asdict(rejection) for rejection in receipt.rejections],
         "conflicts": [asdict(conflict) for conflict in receipt.conflicts],
         **({"rounded_probabilities": receipt.rounded} if receipt.rounded else {}),
+        **({"warnings": list(map(asdict, receipt.warnings))} if receipt.warnings else {}),
     }
 
 
@@ -180,7 +181,7 @@ _ALL_ACCEPTED = b'{"sent":%d,"accepted":%d,"duplicate":0,"rejected":0,"rejection
 
 def _write_receipt(receipt: Receipt, request_id: str) -> _Answer:
     """A wholly refused request must never look like a success."""
-    if receipt.accepted and not (receipt.duplicate or receipt.rejected or receipt.rounded):
+    if receipt.accepted and not (receipt.duplicate or receipt.rejected or receipt.rounded or receipt.warnings):
         return _Answer(200, _ALL_ACCEPTED % (receipt.accepted, receipt.accepted))
     members = receipt_members(receipt)
     if receipt.accepted or receipt.duplicate:

@@ -180,6 +180,7 @@ def _receipt_schema() -> Schema:
     index = {"type": "integer", "minimum": 0, "description": "The record's position in the request, from 0."}
     rejection = closed_object(["index", "field", "reason"], index=index, field={"type": "string"}, reason={"type": "string"})
     conflict = closed_object(["index", "id", "reason"], index=index, id={"type": "string"}, reason={"type": "string"})
+    warning = closed_object(["field", "records", "message"], field={"type": "string"}, records=count, message={"type": "string"})
     return open_object(
         ["sent", "accepted", "duplicate", "rejected", "rejections", "conflicts"],
         sent=count,
@@ -189,4 +190,5 @@ def _receipt_schema() -> Schema:
         rejections={"type": "array", "items": rejection},
         conflicts={"type": "array", "items": conflict},
         rounded_probabilities=count | {"description": "Records whose probability lies within 0.000001 of [0, 1] and is stored as 0 or 1."},
+        warnings={"type": "array", "items": warning, "description": "Stored labels and predictions that are in no outcome list."},
     )

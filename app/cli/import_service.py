@@ -22,7 +22,7 @@ from ..domain.deployments import (
     Storage,
     StorageKind,
 )
-from ..domain.records import Receipt, RecordConflict, Rejection
+from ..domain.records import Receipt, RecordConflict, Rejection, UnlistedAnswer
 from ..domain.strict_json import parse_json
 from ..errors import FieldProblem, InvalidInput, NotFound, SetupError, Unavailable
 from ..frozen import frozen
@@ -105,6 +105,7 @@ class ImportService:
                 rejections=tuple(Rejection(**one) for one in members["rejections"]),
                 conflicts=tuple(RecordConflict(**one) for one in members["conflicts"]),
                 rounded=members.get("rounded_probabilities", 0),
+                warnings=[UnlistedAnswer(**one) for one in members.get("warnings", ())],
             )
         if response.status_code in (HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
             problems = [FieldProblem(one["field"], one["message"]) for one in members.get("errors", ())]

@@ -316,6 +316,8 @@ def print_report(report: ImportReport, rejections: Path | None) -> None:
         typer.echo(f"Of {report.rounded_probabilities:,}, the probability lies a hair outside [0, 1] and counts as 0 or 1.")
     for reason, rows in report.reasons.most_common(MAX_SHOWN):
         typer.echo(f"  {rows:,} × {reason}")
+    for warning, rows in report.warnings.most_common(MAX_SHOWN):
+        typer.echo(f"Warning: {rows:,} × {warning}")
     for row in report.rejections[:MAX_SHOWN]:
         typer.echo(f"{row.file} line {row.line}, {row.field}: {row.reason}")
     if report.rejected > MAX_SHOWN:

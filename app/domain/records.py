@@ -1,5 +1,6 @@
 """Logged records, and the receipt of a batch."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..frozen import frozen
@@ -25,6 +26,15 @@ class RecordConflict:
 
 
 @frozen
+class UnlistedAnswer:
+    """Stored labels or predictions of one value that is in no outcome list of the monitor: no figure counts them."""
+
+    field: str
+    records: int
+    message: str
+
+
+@frozen
 class Receipt:
     """The result of a batch, after its durable commit: accepted + duplicate + rejected = sent.
 
@@ -38,6 +48,7 @@ class Receipt:
     rejections: tuple[Rejection, ...]
     conflicts: tuple[RecordConflict, ...]
     rounded: int = 0
+    warnings: Sequence[UnlistedAnswer] = ()
 
 
 ROUNDING = 1e-6

@@ -24,7 +24,7 @@ class ValueTest:
         if self.only_numbers and isinstance(value, str):
             return False
         number = number_of(value) if self.ranges else None
-        return canonical(value) in self.texts or (number is not None and any(number in bounds for bounds in self.ranges))
+        return (number is not None and any(number in bounds for bounds in self.ranges)) or canonical(value) in self.texts
 
 
 def outcome_test(members: Sequence[GroupValue], others: Sequence[GroupValue] = ()) -> ValueTest:

@@ -29,8 +29,8 @@ class RejectedRow:
 class ImportReport:
     """Numbers of rows: read = accepted + duplicate + rejected.
 
-    A duplicate was stored before. A rounded probability, a hair outside [0, 1], became 0 or 1. `rejections` are the first. Times are ISO
-    8601 in UTC.
+    A duplicate was stored before. A rounded probability, a hair outside [0, 1], became 0 or 1. `rejections` are the first, `warnings` rows
+    that no figure counts. Times are ISO 8601 in UTC.
     """
 
     read: int = 0
@@ -42,6 +42,7 @@ class ImportReport:
     latest: str | None = None
     reasons: Counter[str] = field(default_factory=Counter)
     rejections: list[RejectedRow] = field(default_factory=list)
+    warnings: Counter[str] = field(default_factory=Counter)
 
     def reject(self, row: RejectedRow) -> None:
         self.rejected += 1
@@ -62,4 +63,4 @@ class ImportReport:
     @classmethod
     def of(cls, members: dict[str, Any]) -> "ImportReport":
         rejections = [RejectedRow(**row) for row in members["rejections"]]
-        return cls(**members | {"reasons": Counter(members["reasons"]), "rejections": rejections})
+        return cls(**members | {"reasons": Counter(members["reasons"]), "rejections": rejections, "warnings": Counter(members["warnings"])})

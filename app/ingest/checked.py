@@ -42,6 +42,8 @@ class Checked(Struct, kw_only=True):
     times: list[datetime | None] = []
     features: list[Cells | None] = []
     meta: list[Cells | None] = []
+    predictions: list[Any] = []
+    probabilities: list[Any] = []
     labels: list[Any] = []
     rejections: list[Rejection] = []
     rounded: int = 0
@@ -49,9 +51,6 @@ class Checked(Struct, kw_only=True):
 
 class CheckedFeedback(Checked, kw_only=True):
     """Times are those of the labels; predictions and probabilities the sender's, or None."""
-
-    predictions: list[Any] = []
-    probabilities: list[Any] = []
 
 
 class CheckedPayload(Checked, kw_only=True):
@@ -61,8 +60,6 @@ class CheckedPayload(Checked, kw_only=True):
     None for 1, and empty where none was stated.
     """
 
-    predictions: list[Any] = []
-    probabilities: list[Any] = []
     debiased: list[Any] = []
     sample_rates: list[float | None] = []
 

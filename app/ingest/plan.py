@@ -13,6 +13,7 @@ from ..domain.texts import MAX_TEXT, nearest, printable
 from ..domain.values import tidy
 from ..frozen import frozen
 from ..payloads.classes import Classes
+from ..records.outcomes import OutcomeClassifier
 from ..store.writing import Target
 from .cells import INT64_MAX, INT64_MIN, Check, Json, number, scalar
 from .checked import Cells, CheckedPayload, RecordRefused, checked_cell
@@ -237,13 +238,14 @@ def describe_missing(missing: Sequence[str], unknown: Sequence[str]) -> str:
 
 @frozen
 class IngestPlan:
-    """`fast` is None where the schema's names forbid it."""
+    """`fast` is None where the schema's names forbid it, `classify` without a monitor."""
 
     target: Target
     features: Columns
     meta: Columns
     prediction: Check
     fast: FastReader | None
+    classify: OutcomeClassifier | None
 
 
 def plan_for(target: Target) -> IngestPlan:
@@ -256,6 +258,7 @@ def plan_for(target: Target) -> IngestPlan:
         meta=Columns.of("meta", schema.meta, required=False, key=target.column_key),
         prediction=prediction if classes is None else _as_listed(Classes(classes)),
         fast=FastReader.of(target) if classes is None and not has_protected(schema.features, schema.meta) else None,
+        classify=None if target.outcomes is None else OutcomeClassifier(target.outcomes),
     )
 
 

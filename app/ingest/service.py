@@ -39,6 +39,7 @@ from .plan import IngestPlan, plan_for
 from .rejections import RejectionLog, part_of
 from .requests import LogRequest, read_feedback, read_payload
 from .sizes import find_large, reject
+from .unlisted import find_unlisted
 
 _ATTEMPTS = 5
 """A batch is checked again if its deployment changed in the meantime."""
@@ -129,7 +130,7 @@ class Ingestion:
         if checked.indexes:
             batch = payload_batch(checked, plan, moments, _with_fresh_ids(checked.ids, now), range(len(checked.indexes)))
             reject(checked, find_large(checked, batch.records))
-        return _receipt(_PAYLOAD, checked, NOTHING_SPECIAL)
+        return _receipt(_PAYLOAD, checked, NOTHING_SPECIAL, plan)
 
     async def log_exchange(
         self, deployment_id: str, exchange: Exchange, codec: Codec | None, *, source: RecordSource, now: datetime
@@ -178,7 +179,7 @@ class Ingestion:
             raise
         except RowsRefused as error:
             raise InvalidInput.of("records", f"the database cannot hold one of them ({error})") from error
-        _count(_PAYLOAD, _receipt(_PAYLOAD, checked, outcome))
+        _count(_PAYLOAD, _receipt(_PAYLOAD, checked, outcome, plan))
         return ids, outcome
 
     async def _log(self, kind: _Kind[_C], deployment_id: str, request: LogRequest, now: datetime) -> Receipt:
@@ -223,7 +224,7 @@ class Ingestion:
             outcome = await self._commits.write(batch)
         else:
             await self._require_current(plan)  # nothing is written, so no write would notice
-        receipt = _receipt(kind, checked, outcome)
+        receipt = _receipt(kind, checked, outcome, plan)
         _count(kind, receipt)
         if receipt.rejected:
             target = plan.target
@@ -300,10 +301,10 @@ def _ensure_coming_months(database: Database, now: datetime) -> None:
         ensure_coming_months(session, now)
 
 
-def _receipt(kind: _Kind[_C], checked: _C, outcome: WriteOutcome) -> Receipt:
-    stored = len(checked.indexes)
+def _receipt(kind: _Kind[_C], checked: _C, outcome: WriteOutcome, plan: IngestPlan) -> Receipt:
+    stored, warnings = len(checked.indexes), find_unlisted(checked, plan)
     if stored == checked.sent and outcome is NOTHING_SPECIAL:
-        return Receipt(stored, 0, 0, (), (), checked.rounded)
+        return Receipt(stored, 0, 0, (), (), checked.rounded, warnings)
     conflicts = tuple(
         RecordConflict(checked.indexes[position], checked.ids[position] or "", kind.conflict) for position in outcome.conflicts
     )
@@ -315,6 +316,7 @@ def _receipt(kind: _Kind[_C], checked: _C, outcome: WriteOutcome) -> Receipt:
         rejections=tuple(checked.rejections),
         conflicts=conflicts,
         rounded=checked.rounded,
+        warnings=warnings,
     )
 
 

@@ -31,6 +31,7 @@ class ImportReportOut(Out):
             "latest": "2026-03-01T09:59:48Z",
             "reasons": {"features.Age: must be a whole number": 1},
             "rejections": [{"line": 17, "field": "features.Age", "reason": "must be a whole number, found 'young'"}],
+            "warnings": {"label: '>50K.' is in neither outcome list; did you mean '>50K'?": 12},
         }
     )
 
@@ -54,6 +55,9 @@ class ImportReportOut(Out):
 
     rejections: list[RejectedRowOut]
     """The first 1,000 rejected rows."""
+
+    warnings: dict[str, int]
+    """Labels and predictions that are in no outcome list, and so in no figure."""
 
     @classmethod
     def of(cls, report: ImportReport) -> "ImportReportOut":

@@ -77,8 +77,14 @@ def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monit
             where=or_(differs, MonitorRow.config != new.config, MonitorRow.attribution.is_distinct_from(new.attribution)),
         )
     )
+    _note_change(session, deployment_no)
     row = session.scalars(select(MonitorRow).where(MonitorRow.deployment_no == deployment_no))
     return _monitor(row.one())
+
+
+def _note_change(session: Session, deployment_no: int) -> None:
+    """Gives the deployment's row a new version, by which processes that log records notice other outcomes."""
+    session.execute(update(DeploymentRow).where(DeploymentRow.no == deployment_no).values(schema_version=DeploymentRow.schema_version))
 
 
 def changed_at(session: Session, deployment_no: int) -> datetime | None:
@@ -93,6 +99,7 @@ def delete_monitor(session: Session, deployment_no: int) -> None:
     present = (EvidenceFigureRow.era_no.in_(eras), EvidenceFigureRow.ended_at.is_(None))
     session.execute(update(EvidenceFigureRow).where(*present).values(ended_at=func.now()))
     session.execute(delete(MonitorRow).where(MonitorRow.deployment_no == deployment_no))
+    _note_change(session, deployment_no)
 
 
 def _config(monitor: Monitor) -> dict[str, Any]:

@@ -6,10 +6,12 @@ from typing import Any
 from sqlalchemy import String, literal_column, select
 
 from ...domain.deployments import BodyMapping, Endpoint, OutputFields, ProblemType, RecordSchema
+from ...domain.outcomes import OutcomeRule
 from ...frozen import frozen
 from ..database.engine import Database
 from ..database.sealer import Sealer
 from ..deployments.columns import columns_of
+from ..deployments.monitors import monitor_of
 from ..tables import DeploymentRow, DeploymentSchemaRow, ErasedIdRow
 
 
@@ -30,6 +32,8 @@ class Target:
     """Digests of erased ids, as `app.domain.retention.digest_id` gives them."""
     column_key: bytes | None = field(default=None, repr=False)
     """Key of protected columns, if there are some and it was asked for."""
+    outcomes: OutcomeRule | None = None
+    """Those of its monitor."""
     endpoint: Endpoint | None = None
     """Format and mapping; nothing secret."""
 
@@ -52,10 +56,12 @@ def read_target(database: Database, deployment_id: str, sealer: Sealer | None = 
         .where(DeploymentRow.id == deployment_id)
     )
     with database.transaction() as session:
+        # Before the monitor, so that a change of it in between is noticed.
         found = session.execute(statement).one_or_none()
         if found is None:
             return None
         row, schema, row_version = found
+        monitor = monitor_of(session, row.no)
         return Target(
             no=row.no,
             id=row.id,
@@ -67,6 +73,7 @@ def read_target(database: Database, deployment_id: str, sealer: Sealer | None = 
             is_logged=row.record_tables is None,
             erased=frozenset(session.scalars(select(ErasedIdRow.digest).where(ErasedIdRow.deployment_no == row.no))),
             column_key=None if sealer is None or row.column_key is None else sealer.unseal(row.column_key),
+            outcomes=None if monitor is None else monitor.outcomes,
             endpoint=_format_of(row.endpoint),
         )
 

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from app.api import imports
+from tests.builders.bodies import monitor
 from tests.builders.queries import rows
 from tests.builders.vendor_files import ROWS, TIME, capture_line, inference_row, json_lines
 from tests.progress import wait_until
@@ -34,10 +35,21 @@ def test_a_file_is_imported_and_its_rejected_rows_are_listed_and_counted(service
         "latest": "2026-03-01T09:30:00Z",
         "reasons": {"features.Age: must be a whole number": 1},
         "rejections": [{"line": 3, "field": "features.Age", "reason": "must be a whole number, found 'young'"}],
+        "warnings": {},
     }
     assert (again.json()["accepted"], again.json()["duplicate"]) == (0, 1)
     counted = "SELECT source, reason, field, records FROM rejection_counts"
     wait_until(lambda: rows(service.database, counted) == [("import", "wrong_type", "Age", 2)], "both are counted")
+
+
+def test_answers_in_no_outcome_list_are_a_warning(service: RunningService) -> None:
+    service.client.put("/v1/deployments/credit-risk/fairness-monitor", json=monitor()).raise_for_status()
+    lines = "".join(f"{n},2026-03-01T09:30:00Z,33,female,true,Risk{'.' * (n % 2)}\n" for n in range(5))
+
+    report = service.client.post(PATH, content=CSV.splitlines()[0] + "\n" + lines, headers={"Content-Type": "text/csv"}).json()
+
+    assert report["accepted"] == 5
+    assert report["warnings"] == {"prediction: 'Risk.' is in neither outcome list; did you mean 'Risk'?": 2}
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])

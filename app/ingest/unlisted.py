@@ -1,0 +1,33 @@
+"""Warnings of labels and predictions that no figure counts."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ..domain.outcomes import Outcome
+from ..domain.records import UnlistedAnswer
+from ..domain.texts import nearest
+from ..domain.values import Range, Scalar, label_of, show
+from .checked import Checked, CheckedPayload
+from .plan import IngestPlan
+
+MAX_WARNINGS = 10
+
+
+def find_unlisted(checked: Checked, plan: IngestPlan) -> Sequence[UnlistedAnswer]:
+    """Labels and predictions of accepted records that are in no outcome list of the monitor, the most frequent first."""
+    outcomes, classify, predictions = plan.target.outcomes, plan.classify, checked.predictions
+    if outcomes is None or classify is None:
+        return ()
+    if isinstance(checked, CheckedPayload):
+        # The decoded form counts, where there is one.
+        predictions = [prediction for prediction, label in zip(predictions, checked.labels, strict=True) if label is None]
+    found: Counter[tuple[str, Scalar]] = Counter()
+    for name, answers in (("label", checked.labels), ("prediction", predictions)):
+        found.update((name, one) for one in answers if one is not None and classify(one) is Outcome.UNCLASSIFIED)
+    listed = {label_of(one): one for one in (*outcomes.favourable, *outcomes.unfavourable) if not isinstance(one, Range)}
+    return [UnlistedAnswer(name, records, _describe(answer, listed)) for (name, answer), records in found.most_common(MAX_WARNINGS)]
+
+
+def _describe(answer: Scalar, listed: dict[str, Scalar]) -> str:
+    near = nearest(label_of(answer), listed)
+    return f"{show(answer)} is in neither outcome list" + ("" if near is None else f"; did you mean {show(listed[near])}?")
