@@ -18,6 +18,7 @@ from ..security.principals import Principal
 from ..services import Services
 from ..store.deployments.deployments import Deployments
 from ..store.deployments.monitors import monitor_of
+from ..store.people.activities import ENDPOINT_ANSWERED, record_activity
 from ..store.records.newest import NewestRecord, newest_record
 from ..web.access import DeploymentId, Manager, ServicesIn, WholeManager, managed
 from .answers import CONFLICT
@@ -36,7 +37,7 @@ Rows = list[list[Scalar | None]]
 async def post_endpoint_test(
     principal: Manager, services: ServicesIn, deployment_id: DeploymentId, body: EndpointTestIn | None = None
 ) -> EndpointTestOut:
-    """Asks the deployment's endpoint about a few records with its stored credentials, within 10 seconds, and stores nothing.
+    """Asks the deployment's endpoint about a few records with its stored credentials, within 10 seconds; only that it answers is stored.
 
     Without records, it asks about the newest payload record; 409 where there is none of the present columns. A model that does
     not answer, or not as it should, is a result: 200 with `ok` false. With `find_format` the formats are tried one after the other.
@@ -45,7 +46,15 @@ async def post_endpoint_test(
     async with services.turns:
         question, newest = await run_in_threadpool(_build_question, services, principal, deployment_id, body)
     test = await (find_format if body is not None and body.find_format else try_endpoint)(question, services.policy)
+    if test.ok and test.payload_format == question.endpoint.payload_format:
+        await run_in_threadpool(_note_answer, services, principal, deployment_id)
     return EndpointTestOut.of(test, newest, has_monitor=question.rule is not None)
+
+
+def _note_answer(services: Services, principal: Principal, deployment_id: str) -> None:
+    with services.database.transaction() as session:
+        deployment = managed(principal, Deployments(session, services.secret_box), deployment_id)
+        record_activity(session, principal.actor, ENDPOINT_ANSWERED, deployment=deployment)
 
 
 @router.post("/endpoint-tests", operation_id="testNewEndpoint")

@@ -50,13 +50,14 @@ class Question:
 class EndpointTest:
     """Result of a test. `fault` says why there are no predictions; no `outcomes` without a monitor.
 
-    `sent` is in words, in `payload_format`. `tried` are the tests in other formats.
+    `sent` is in words, in `payload_format`. `has_answered`: the model took the request. `tried` are the tests in other formats.
     """
 
     payload_format: str
     sent: str
     seconds: float
     fault: str | None = None
+    has_answered: bool = True
     predictions: tuple[Prediction, ...] = ()
     outcomes: tuple[Outcome, ...] | None = None
     same_as_logged: bool | None = None
@@ -79,7 +80,7 @@ class EndpointTest:
 async def find_format(question: Question, policy: EgressPolicy) -> EndpointTest:
     """Sends the records in one format after the other until an answer has all outputs, within `TEST_SECONDS` in all.
 
-    Otherwise the test of the first format that gave predictions, or of the deployment's own.
+    Otherwise the test of the first format that gave predictions, else of the first whose answer could not be read, else of the own one.
     """
     deadline = monotonic_seconds() + TEST_SECONDS
     own = question.endpoint.payload_format
@@ -91,7 +92,7 @@ async def find_format(question: Question, policy: EgressPolicy) -> EndpointTest:
         tried.append(await try_endpoint(asked, policy, deadline=deadline))
         if _is_complete(tried[-1], question.outputs):
             break
-    best = next((one for one in tried if _is_complete(one, question.outputs)), None) or next((one for one in tried if one.ok), tried[0])
+    best = min(tried, key=lambda one: (not _is_complete(one, question.outputs), not one.ok, not one.has_answered))
     return replace(best, tried=tuple(one for one in tried if one is not best))
 
 
@@ -112,7 +113,9 @@ async def try_endpoint(question: Question, policy: EgressPolicy, *, deadline: fl
         finally:
             await model.close()
     except ScoringFailed as error:
-        return replace(asked, seconds=monotonic_seconds() - began, fault=redacted_of(str(error), secret))
+        # An answer that cannot be read is the cause of the error.
+        has_answered = isinstance(error.__cause__, ScoringFailed)
+        return replace(asked, seconds=monotonic_seconds() - began, fault=redacted_of(str(error), secret), has_answered=has_answered)
 
     seconds = monotonic_seconds() - began
     found = answer.predictions

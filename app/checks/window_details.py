@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..domain.groups import NEAR_TWINS, describe_twins
+from ..domain.groups import MISSPELLED, NEAR_TWINS, describe_twins
 from ..domain.outcomes import Outcome, outcome_texts
 from .evidence import CheckEvidence
 from .fingerprint import FINGERPRINT, fingerprint_of
@@ -34,6 +34,7 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
         "unclassified_records": int((evidence.outcomes == Outcome.UNCLASSIFIED).sum()),
         "records_of_other_revisions": int((revisions != subject.deployment.model_revision).sum()),
         NEAR_TWINS: describe_twins(evidence.read.count_twins()),
+        MISSPELLED: evidence.read.describe_misspelled(),
         "perturbed_records": {one.grouping.column.name: one.copies for one in evidence.copies},
         "copies_to_score": int(sum(len(records) * one.targets[no].draws for one in evidence.copies for no, records in one.missing())),
         "attributes_unseen_by_model": [

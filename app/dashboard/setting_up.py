@@ -11,6 +11,8 @@ from ..domain.monitors import Monitor
 from ..domain.paging import Paging
 from ..frozen import frozen
 from ..store.checks import checks
+from ..store.people import activities
+from ..store.people.activities import ENDPOINT_ANSWERED, ActivityFilter
 
 
 class ConfigurePart(StrEnum):
@@ -78,7 +80,7 @@ def steps_of(session: Session, deployment: Deployment | None, monitor: Monitor |
             title="Endpoint",
             why="Optional. With it checks also ask the model about copies of records in which one attribute is changed.",
             parts=(ConfigurePart.MODEL,),
-            is_done=deployment is not None and deployment.endpoint is not None,
+            is_done=deployment is not None and _has_answered(session, deployment),
             is_optional=True,
         ),
         _step_of_records(deployment, has_records=has_records, is_checked=is_checked),
@@ -90,6 +92,12 @@ def steps_of(session: Session, deployment: Deployment | None, monitor: Monitor |
             is_done=is_checked,
         ),
     )
+
+
+def _has_answered(session: Session, deployment: Deployment) -> bool:
+    """Whether the endpoint passed a test since the last change of the deployment."""
+    tests = activities.page(session, ActivityFilter(deployment_no=deployment.no, action=ENDPOINT_ANSWERED), Paging(1))
+    return deployment.endpoint is not None and bool(tests) and tests[0].at >= deployment.updated_at
 
 
 def _step_of_records(deployment: Deployment | None, *, has_records: bool, is_checked: bool) -> Step:

@@ -13,7 +13,7 @@ from .monitor_rules import MAX_GROUPS_TOGETHER
 from .monitors import MonitoredAttribute
 from .texts import TOGETHER
 from .value_tests import ValueTest
-from .values import GroupValue, Range, Scalar, canonical, exact_number, label_of, number_of
+from .values import GroupValue, Range, Scalar, canonical, exact_number, fold, label_of, number_of
 
 Role: TypeAlias = Literal["monitored", "reference"]
 NamedGroup: TypeAlias = tuple[str, Role]
@@ -35,6 +35,9 @@ EVERYBODY_ELSE = EverybodyElse("everybody else")
 
 NEAR_TWINS = "near_twins"
 """Member of a check's window: `describe_twins` of its records."""
+
+MISSPELLED = "misspelled_groups"
+"""Member of a check's window: `describe_misspelled` of its records."""
 
 MAX_TWINS = 10
 
@@ -62,6 +65,17 @@ def describe_twins(twins: Counter[NearTwin]) -> list[str]:
         f"{twin.feature!r}: {twin.value!r} ({records:,} record{'s' * (records > 1)}) differs from {twin.original!r} by a blank, so it is"
         " in no group until it is listed"
         for twin, records in twins.most_common(MAX_TWINS)
+    ]
+
+
+def describe_misspelled(feature: str, records: Mapping[Any, int], listed: Sequence[GroupValue]) -> list[str]:
+    """Returns a sentence on each listed text that no record has, where records have it in other letters."""
+    others = {fold(value): value for value in records if value not in listed}
+    missing = (value for value in listed if isinstance(value, str) and value not in records)
+    return [
+        f"{feature!r}: no record has {value!r}, and {records[others[fold(value)]]:,} {others[fold(value)]!r}"
+        for value in missing
+        if fold(value) in others
     ]
 
 

@@ -1,8 +1,10 @@
 """Reads a table of records by a monitor."""
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +13,7 @@ import pyarrow as pa
 from ..domain.comparisons import Comparison
 from ..domain.deployments import FieldType, RecordSchema
 from ..domain.group_rules import Condition, GroupRule
-from ..domain.groups import NEITHER, NamedGroup, NearTwin, count_twins
+from ..domain.groups import NEITHER, NamedGroup, NearTwin, count_twins, describe_misspelled
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.values import label_of
 from ..errors import InvalidInput
@@ -88,13 +90,22 @@ class RecordTable:
     def count_twins(self, repeats: IntArray | None = None) -> Counter[NearTwin]:
         """Returns the near twins of listed values; each record counts as so many as it `repeats`."""
         twins: Counter[NearTwin] = Counter()
+        for grouping, records in self._count_texts(repeats):
+            twins.update(count_twins(grouping.column.name, records, [group.value for group in grouping.groups]))
+        return twins
+
+    def describe_misspelled(self) -> list[str]:
+        """Returns the sentences on groups that are listed in other letters than the records have."""
+        listed = {one.feature: (*one.monitored, *(one.reference or ())) for one in self.monitor.attributes}
+        counted = ((grouping.column.name, records) for grouping, records in self._count_texts())
+        return [sentence for name, records in counted for sentence in describe_misspelled(name, records, listed[name])]
+
+    def _count_texts(self, repeats: IntArray | None = None) -> Iterator[tuple[Grouping, Mapping[Any, int]]]:
         for attribute, grouping in zip(self.monitor.attributes, self.groupings, strict=True):
             if attribute.rule is None and grouping.column.type is FieldType.STRING:
                 coded = stored_cells(self.values(attribute.feature)).coded()
                 _, *counts = np.bincount(coded.codes - MISSING, repeats, len(coded.values) + 1).astype(int).tolist()
-                records = dict(zip(coded.values, counts, strict=True))
-                twins.update(count_twins(attribute.feature, records, [group.value for group in grouping.groups]))
-        return twins
+                yield grouping, dict(zip(coded.values, counts, strict=True))
 
     def values(self, feature: str) -> pa.ChunkedArray:
         return self.columns.values[feature]

@@ -110,6 +110,7 @@ _COUNTS = {
     "records_of_other_revisions": "Records of other model revisions",
     "labels_of_some": "Labels",
     "near_twins": "Values that differ from a listed one by a blank",
+    "misspelled_groups": "Groups that records spell in other letters",
     "perturbed_records": "Copies with the attribute changed, by attribute",
     "unclassified_copies": "Copies in neither outcome list, by attribute",
     "rounded_probabilities": "Probabilities a hair outside 0 to 1, which count as 0 or 1",

@@ -37,6 +37,7 @@ _REASONS: Mapping[Cause, str] = {
     Cause.CANCELLED: "{stated}",
     Cause.ALL_UNCLASSIFIED: "None of the {have} has a prediction that is in the monitor's outcome lists, so no group can be compared.",
     Cause.GROUP_WITHOUT_RECORDS: "{missing} of {attribute} has no record with an outcome, so {group} cannot be compared with {reference}.",
+    Cause.GROUP_MISSPELLED: "",
     Cause.GROUP_TOO_SMALL: "{smaller} of {attribute} has {have_of_group} with an outcome; {needed} are needed to judge a group.",
     Cause.REFERENCE_NEVER_FAVOURABLE: (
         "No record of the reference group {reference} ({attribute}) got the favourable outcome, in {reference_records}, so no ratio to it"
@@ -82,6 +83,7 @@ _STEPS: Mapping[Cause, str] = {
     Cause.GROUP_WITHOUT_RECORDS: (
         "Check that the monitor spells the group as the records do, and that the predictions of its records are in the outcome lists."
     ),
+    Cause.GROUP_MISSPELLED: "{stated} List the group in the monitor as the records spell it. {follows}",
     Cause.GROUP_TOO_SMALL: (
         "Log more records of {smaller}, or raise the minimum of records in the monitor, so that more earlier ones are included. {follows}"
     ),

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from ..clock import HOUR, hour_of
 from ..domain.checks import CheckRun, CheckState, Failure, WindowCounts
+from ..domain.groups import MISSPELLED
 from ..domain.monitors import Schedule
 from ..domain.workers import WorkersSeen, WorkerState
 from ..frozen import frozen
@@ -38,6 +40,7 @@ class Cause(StrEnum):
     CANCELLED = "cancelled"
     ALL_UNCLASSIFIED = "all_unclassified"
     GROUP_WITHOUT_RECORDS = "group_without_records"
+    GROUP_MISSPELLED = "group_misspelled"
     GROUP_TOO_SMALL = "group_too_small"
     REFERENCE_NEVER_FAVOURABLE = "reference_never_favourable"
     NOT_COMPUTABLE = "not_computable"
@@ -169,7 +172,9 @@ def of_check(check: CheckRun, outlook: Outlook) -> Because:
         case CheckState.CANCELLED:
             return Because(cause=Cause.CANCELLED, outlook=outlook, is_of_check=True, stated=check.reason)
         case CheckState.SUCCEEDED:
-            return Because(cause=Cause.MEASURED, outlook=outlook, is_of_check=True)
+            misspelled: Any = (check.window or {}).get(MISSPELLED)
+            cause = Cause.GROUP_MISSPELLED if misspelled else Cause.MEASURED
+            return Because(cause=cause, outlook=outlook, is_of_check=True, stated=misspelled and f"{'; '.join(misspelled)}.")
 
 
 def _waits_for(outlook: Outlook) -> Cause:

@@ -13,7 +13,13 @@ import { keepEdits, reloadSaying, saySaved } from "./saved.js";
 function startDeployment(form) {
   const filled = new DeploymentForm(form);
   const path = form.dataset.path;
+  let format = null;
   keepEdits(form);
+  document.addEventListener("format-found", (event) => {
+    format = event.detail;
+    filled.choose(format);
+    form.closest("details").open = true;
+  });
   checkAsTyped(form, () => askExactly("PATCH", `${path}?validate_only=true`, filled.read().body));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -22,7 +28,10 @@ function startDeployment(form) {
       reloadSaying(form, "model", "Saved the model and endpoint.");
     });
   });
-  whenOpened(form, async () => filled.fill(await askExactly("GET", path)));
+  whenOpened(form, async () => {
+    filled.fill(await askExactly("GET", path));
+    if (format) filled.choose(format);
+  });
 }
 
 function startTest(form) {
@@ -32,7 +41,9 @@ function startTest(form) {
     attempt(form, async () => {
       const { records } = bodyOf(form);
       const body = { ...(records === undefined ? {} : { records: [].concat(records) }), find_format: event.submitter?.value === "find" };
-      showTest(form.querySelector("[data-tested]"), await askExactly("POST", form.dataset.path, body));
+      const result = await askExactly("POST", form.dataset.path, body);
+      if (result.ok && body.find_format) document.dispatchEvent(new CustomEvent("format-found", { detail: result.payload_format }));
+      showTest(form.querySelector("[data-tested]"), result);
     });
   });
 }

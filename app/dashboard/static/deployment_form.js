@@ -63,6 +63,12 @@ export class DeploymentForm {
     this.#arrange();
   }
 
+  /** Selects the format that a test found. */
+  choose(format) {
+    this.form.elements.namedItem("endpoint.payload_format").value = format;
+    this.form.dispatchEvent(new Event("change"));
+  }
+
   /** Merge patch of the stored mapping: names that are gone are null. */
   #mergedMapping(mapping) {
     if (!mapping || typeof mapping !== "object") return mapping;

@@ -6,7 +6,7 @@ export function showTest(place, result) {
   place.className = result.ok ? "good" : "problem";
   lines.push(`Sent: ${result.sent}.`);
   if (result.read) lines.push(`Read: ${result.read}`);
-  if (result.tried.length) lines.push(result.ok ? `The format that was found is ${result.payload_format}. Save it to use it.` : "No format gave a usable answer.");
+  if (result.tried.length) lines.push(result.ok ? `The format that was found is ${result.payload_format}, and it is selected. Save it to use it.` : `No format gave a usable answer. The nearest is ${result.payload_format}.`);
   const tried = result.tried.map((one) => `Tried ${one.payload_format}: ${one.fault ?? one.read}`);
   place.replaceChildren(...lines.map(paragraph), ...tried.map(paragraph), ...result.warnings.map((text) => paragraph(`Note: ${text}`)));
   place.hidden = false;

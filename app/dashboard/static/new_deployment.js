@@ -25,7 +25,9 @@ form.querySelectorAll("[data-test]").forEach((button) => button.addEventListener
   const { body, records } = filled.read();
   if (!records) throw new Problem({ detail: "There is no record to ask about.", errors: [{ field: "records", message: "write the record that the model is to be asked about" }] }, 422);
   try {
-    showTest(form.querySelector("[data-tested]"), await askExactly("POST", "/v1/endpoint-tests", { deployment: body, records, find_format: button.dataset.test === "find" }));
+    const result = await askExactly("POST", "/v1/endpoint-tests", { deployment: body, records, find_format: button.dataset.test === "find" });
+    if (result.ok) filled.choose(result.payload_format);
+    showTest(form.querySelector("[data-tested]"), result);
   } catch (problem) {
     if (problem instanceof Problem) problem.errors.forEach((one) => { one.field = one.field.replace(/^deployment\./, ""); });
     throw problem;

@@ -16,6 +16,9 @@ from ..database.rows import read_row
 from ..tables import ActivityRow
 from .audit_events import insert_event
 
+ENDPOINT_ANSWERED = "endpoint.answered"
+"""Action of a test that a stored endpoint passed."""
+
 
 @frozen(kw_only=True)
 class Activity:

@@ -252,6 +252,18 @@ def test_the_format_is_found_by_trying(service: RunningService, spoken: str) -> 
         assert expected in one["fault"]
 
 
+def test_the_fault_of_the_format_that_the_model_answers_comes_first(service: RunningService) -> None:
+    with row_server(lambda row: {"score": int(row["Age"] > 30)}) as model:
+        model.columns = ["Age", "Sex", "Owner"]
+        model.only = "mlflow_records"
+        body = {"deployment": deployment(endpoint={"url": model.url}), "records": [RECORD], "find_format": True}
+        found = result(service.client.post("/v1/endpoint-tests", json=body))
+
+    assert (found["ok"], found["payload_format"]) == (False, "mlflow_records")
+    assert "prediction" in found["fault"]
+    assert found["tried"][0]["payload_format"] == "fields_values"
+
+
 def test_where_no_format_fits_the_own_one_says_why(service: RunningService) -> None:
     with row_server(judged) as model:
         model.only = "none"

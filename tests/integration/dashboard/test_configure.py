@@ -14,6 +14,7 @@ from app.store.tables import DeploymentRow
 from app.tracking.updating import update_evidence
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.page_words import says, words
+from tests.builders.row_server import RowServer, row_server
 from tests.scenes import NOON, scene
 from tests.service import RunningService
 
@@ -70,7 +71,7 @@ def test_a_fresh_deployment_says_what_comes_next(reader: httpx.Client, snapshot:
     page, everything = reader.get(ADDRESS).text, configured(reader)
 
     assert [step for step in STEPS if f'?step={step}" aria-current="step"' in page] == ["groups"]
-    assert page.count('<li class="done">') == 2  # the columns, and the endpoint
+    assert page.count('<li class="done">') == 1  # the columns; the endpoint only after a test
     assert "No training data yet" in reader.get(f"{ADDRESS}?step=data").text
     assert words(everything) == snapshot
 
@@ -191,6 +192,30 @@ def test_under_the_limits_it_says_how_soon_an_unfairness_would_be_found(
     assert words(shown) == snapshot
 
 
+@pytest.mark.usefixtures("no")
+def test_the_endpoint_is_done_after_a_test_of_what_is_stored(service: RunningService, reader: httpx.Client) -> None:
+    def is_done() -> bool:
+        return re.search(r'<li class="done"><a href="[^"]+step=endpoint"', reader.get(ADDRESS).text) is not None
+
+    def test(model: RowServer, **changes: object) -> bool:
+        endpoint = {"url": model.url, "payload_format": "fields_values", "credentials": None, **changes}
+        service.client.patch("/v1/deployments/loans", json={"endpoint": endpoint}).raise_for_status()
+        before, body = is_done(), {"records": [{"sex": "female", "age": 20}], "find_format": True}
+        service.client.post("/v1/deployments/loans/endpoint-tests", json=body).raise_for_status()
+        return not before and is_done()
+
+    with row_server(lambda row: {"prediction": "yes" if row["age"] > 18 else "no", "probability": 0.5}) as model:
+        model.columns = ["sex", "age"]
+        assert test(model)
+        model.only = "kserve_v1"
+        assert not test(model, page_size=7)  # another format is the one
+        assert test(model, payload_format="kserve_v1")
+        model.only = "none"
+        assert not test(model)
+    service.client.patch("/v1/deployments/loans", json={"endpoint": None}).raise_for_status()
+    assert not is_done()
+
+
 def test_the_steps_lead_from_nothing_to_the_first_check(service: RunningService, reader: httpx.Client, no: int) -> None:
     def current() -> list[str]:
         page = reader.get(ADDRESS).text
@@ -199,14 +224,14 @@ def test_the_steps_lead_from_nothing_to_the_first_check(service: RunningService,
     seen = [current()]
     service.client.put("/v1/deployments/loans/fairness-monitor", json=MONITOR).raise_for_status()
     seen.append(current())
-    waiting = reader.get(ADDRESS).text
+    waiting = reader.get(f"{ADDRESS}?step=log").text
     record = {"features": {"sex": "female", "age": 20}, "prediction": "yes"}
     service.client.post("/v1/deployments/loans/payload-records", json={"records": [record]}).raise_for_status()
     seen.append(current())
     ready = reader.get(ADDRESS).text
 
     assert no
-    assert seen == [["groups"], ["log"], ["check"]]
+    assert seen == [["groups"], ["endpoint"], ["check"]]
     assert "No record has come yet." in waiting
     assert '<noscript><p><a href="">Look again</a></p></noscript>' in waiting
     assert 'id="check-now"' in ready

@@ -71,6 +71,20 @@ def test_a_near_twin_is_not_among_everybody_else_either() -> None:
     assert describe_twins(read.count_twins()) == list(frame.warnings)
 
 
+@pytest.mark.parametrize(("listed", "seen"), [("Female", "female"), ("female", "FEMALE"), ("Ärztin", "ärztin"), ("Female ", "female")])
+def test_a_listed_group_that_records_have_in_other_letters_is_named(listed: str, seen: str) -> None:
+    read = _read([seen, seen, "male"], [listed], ["male"])
+
+    assert read.describe_misspelled() == [f"'sex': no record has {listed!r}, and 2 {seen!r}"]
+    assert _read([seen, seen, "male"], [listed]).describe_misspelled() == read.describe_misspelled()
+
+
+def test_groups_that_records_have_or_that_nothing_resembles_are_not_misspelled() -> None:
+    assert _read(["female", "Female", "male"], ["female", "Female"]).describe_misspelled() == []
+    assert _read(["Female", "female", "male"], ["Female"]).describe_misspelled() == []
+    assert _read(["male"], ["female"], ["male"]).describe_misspelled() == []
+
+
 def test_near_twins_of_each_other_stay_in_the_default_reference_and_those_of_a_listed_one_do_not() -> None:
     values = ["female"] * 3 + ["male", "male ", "male "]
 
