@@ -16,7 +16,7 @@ from rich.console import Console
 
 from ..errors import EvenhandError, SetupError
 from ..example.client import Stopped
-from ..example.keys import fresh_key
+from ..example.keys import fresh_key, revoke_keys
 from ..example.model_address import SERVER, model_listener
 from ..example.performance import Performance
 from ..settings import Settings
@@ -79,6 +79,7 @@ def _run_story(
                 stop,
                 companions=lambda _url: [model],
                 prepare=lambda database: keys.put(fresh_key(database)),
+                conclude=revoke_keys,
                 environment=environment,
             )
         finally:

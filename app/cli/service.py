@@ -43,13 +43,14 @@ def run_service(
     with_worker: bool = True,
     companions: Callable[[str], Sequence[ChildSpec]] = lambda _url: (),
     prepare: Callable[[Database], None] = lambda _database: None,
+    conclude: Callable[[Database], None] = lambda _database: None,
     greet: Callable[[], None] = lambda: None,
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Runs until `stop` is set; then every process that was started has ended. Call it from the main thread.
 
-    `prepare` is called with the migrated database before anything serves, `greet` once the service is ready. `companions` returns, for
-    the database's URL, further processes to run; `environment` is for all of them.
+    `prepare` is called with the migrated database before anything serves, `conclude` after everything has served, `greet` once the
+    service is ready. `companions` returns, for the database's URL, further processes to run; `environment` is for all of them.
     """
     with (
         listening(settings.host, settings.port, processes=settings.api_processes) as listeners,
@@ -68,8 +69,12 @@ def run_service(
                 *([worker] if with_worker else []),
                 *companions(url),
             ]
-            with _greet_when_ready(settings, stop, greet):
-                Supervisor(specs, foundation=postgres).run(stop)
+            try:
+                with _greet_when_ready(settings, stop, greet):
+                    Supervisor(specs, foundation=postgres).run(stop)
+            finally:
+                with contextlib.closing(Database(url, pool_size=1)) as database:
+                    conclude(database)
         finally:
             if postgres is not None:
                 postgres.stop()
@@ -88,16 +93,13 @@ def api_specs(listeners: Sequence[socket.socket], *, environment: Mapping[str, s
 
 
 def _prepare_database(url: str, settings: Settings, prepare: Callable[[Database], None]) -> None:
-    database = Database(url, pool_size=1)
-    try:
+    with contextlib.closing(Database(url, pool_size=1)) as database:
         migrate(database)
         with database.transaction() as session:
             # Now, and once: the API would find this error too, but only to die and be restarted again and again.
             Deployments(session, open_secret_box(settings)).verify_sealer()
         warn_of_foreign_tables(database)
         prepare(database)
-    finally:
-        database.close()
 
 
 @contextlib.contextmanager

@@ -24,8 +24,6 @@ class Foundation(Protocol):
 
     def is_running(self) -> bool: ...
 
-    def stop(self) -> None: ...
-
 
 class Backoff:
     """Decides when a dead process may start again: at once, then after growing delays while it keeps dying."""
@@ -63,7 +61,7 @@ class Supervisor:
         self._backoffs = {name: Backoff() for name in ["", *self._specs]}
 
     def run(self, stop: threading.Event) -> None:
-        """Keeps the children running until `stop` is set, then ends them all, and the foundation last.
+        """Keeps the children and the foundation running until `stop` is set, then ends the children.
 
         Call it from the main thread: the children end with the thread that starts them.
         """
@@ -78,8 +76,6 @@ class Supervisor:
             for child in self._children.values():
                 child.wait_for_end()
             self._children.clear()
-            if self._foundation is not None:
-                self._foundation.stop()
 
     def tend(self) -> None:
         """Restarts, once, every dead process that is due."""

@@ -11,7 +11,13 @@ _PAGE = 500
 
 
 def fresh_key(database: Database) -> str:
-    """Creates an admin key, and revokes those of earlier runs."""
+    """Creates an admin key, and revokes those of earlier runs that could not end in order."""
+    revoke_keys(database)
+    with database.transaction() as session:
+        return create_key(session, role=Role.ADMIN, name=NAME)
+
+
+def revoke_keys(database: Database) -> None:
     with database.transaction() as session:
         keys = ApiKeys(session)
         page = keys.page(Paging(_PAGE))
@@ -20,4 +26,3 @@ def fresh_key(database: Database) -> str:
                 if key.name == NAME and key.revoked_at is None:
                     keys.revoke(key.id)
             page = keys.page(Paging(_PAGE, page[-1].no))
-        return create_key(session, role=Role.ADMIN, name=NAME)

@@ -174,6 +174,10 @@ class Performance:
             model = ModelClient(Http(self._model_url, self._stop))
             scene = Scene(Evenhand(service, DEPLOYMENT_ID), model, f"{self._model_url}/score", steps, self._stop)
             scene.evenhand.http.ask("GET", "/health/ready")
+            self._print(
+                f"Pages                      {self._service_url}/  (log in with the key)",
+                f"Key of this run            {key}",
+            )
             scene.model.score(applicants(1, np.random.default_rng()))
         steps.done("Started the database, the service, a worker and the model")
         register(scene)
@@ -200,13 +204,14 @@ class Performance:
     def _print_addresses(self, key: str) -> None:
         series = "metric=disparate_impact&data=balanced&attribute=sex&scope=group&rollup=day"
         address = f"{self._service_url}/v1/deployments/{DEPLOYMENT_ID}/measurements?{series}"
-        for line in (
-            f"Pages                      {self._service_url}/  (log in with the key)",
-            f"Key of this run            {key}",
+        self._print(
             f"API and its documentation  {self._service_url}/docs",
             f"Model                      {self._model_url}/score",
             f"Log                        {self._log}",
             "A series, day by day:",
             f"  curl -s -H 'Authorization: Bearer {key}' '{address}'",
-        ):
+        )
+
+    def _print(self, *lines: str) -> None:
+        for line in lines:
             self._console.print(line, soft_wrap=True, markup=False)

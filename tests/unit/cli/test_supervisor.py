@@ -51,11 +51,6 @@ class Ground:
         """Whether it is up."""
         return self.up
 
-    def stop(self) -> None:
-        """Goes down."""
-        self.deeds.append("stop")
-        self.up = False
-
 
 @pytest.mark.thorough
 def test_a_child_that_is_killed_is_started_again() -> None:
@@ -77,13 +72,11 @@ def test_a_child_that_does_its_work_once_is_not_started_again(tmp_path: Path) ->
         assert (tmp_path / "runs").read_text() == "x"
 
 
-def test_stopping_ends_every_child_and_then_the_foundation() -> None:
-    ground = Ground()
-    with _running([_sleeper("one"), _sleeper("two")], ground) as supervisor:
+def test_stopping_ends_every_child() -> None:
+    with _running([_sleeper("one"), _sleeper("two")]) as supervisor:
         pids = supervisor.pids().values()
 
     assert not any(_lives(pid) for pid in pids)
-    assert ground.deeds == ["stop"]
 
 
 def test_a_child_deaf_to_a_polite_request_is_killed_with_what_it_started(tmp_path: Path) -> None:
