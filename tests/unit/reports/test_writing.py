@@ -30,6 +30,7 @@ from app.reports.html import as_html
 from app.reports.pdf import as_pdf
 from app.reports.second_page import LIMITS_IN_SHORT, METHOD
 from tests.builders.chart_data import HOSTILE, HOUR, START, point, series
+from tests.builders.pdf_files import page_texts
 from tests.builders.timelines import panel_of
 
 MADE = Made(at=datetime(2026, 3, 2, 12, tzinfo=UTC), by="user:Zoë")
@@ -150,6 +151,16 @@ def test_figures_that_are_no_ratios_and_no_groups_at_all_are_two_pages_too() -> 
 
 def test_a_character_without_a_font_is_shown_by_its_name_and_the_standard_is_kept() -> None:
     assert b"pdfuaid" in as_pdf(document("\U0001faa9 東京"))
+
+
+@pytest.mark.parametrize("name", ["https://models.example.org/credit/v3/score?region=north-east&limit=20", "ada.lovelace@risk.example.org"])
+def test_names_and_addresses_are_copied_and_found_as_they_are(name: str) -> None:
+    pages = page_texts(as_pdf(document(f"Asked at {name} by Ada")))
+
+    assert not any(character in "".join(pages) for character in "\u200b\u200c\u00ad\u2060\ufeff")
+    assert all(name in page for page in pages)
+    # In a narrow cell it breaks, and nothing is added.
+    assert "".join(pages).replace("\n", "").count(name) >= 45
 
 
 def test_a_pdf_carries_its_attachments() -> None:
