@@ -1,9 +1,8 @@
-"""Drops what no feature of this version uses, stores each figure once, gives each comparison of the evidence a beginning of its own, and
-counts erased records.
+"""Drops what no feature of this version uses, and stores each figure once.
 
-A figure's row is marked if it is the group furthest out; rows whose counts another row has go. So do flips by direction, which are counts
-in the row of the flip rate, mitigated figures that are measured when somebody asks, and figures of labels that compare no groups. The
-OpenScale SDK's tables become one.
+Each comparison of the evidence gets a beginning of its own, and erased records are counted. A figure's row is marked if it is the group
+furthest out; rows whose counts another row has go. So do flips by direction, which are counts in the row of the flip rate, mitigated
+figures that are measured when somebody asks, and figures of labels that compare no groups. The OpenScale SDK's tables become one.
 """
 
 from alembic import op
