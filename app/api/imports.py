@@ -94,6 +94,7 @@ async def import_records(
         kind=kind,
         schema=target.schema,
         outputs=target.outputs,
+        lists_texts=target.lists_texts,
         columns=columns,
         times=times,
         at=in_utc("at", at),

@@ -52,7 +52,7 @@ def _is_zero_or_one(array: pa.Array) -> bool:
 
 
 def stored_values(values: pa.ChunkedArray, column: Column, *, coded: bool = False) -> pa.Array:
-    """Returns a feature or meta field: float64 for a numeric column, else text; `coded`: as codes."""
+    """Returns a feature or meta field: numbers of a numeric column, else text; `coded`: as codes."""
     if coded:
         codes = _one_array(values)
         codes = codes if pa.types.is_dictionary(codes.type) else codes.dictionary_encode()
@@ -60,7 +60,7 @@ def stored_values(values: pa.ChunkedArray, column: Column, *, coded: bool = Fals
         return pa.DictionaryArray.from_arrays(codes.indices, texts)
     typed = typed_column(values, column)
     if column.kind is FieldKind.NUMERIC:
-        return typed.cast(pa.float64(), safe=False)
+        return typed
     if pa.types.is_floating(typed.type):
         return _spell_each(typed, canonical)
     return typed.cast(pa.string())

@@ -49,6 +49,7 @@ _SHOWN: Final = 500
 class ImportTarget:
     schema: RecordSchema
     outputs: OutputFields
+    lists_texts: bool
     problem_type: ProblemType
     endpoint: Endpoint | None
 
@@ -75,10 +76,12 @@ class ImportService:
         if response.is_error:
             raise _unexpected(response)
         found = _members(response)
+        [favourable, *_] = _members(self._request("GET", f"{self._address}/fairness-monitor")).get("favourable", [None])
         features, meta = (tuple(_read_column(one) for one in found[part]) for part in ("features", "meta"))
         return ImportTarget(
             schema=RecordSchema(version=1, features=features, meta=meta),
             outputs=OutputFields(**found["outputs"]),
+            lists_texts=isinstance(favourable, str),
             problem_type=ProblemType(found["problem_type"]),
             endpoint=None if found["endpoint"] is None else _read_endpoint(found["endpoint"]),
         )

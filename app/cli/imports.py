@@ -289,6 +289,7 @@ def _subject(
         kind=service.kind,
         schema=target.schema,
         outputs=target.outputs,
+        lists_texts=target.lists_texts,
         columns=columns,
         times=replace(TimeRule.at(utc_now()), form=time_format, zone=parse_offset(offset)),
         at=parse_moment(at),

@@ -206,5 +206,6 @@ def subject_members(subject: ImportSubject) -> dict[str, Any]:
         "score_threshold": subject.score_threshold,
         "format": None if subject.endpoint is None else [subject.endpoint.payload_format, repr(subject.endpoint.mapping)],
         "schema": [[column.name, column.type.value] for column in (*subject.schema.features, *subject.schema.meta)],
+        "lists_texts": subject.lists_texts,
         "outputs": [subject.outputs.prediction, subject.outputs.probability, subject.outputs.label, subject.outputs.classes],
     }

@@ -8,11 +8,10 @@ from typing import Any
 from ..domain.arrivals import LogKind
 from ..domain.deployments import Column
 from ..domain.spreadsheets import find_separator
-from ..domain.strict_json import parse_json
 from ..domain.texts import quote_names
 from ..domain.values import plain_cell
 from ..errors import InvalidInput
-from ..ingest.cells import parse_label, parse_text
+from ..ingest.cells import parse_label, parse_probability, parse_text
 from .files import InputFile
 from .logged_calls import read_rows
 from .subject import ImportRow, ImportSubject, RowRefused
@@ -87,6 +86,7 @@ def read_csv(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[Imp
     columns = [subject.columns.label or "label"] if subject.kind is LogKind.FEEDBACK else subject.feature_names
     for file in files:
         reader = _Numbered(file)
+        read_label = partial(parse_label, is_text=subject.lists_texts)
         lines = csv.reader(reader, delimiter=find_separator(partial(_Numbered, file), columns), strict=True)
         try:
             header = next(lines, [])
@@ -102,7 +102,7 @@ def read_csv(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[Imp
                     continue
                 row = dict(zip(header, cells, strict=True))
                 yield _row_of(
-                    file, reader.number, partial(table.record, row, lambda text, column: parse_text(text, column.type), parse_label)
+                    file, reader.number, partial(table.record, row, lambda text, column: parse_text(text, column.type), read_label)
                 )
         except csv.Error as error:
             raise InvalidInput.of(f"{file.name} line {reader.number}", f"is not CSV ({error})") from error
@@ -160,6 +160,6 @@ class _Numbered:
 
 
 def _read_probability(value: Any) -> Any:  # noqa: ANN401 - any cell
-    if not isinstance(value, str):
-        return [plain_cell(one) for one in value] if isinstance(value, list) else plain_cell(value)
-    return parse_json(value, value) if value.strip() else None
+    if isinstance(value, str):
+        return parse_probability(value)
+    return [plain_cell(one) for one in value] if isinstance(value, list) else plain_cell(value)

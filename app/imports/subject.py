@@ -26,7 +26,7 @@ class ColumnNames:
 
 @frozen(kw_only=True)
 class ImportSubject:
-    """A deployment as an import sees it, and the importer's choices.
+    """A deployment as an import sees it, and the importer's choices. `lists_texts`: the outcomes of its monitor are texts.
 
     `at` is the time of records without one. Times without an offset are refused, unless `times` has a zone. `tally` counts those read.
     Bodies are tried in the format of the `endpoint` first. With a `score_threshold`, a prediction between 0 and 1 is a score.
@@ -35,6 +35,7 @@ class ImportSubject:
     kind: LogKind
     schema: RecordSchema
     outputs: OutputFields
+    lists_texts: bool = False
     columns: ColumnNames = field(default_factory=ColumnNames)
     times: TimeRule
     tally: TimeTally = field(default_factory=TimeTally)

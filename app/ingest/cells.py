@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from ..domain.deployments import FieldType
 from ..domain.record_times import Impossible
 from ..domain.records import round_probability
-from ..domain.strict_json import vanishes
+from ..domain.strict_json import parse_json, vanishes
 from ..domain.texts import CONTROL, MAX_TEXT, printable
 from ..domain.values import EXACT, JSON_NUMBER, NUMBER, is_number, parse_boolean, tidy
 from .limits import LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS, StatedTimes
@@ -146,9 +146,14 @@ def parse_text(text: str, column_type: FieldType) -> Json:
     return text
 
 
-def parse_label(text: str) -> Json:
-    """Label of a text file's cell: a number if spelled as in JSON; an empty one is missing."""
-    return (_parse_number(text) if JSON_NUMBER.fullmatch(text) else text) if text else None
+def parse_label(text: str, *, is_text: bool) -> Json:
+    """Answer or label of a text file's cell: unless the outcomes are texts, a number if spelled as in JSON; an empty one is missing."""
+    return (text if is_text or not JSON_NUMBER.fullmatch(text) else _parse_number(text)) if text else None
+
+
+def parse_probability(text: str) -> Json:
+    """Probability of a text file's cell: JSON, else text; an empty one is missing."""
+    return parse_json(text, text) if text.strip() else None
 
 
 def shown(value: Json) -> str:

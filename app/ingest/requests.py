@@ -5,7 +5,6 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from ..domain.arrivals import RecordSource
@@ -14,7 +13,7 @@ from ..domain.encodings import UTF_8, decode_parts
 from ..domain.texts import quote_names
 from ..errors import InvalidInput, TooLarge
 from .bodies import decoded_json, decompressed, require_decodable
-from .cells import Json, parse_label, parse_text
+from .cells import Json, parse_label, parse_probability, parse_text
 from .checked import CheckedFeedback, CheckedPayload, RecordRefused, require_times
 from .limits import MAX_BODY_BYTES, MAX_RECORDS, StatedTimes
 from .native import check_feedback, check_payload
@@ -201,20 +200,11 @@ def _build_csv_record(header: list[str], line: list[str], plan: IngestPlan, requ
     if len(line) != len(header):
         return RecordRefused("line", f"has {len(line)} values under {len(header)} columns")
     record = _build_record({name: text or None for name, text in zip(header, line, strict=True)}, plan, request)
-    record["label"] = parse_label(record["label"] or "")
-    for name in (_PREDICTION, _PROBABILITY):
-        record[name] = _parse_answer(record.get(name) or "")
+    record["label"] = parse_label(record["label"] or "", is_text=plan.target.lists_texts)
+    record[_PREDICTION] = parse_label(record.get(_PREDICTION) or "", is_text=plan.target.lists_texts)
+    record[_PROBABILITY] = parse_probability(record.get(_PROBABILITY) or "")
     for kind, columns in (("features", plan.target.schema.features), ("meta", plan.target.schema.meta)):
         values = record[kind]
         if values is not None:
             record[kind] = {c.name: parse_text(values[c.name] or "", c.sent) for c in columns if c.name in values}
     return record
-
-
-def _parse_answer(text: str) -> Json:
-    if not text.startswith("["):
-        return parse_label(text)
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.MsgspecError:
-        return text

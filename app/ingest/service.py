@@ -187,7 +187,8 @@ class Ingestion:
             raise Unavailable("Too many records are waiting to be written. Send these again in a moment.")
         moments = StatedTimes(now, request.historical, request.first_time_counts, request.without_offset_is_utc)
         for _ in range(_ATTEMPTS):
-            plan = await self.plan(deployment_id)
+            # Cells of text are read by the monitor, of which a stored plan need not know.
+            plan = await (self.current_plan if request.is_csv else self.plan)(deployment_id)
             try:
                 return await self._check_and_store(kind, request, plan, moments)
             except StaleTarget:

@@ -85,9 +85,10 @@ class JsonCells:
 
 
 def stored_cells(values: pa.ChunkedArray, column: Column | None = None) -> Cells:
-    """Returns a stored feature or meta field: float64 for a numeric column, else text."""
+    """Returns a stored feature or meta field: numbers of a numeric column, else text."""
     array = values.combine_chunks()
-    return NumberCells(array, column) if pa.types.is_floating(array.type) else _encode(array, column)
+    is_number = pa.types.is_floating(array.type) or pa.types.is_integer(array.type)
+    return NumberCells(array, column) if is_number else _encode(array, column)
 
 
 def listed_cells(values: Sequence[Scalar | None]) -> Coded:

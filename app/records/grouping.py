@@ -69,7 +69,7 @@ class ListedGroups:
 def group_records(
     attribute: MonitoredAttribute, column: Column, values: pa.ChunkedArray, *, most: float = MOST_REFERENCE_VALUES
 ) -> Grouping:
-    """Returns the groups, as `groups_of`, and each record's place; `values` are float64 for a numeric column, else text."""
+    """Returns the groups, as `groups_of`, and each record's place; `values` are numbers for a numeric column, else text."""
     cells = stored_cells(values, column)
     seen = cells.coded().values if attribute.reference is None else ()
     groups = groups_of(attribute, column, seen, most=most)

@@ -54,7 +54,7 @@ def _meets(condition: Condition, column: pa.ChunkedArray) -> npt.NDArray[np.bool
 
 @frozen(eq=False)
 class RecordColumns:
-    """Stored columns: features and meta fields (numeric ones as float64, others as text), answers as JSON texts."""
+    """Stored columns: features and meta fields (numeric ones as numbers, others as text), answers as JSON texts."""
 
     values: pa.Table
     answers: pa.ChunkedArray

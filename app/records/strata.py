@@ -21,7 +21,7 @@ class Divided:
 
 
 def divide(column: str, values: pa.ChunkedArray) -> Divided:
-    """Returns the strata; `values` are float64 of a numeric column, else text."""
+    """Returns the strata; `values` are numbers of a numeric column, else text."""
     coded = stored_cells(values).coded()
     texts = [canonical(value) for value in coded.values]
     # 0.0 and -0.0 have one text.

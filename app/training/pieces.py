@@ -62,7 +62,7 @@ class Piece:
 class Layout:
     """Columns of a file that are read, and their types. `absent` are the meta fields that are not in it.
 
-    `has_typed_label`: the file says the label's type, so that its text is text.
+    `has_typed_label`: the file says the label's type, or the monitor lists texts, so that its text is text.
     """
 
     columns: tuple[Column, ...]
@@ -110,7 +110,7 @@ def find_layout(
         raise InvalidInput(problems)
     read = {column.name for column in columns}
     absent = tuple(column.name for column in (*schema.features, *schema.meta) if column.name not in read)
-    is_typed = label in file.types
+    is_typed = label in file.types or (monitor is not None and monitor.outcomes.lists_texts)
     return Layout(columns=columns, absent=absent, label=label, weight=weight, problem_type=problem_type, has_typed_label=is_typed)
 
 

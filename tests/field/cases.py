@@ -27,17 +27,6 @@ class Open:
 
 
 OPEN = {
-    **{
-        case: Open(MISREAD)
-        for case in (
-            # Texts in a file are taken for numbers where the outcome lists hold texts: 1.0 is 1, 1E5 is 100000.
-            *(f"doors: outcomes: {kind} as texts, {door}" for kind in ("decimals", "exponents") for door in ("import", "upload")),
-            # Numbers beyond 2^53 become their neighbours.
-            *(f"doors: integers of 16 digits, {door}" for door in ("metrics", "report")),
-            *(f"doors: integers of 16 digits, {door}" for door in ("import", "upload", "records", "events", "gateway", "client")),
-            *(f"doors: outcomes: integers of 16 digits, {door}" for door in ("metrics", "report")),
-        )
-    },
     "20-alert-storm/try.py": Open(EVIDENCE),
     "36-answers-that-differ/try.py": Open(SENTENCES, ("flip rate of", "endpoint test")),
     **{case: Open(DOORS) for case in ("sec-uploads/try.py",)},

@@ -11,7 +11,7 @@ from ...domain.checks import Span
 from ...domain.deployments import FieldType, RecordSchema
 from ..database.arrow import ArrowReader
 
-_TYPES: Final = {FieldType.STRING: "text", FieldType.INTEGER: "bigint", FieldType.NUMBER: "float8", FieldType.BOOLEAN: "boolean"}
+TYPES: Final = {FieldType.STRING: "text", FieldType.INTEGER: "bigint", FieldType.NUMBER: "float8", FieldType.BOOLEAN: "boolean"}
 
 _FIXED: Final = {
     LogKind.PAYLOAD: """record_id AS id, scored_at, logged_at, model_revision, prediction::text AS prediction,
@@ -39,7 +39,7 @@ def rows_of_month(
 ) -> AbstractContextManager[pa.RecordBatchReader]:
     """Yields the month's records of that schema, oldest first; features and meta fields last."""
     values = "".join(
-        f", ({source}->>{position})::{_TYPES[column.type]}"
+        f", ({source}->>{position})::{TYPES[column.type]}"
         for source, columns in (("features", schema.features), ("meta", schema.meta))
         for position, column in enumerate(columns)
     )

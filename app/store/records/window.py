@@ -15,6 +15,7 @@ from ...domain.values import Scalar
 from ...frozen import frozen
 from ..database.arrow import ArrowReader, Parameter
 from .counts import KEPT
+from .months import TYPES
 
 VALUE_PREFIX = "value_"
 """Names of features never reach the SQL."""
@@ -48,9 +49,9 @@ class WindowQuery:
     with_probabilities: bool = False
 
     def values(self, features: str, meta: str) -> str:
-        """Returns the SQL of the columns: numeric ones as float8, others as text."""
+        """Returns the SQL of the columns: numeric ones as numbers, others as text."""
         sql = {
-            column.name: f"({source}->>{position}){'::float8' if column.kind is FieldKind.NUMERIC else ''}"
+            column.name: f"({source}->>{position}){f'::{TYPES[column.type]}' if column.kind is FieldKind.NUMERIC else ''}"
             for source, columns in ((meta, self.schema.meta), (features, self.schema.features))
             for position, column in enumerate(columns)
         }

@@ -37,6 +37,10 @@ class Target:
     endpoint: Endpoint | None = None
     """Format and mapping; nothing secret."""
 
+    @property
+    def lists_texts(self) -> bool:
+        return self.outcomes is not None and self.outcomes.lists_texts
+
 
 ROW_VERSION = "xmin"
 """Postgres' own version number of a row, to be compared for equality only."""

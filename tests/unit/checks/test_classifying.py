@@ -142,4 +142,4 @@ def test_a_text_that_spells_a_number_is_shown_and_stored_apart_from_it() -> None
 
 
 def _label(text: str) -> Any:  # noqa: ANN401 - any JSON
-    return parse_label(text)
+    return parse_label(text, is_text=False)
