@@ -54,6 +54,14 @@ _BODY: dict[str, Any] = {
     },
 }
 
+TimeFormat = Annotated[
+    str | None,
+    Query(
+        min_length=1,
+        max_length=100,
+        description="How times are written: a pattern of strptime such as `%d.%m.%Y %H:%M%z`, or s, ms, us, ns, dotnet, filetime, excel.",
+    ),
+]
 ColumnName = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00]*$", description="The column of a table.")]
 
 
@@ -69,6 +77,7 @@ async def import_records(
     kind: Annotated[LogKind, Query(description="What the file holds.")] = LogKind.PAYLOAD,
     layout: Annotated[ImportLayout | None, Query(description="The file's layout; without it, it is found from its beginning.")] = None,
     at: Moment = None,
+    time_format: TimeFormat = None,
     id_column: ColumnName = None,
     time_column: ColumnName = None,
     prediction_column: ColumnName = None,
@@ -89,7 +98,7 @@ async def import_records(
     if sent.media_type not in MEDIA_TYPES:
         raise UnsupportedMediaType(f"Send one of the content types {', '.join(MEDIA_TYPES)}; found {sent.media_type or 'none'!r:.100}.")
     columns = ColumnNames(id=id_column, time=time_column, prediction=prediction_column, probability=probability_column, label=label_column)
-    target, times = plan.target, replace(TimeRule.at(now), zone=None)
+    target, times = plan.target, replace(TimeRule.at(now, plan.target.earliest), form=time_format, zone=None)
     subject = ImportSubject(
         kind=kind,
         schema=target.schema,

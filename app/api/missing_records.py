@@ -55,7 +55,7 @@ def put_missing_records(
     `evenhand-client` sends them by itself. Checks show them next to the figures of these hours.
     """
     totals = [hour.read_as(MissingTotals) for hour in body.hours]
-    _require_hours(totals, now)
+    _require_hours(totals, TimeRule.at(now, deployment.earliest))
     put_missing(session, deployment.no, sender_id, body.sample_rate, totals)
 
 
@@ -67,10 +67,10 @@ def list_missing_records(deployment: ReadableDeployment, session: SessionIn, wan
     return MissingHoursPage(hours=[MissingHourOut.from_object(one) for one in page], next_cursor=next_cursor)
 
 
-def _require_hours(totals: list[MissingTotals], now: datetime) -> None:
+def _require_hours(totals: list[MissingTotals], rule: TimeRule) -> None:
     """Refuses hours that are not whole, plausible, and there once."""
     hours = Counter(one.hour for one in totals)
-    problems, rule = [], TimeRule.at(now)
+    problems = []
     for index, one in enumerate(totals):
         problem = None
         if not rule.earliest <= one.hour <= rule.latest:

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from ..domain.encodings import find_encoding
 from ..errors import InvalidInput
+from ..frames.columns import is_numeric
 from .metrics_report import printable
 
 WIDTH = 100
@@ -73,7 +74,7 @@ def open_console() -> Console:
 
 def parse_values(frame: pd.DataFrame, column: str | None, texts: Sequence[str]) -> list[Any]:
     """Returns the values that the texts spell and, for a column of numbers, ranges."""
-    numeric = column in frame and pd.api.types.is_any_real_numeric_dtype(frame[column])
+    numeric = column in frame and is_numeric(frame[column])
     ranges = [RANGE.fullmatch(text) if numeric else None for text in texts]
     return [text if bounds is None else (float(bounds[1]), float(bounds[2])) for text, bounds in zip(texts, ranges, strict=True)]
 
@@ -107,7 +108,7 @@ def parse_side(frame: pd.DataFrame, attributes: Sequence[str], texts: Texts, opt
 def print_notes(notes: Sequence[str]) -> None:
     """Prints what was left out of a file to standard error: programs read the results."""
     for note in notes:
-        typer.echo(printable(f"{note}."), err=True)
+        typer.echo(printable(f"{note.rstrip('.')}."), err=True)
 
 
 @contextmanager

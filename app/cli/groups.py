@@ -26,7 +26,7 @@ from .file_options import (
     print_notes,
     refuse_errors,
 )
-from .metrics_files import read_measured
+from .metrics_files import name_twins, read_measured
 
 command = typer.Typer(add_completion=False)
 
@@ -84,7 +84,7 @@ def groups(
             earliest=earliest,
             **records.arguments,
         )
-    print_notes(records.notes)
+    print_notes([*records.notes, *name_twins(records.frame, feature)])
     found = search.result
     typer.echo(render_groups(search, file.name, open_console()))
     if watch is not None and found.group is not None:

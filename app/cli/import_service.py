@@ -50,6 +50,7 @@ class ImportTarget:
     schema: RecordSchema
     outputs: OutputFields
     lists_texts: bool
+    earliest: str | None
     problem_type: ProblemType
     endpoint: Endpoint | None
 
@@ -82,6 +83,7 @@ class ImportService:
             schema=RecordSchema(version=1, features=features, meta=meta),
             outputs=OutputFields(**found["outputs"]),
             lists_texts=isinstance(favourable, str),
+            earliest=found["earliest"],
             problem_type=ProblemType(found["problem_type"]),
             endpoint=None if found["endpoint"] is None else _read_endpoint(found["endpoint"]),
         )

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
@@ -18,7 +18,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from ..clock import HOUR, hour_of, utc_now
 from ..domain.arrivals import LogKind
 from ..domain.checks import CheckState
-from ..domain.record_times import TimeRule
+from ..domain.record_times import TimeRule, parse_moment
 from ..domain.strict_json import parse_json
 from ..errors import InvalidInput, SetupError
 from ..frozen import frozen
@@ -50,7 +50,7 @@ Url = Annotated[str, typer.Option(envvar="EVENHAND_URL", help="Address of the se
 Key = Annotated[str, typer.Option(envvar="EVENHAND_KEY", help="API key with the role manage.", show_default=False)]
 DeploymentId = Annotated[str, typer.Option("--deployment", envvar="EVENHAND_DEPLOYMENT", help="Id of the deployment.")]
 LayoutOption = Annotated[ImportLayout | None, typer.Option(help="Layout of the files; without it, it is found from the first file.")]
-At = Annotated[str | None, typer.Option(help="Time of records that state none, as ISO 8601 with an offset.")]
+At = Annotated[str | None, typer.Option(help="Time of records that state none; UTC unless it says otherwise.")]
 Offset = Annotated[str | None, typer.Option(help="Offset from UTC of times that state none, such as +00:00.")]
 IdColumn = Annotated[str | None, typer.Option(help="Column of the ids. Without ids, the file's content and the line make them.")]
 TimeColumn = Annotated[str | None, typer.Option(help="Column of the times.")]
@@ -158,6 +158,7 @@ def sagemaker(
     ] = None,
     violations: Annotated[Path | None, typer.Option(help="Check what was imported, and write constraint_violations.json here.")] = None,
     at: At = None,
+    encoding: Encoding = "utf-8",
     rejections: Rejections = None,
     state: State = STATE_FOLDER,
 ) -> None:
@@ -179,11 +180,14 @@ def sagemaker(
         for note in monitor.notes:
             typer.echo(f"  {note}")
         places = ImportPlaces(state, rejections)
-        report = _import_folders(service, captures, LogKind.PAYLOAD, at, places, monitor.score_threshold)
+        subject = replace(_subject(service, ColumnNames(), at), score_threshold=monitor.score_threshold)
+        report = import_into(service, list_files("captures", captures, encoding), ImportLayout.SAGEMAKER, subject, places)
         reports = [report]
         if ground_truth:
+            labels = service.of(LogKind.FEEDBACK)
+            files, subject = list_files("ground-truth", ground_truth, encoding), _subject(labels, ColumnNames(), at)
             # With one file of rejected rows for two imports, a stopped one would cut the other's off.
-            reports.append(_import_folders(service, ground_truth, LogKind.FEEDBACK, at, ImportPlaces(state, None)))
+            reports.append(import_into(labels, files, ImportLayout.SAGEMAKER, subject, ImportPlaces(state, None)))
         if violations is not None and report.earliest is not None and report.latest is not None:
             found = check_span(service, report.earliest, report.latest)
             violations.write_text(json.dumps(violations_of(analysis, found), indent=4) + "\n")
@@ -222,15 +226,12 @@ def parse_scalar(text: str) -> Any:  # noqa: ANN401 - any scalar
     return found if isinstance(found, str | int | float | bool) else text
 
 
-def _import_folders(
-    service: ImportService, paths: Sequence[Path], kind: LogKind, at: str | None, places: ImportPlaces, score_threshold: float | None = None
-) -> ImportReport:
+def list_files(option: str, paths: Sequence[Path], encoding: str) -> list[InputFile]:
+    """Returns files, and those in folders that end in .jsonl. Raises InvalidInput if there is none."""
     files = [file for path in paths for file in (sorted(path.rglob("*.jsonl")) if path.is_dir() else [path])]
     if not files:
-        raise InvalidInput.of("captures" if kind is LogKind.PAYLOAD else "ground-truth", "has no file that ends in .jsonl")
-    of_kind = service.of(kind)
-    subject = replace(_subject(of_kind, ColumnNames(), at), score_threshold=score_threshold)
-    return import_into(of_kind, [InputFile.at(file) for file in files], ImportLayout.SAGEMAKER, subject, places)
+        raise InvalidInput.of(option, "has no file that ends in .jsonl")
+    return [InputFile.at(file, encoding) for file in files]
 
 
 def import_into(
@@ -269,18 +270,6 @@ def parse_offset(text: str | None) -> tzinfo | None:
         raise InvalidInput.of("utc-offset", f"must be an offset such as +01:00, found {text!r:.50}") from error
 
 
-def parse_moment(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        found = None
-    if found is None or found.tzinfo is None:
-        raise InvalidInput.of("at", f"must be a time as ISO 8601 with its offset, such as 2030-01-31T12:00:00Z, found {text!r:.50}")
-    return found.astimezone(UTC)
-
-
 def _subject(
     service: ImportService, columns: ColumnNames, at: str | None, offset: str | None = None, time_format: str | None = None
 ) -> ImportSubject:
@@ -291,8 +280,8 @@ def _subject(
         outputs=target.outputs,
         lists_texts=target.lists_texts,
         columns=columns,
-        times=replace(TimeRule.at(utc_now()), form=time_format, zone=parse_offset(offset)),
-        at=parse_moment(at),
+        times=replace(TimeRule.at(utc_now(), target.earliest), form=time_format, zone=parse_offset(offset)),
+        at=None if at is None else parse_moment("at", at),
         endpoint=target.endpoint,
     )
 

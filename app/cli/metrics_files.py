@@ -19,15 +19,15 @@ import pandas as pd
 from pandas.io.common import get_handle  # type: ignore[import-not-found]  # the stubs leave it out
 
 from ..domain.encodings import UTF_8, decode_parts
+from ..domain.groups import count_twins, describe_twins, drop_twins
 from ..domain.spreadsheets import find_separator, harmless
 from ..domain.texts import nearest, quote_names
 from ..domain.values import EXACT, exact_number, number_of
 from ..errors import InvalidInput
 from ..frames import Report
-from ..frames.columns import Column, some_numbers_of
+from ..frames.columns import some_numbers_of
 from ..frames.left_out import NOT_NUMBERS
 from ..frozen import frozen
-from ..metrics.groups import FloatArray
 from .file_options import RANGE, Texts, list_side, list_values, parse_side, parse_values
 
 FORMATS = (".json", ".csv")
@@ -135,25 +135,16 @@ def _read_numbers(frame: pd.DataFrame, columns: Mapping[str, Sequence[str | None
         option = next(option for option, names in columns.items() if name in names)
         numbers = some_numbers_of(frame[name], option, notes)
         frame.attrs.setdefault(NOT_NUMBERS, {})[name] = np.isnan(numbers) & frame[name].notna().to_numpy()
-        frame[name] = _keep_digits(frame[name], numbers, option) if (np.abs(numbers) >= EXACT).any() else numbers
+        # Double precision merges whole numbers from 2**53 on.
+        frame[name] = [exact_number(cell) for cell in frame[name]] if (np.abs(numbers) >= EXACT).any() else numbers
     return CsvCells(frame, notes)
 
 
-def _keep_digits(column: Column, numbers: FloatArray, option: str) -> Any:  # noqa: ANN401 - an array of numpy or of pandas
-    """Returns whole numbers of 64 bits exactly.
-
-    Raises:
-        InvalidInput: two other numbers would become one.
-    """
-    exact = [exact_number(cell) for cell in column]
-    with suppress(TypeError, OverflowError):
-        return pd.array(exact, dtype="Int64")
-    first: dict[float, Any] = {}
-    for cell, number, digits in zip(column, numbers.tolist(), exact, strict=True):
-        if first.setdefault(number, digits) != digits:
-            lead = f"{column.name!r} holds {cell!r:.100}, which has more digits than a number here"
-            raise InvalidInput.of(option, f"{lead}; leave out --number {column.name}, so that its cells are texts")
-    return numbers
+def name_twins(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
+    """Returns a sentence on each text that differs from a more frequent one of its column by a blank."""
+    counted = {name: frame[name].value_counts().to_dict() for name in columns}
+    twins = [count_twins(name, records, drop_twins(records)) for name, records in counted.items()]
+    return [note for one in twins for note in describe_twins(one, "and is a value of its own")]
 
 
 class MeasuredRecords(NamedTuple):

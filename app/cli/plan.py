@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from ..frames.planning import Plan, plan_frame
-from .evidence_report import fill, say_left_out
+from ..frames.times import DAY_HOURS
+from .evidence_report import count_blocks, fill, say_left_out
 from .file_options import (
     Attributes,
     Earliest,
@@ -76,18 +77,20 @@ def plan(
             earliest=earliest,
             **records.arguments,
         )
-    print_notes([*records.notes, *say_left_out(plans[0].left_out)])
+    print_notes([*records.notes, *say_left_out(plans[0].left_out), *plans[0].warnings])
     width = open_console().width
     typer.echo("\n".join(fill(line, width) for line in plans[0].counted.lines))
     typer.echo("\n".join(fill(phrase_plan(one), width, "• ") for one in plans))
 
 
 def phrase_plan(one: Plan) -> str:
+    unit, hours = ("a day", DAY_HOURS) if one.is_daily else ("an hour", 1)
     traffic = (
-        f"{one.monitored_per_hour:,.3g} records an hour of {one.group}, {one.reference_per_hour:,.3g} of {one.reference} "
+        f"{hours * one.monitored_per_hour:,.3g} records {unit} of {one.group}, {hours * one.reference_per_hour:,.3g} of {one.reference} "
         f"and a favourable rate of {one.reference_rate:.1%} there"
     )
     lead = f"{one.attribute} {one.group}: with {traffic}, a ratio of {one.ratio:.3g}"
     if one.hours is None or one.records is None:
         return f"{lead} would not be found with {100 * one.probability:.3g} % probability within two years."
-    return f"{lead} is found with {100 * one.probability:.3g} % probability within {one.hours:,} hours, about {one.records:,} records."
+    span = count_blocks(one.hours, is_daily=one.is_daily)
+    return f"{lead} is found with {100 * one.probability:.3g} % probability within {span}, about {one.records:,} records."

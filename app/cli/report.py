@@ -28,7 +28,7 @@ from .file_options import (
     print_notes,
     refuse_errors,
 )
-from .metrics_files import Declared, check_target, read, write_bytes
+from .metrics_files import Declared, check_target, name_twins, read, write_bytes
 from .report_formats import Format, render_report
 
 command = typer.Typer(add_completion=False)
@@ -234,7 +234,8 @@ def report_file(
     numbers = [*declared.numbers, score, *columns["categories"]]
     listed = list_values({prediction: [*favourable, *unfavourable]})
     frame, notes = read(file, columns, replace(declared, numbers=numbers, listed=listed))
-    print_notes(notes)
+    mapped = [one.attribute for one in categories]
+    print_notes([*notes, *name_twins(frame, [name for name in attribute if name not in mapped])])
     if frame.empty:
         raise InvalidInput.of("file", f"{file.name} has a header and no line below it, so there is nobody to count")
     return report_selections(

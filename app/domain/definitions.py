@@ -1,5 +1,7 @@
 """The content of a deployment: everything but what the store adds (numbers, versions, times)."""
 
+from datetime import date
+
 from ..frozen import frozen
 from .deployments import Column, Deployment, Endpoint, OutputFields, ProblemType
 from .tables_of_files import FeedbackTable, PayloadTable
@@ -18,6 +20,7 @@ class Definition:
     purpose: str | None = None
     payload: PayloadTable | None = None
     feedback: FeedbackTable | None = None
+    earliest: date | None = None
 
 
 def definition_of(deployment: Deployment) -> Definition:
@@ -33,4 +36,5 @@ def definition_of(deployment: Deployment) -> Definition:
         purpose=deployment.purpose,
         payload=deployment.payload,
         feedback=deployment.feedback,
+        earliest=deployment.earliest,
     )

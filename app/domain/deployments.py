@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 
 from ..frozen import frozen
@@ -216,6 +216,7 @@ class Deployment:
     """A watched model. `no` is the store's number, `id` the public name in addresses, `health` that of its endpoint.
 
     `owner` answers for it; `purpose` says which decisions it is used for. With `payload`, its records lie in files, and are not logged.
+    `earliest` is the first possible day of a record, by default 1 January 20 years before now.
     """
 
     no: int
@@ -232,4 +233,5 @@ class Deployment:
     purpose: str | None = None
     payload: PayloadTable | None = None
     feedback: FeedbackTable | None = None
+    earliest: date | None = None
     health: EndpointHealth = HEALTHY

@@ -59,11 +59,10 @@ def count_twins(feature: str, records: Mapping[Any, int], listed: Iterable[Group
     return Counter({NearTwin(feature, value, original): records[value] for value, original in find_twins(records, listed).items()})
 
 
-def describe_twins(twins: Counter[NearTwin]) -> list[str]:
-    """Returns a sentence on each of the `MAX_TWINS` with the most records."""
+def describe_twins(twins: Counter[NearTwin], fate: str = "so it is in no group until it is listed") -> list[str]:
+    """Returns a sentence on each of the `MAX_TWINS` with the most records, and on its fate."""
     return [
-        f"{twin.feature!r}: {twin.value!r} ({records:,} record{'s' * (records > 1)}) differs from {twin.original!r} by a blank, so it is"
-        " in no group until it is listed"
+        f"{twin.feature!r}: {twin.value!r} ({records:,} record{'s' * (records > 1)}) differs from {twin.original!r} by a blank, {fate}"
         for twin, records in twins.most_common(MAX_TWINS)
     ]
 
@@ -77,6 +76,12 @@ def describe_misspelled(feature: str, records: Mapping[Any, int], listed: Sequen
         for value in missing
         if fold(value) in others
     ]
+
+
+def drop_twins(values: Iterable[object]) -> list[str]:
+    """Returns the texts, of those that differ by blanks only the first."""
+    texts = [value for value in values if isinstance(value, str)]
+    return list({collapse_blanks(text): text for text in reversed(texts)}.values())
 
 
 def find_twins(values: Iterable[object], listed: Iterable[GroupValue]) -> dict[str, str]:

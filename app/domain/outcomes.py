@@ -43,11 +43,6 @@ class OutcomeRule:
     unfavourable: tuple[GroupValue, ...]
 
     @property
-    def lists_texts(self) -> bool:
-        """Whether the outcomes are texts, under which `1.0` is not `1`."""
-        return isinstance(self.favourable[0], str)
-
-    @property
     def tests(self) -> OutcomeTests:
         """The rule as tests; make them once for many answers."""
         return OutcomeTests(outcome_test(self.favourable, self.unfavourable), outcome_test(self.unfavourable, self.favourable))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import StrEnum
 from itertools import product
@@ -128,9 +128,10 @@ class TimeRule:
     zone: tzinfo | None = UTC
 
     @classmethod
-    def at(cls, now: datetime) -> "TimeRule":
-        """Times of 20 years, up to a day ahead."""
-        return cls(earliest=datetime(now.year - 20, 1, 1, tzinfo=UTC), latest=now + AHEAD)
+    def at(cls, now: datetime, earliest: date | str | None = None) -> "TimeRule":
+        """Times from the earliest day, by default 1 January 20 years before, up to a day ahead. Raises InvalidInput."""
+        first = parse_moment("earliest", f"{now.year - 20}-01-01" if earliest is None else earliest)
+        return cls(earliest=max(first, EPOCH), latest=now + AHEAD)
 
     def read(self, text: str) -> TimeReading:
         """Reads a cell by itself.
@@ -153,7 +154,7 @@ class TimeRule:
         if not possible:
             return TimeReading(Impossible.NOT_A_TIME)
         [(form, at)] = possible.items()
-        early, late = at < max(self.earliest, EPOCH), at > self.latest
+        early, late = at < self.earliest, at > self.latest
         reason = Impossible.TOO_EARLY if early else Impossible.FUTURE if late else None
         return TimeReading(reason, at.astimezone(UTC), not _FORM_OF_HOURS.search(form), (written[form].tzinfo or self.zone) is not None)
 

@@ -184,9 +184,9 @@ def sizes_of(codes: Codes, size: int) -> IntArray:
 
 
 def is_numeric(column: Column) -> bool:
-    """Whether the column is of numbers, or of objects that are all Decimals; booleans are not."""
+    """Whether the column is of numbers, which may be objects; booleans are not."""
     if column.dtype == object:
-        return pd.api.types.infer_dtype(column) == "decimal"
+        return pd.api.types.infer_dtype(column) in ("decimal", "integer", "floating", "mixed-integer-float")
     return pd.api.types.is_any_real_numeric_dtype(column.dtype)
 
 

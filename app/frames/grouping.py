@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
-from ..domain.groups import EVERYBODY_ELSE, MOST_REFERENCE_VALUES, collapse_blanks, count_twins, describe_twins, in_order
+from ..domain.groups import EVERYBODY_ELSE, MOST_REFERENCE_VALUES, count_twins, describe_twins, drop_twins, in_order
 from ..domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS, MAX_GROUPS_TOGETHER
 from ..domain.texts import TOGETHER, quote_names
 from ..domain.value_tests import ValueTest
@@ -294,8 +294,7 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
     listed = [texts[place] for place in (*watched, *compared)]
     if not watched:
         # Each other value is a group of its own: the one with the most records of those that differ by blanks only.
-        first = {collapse_blanks(text): text for text in (*reversed(records), *listed)}
-        listed = list(dict.fromkeys((*listed, *first.values())))
+        listed = list(dict.fromkeys((*listed, *drop_twins((*listed, *records)))))
     twins = count_twins(encoded.name, records, listed)
     apart = {twin.value for twin in twins}
     others = [place for place in others if texts[place] not in apart]

@@ -20,7 +20,7 @@ from .evidence import RECENT_HOURS, check_arguments, count_hours_of, list_figure
 from .grouping import group_records
 from .left_out import count_left_out
 from .outcomes import OutcomeLists, read_outcomes
-from .times import read_hours
+from .times import DAY_HOURS, read_hours
 
 
 @frozen
@@ -43,6 +43,8 @@ class Plan:
     records: int | None
     counted: CountedRecords
     left_out: tuple[LeftOutTimes, ...]
+    is_daily: bool
+    warnings: tuple[str, ...]
 
 
 def plan_frame(
@@ -106,6 +108,8 @@ def plan_frame(
             records=None if delay is None else delay.records,
             counted=counted,
             left_out=hours.left_out,
+            is_daily=hours.block_hours == DAY_HOURS,
+            warnings=grouping.warnings,
         )
         plans.append(plan)
     return tuple(plans)

@@ -139,6 +139,7 @@ def report_selections(
         selection = count_scored(frame, attributes=attributes, score=str(score))
     else:
         selection = count_selected(frame, attributes=attributes, prediction=prediction, favourable=favourable, unfavourable=unfavourable)
+    chosen = {name: [encode_known(frame, name).spelled(label) for label in labels] for name, labels in chosen.items()}
     references = choose_references(selection.tables, chosen)
     people_sheets: dict[SheetName, Mapping[str, Any]] = {}
     if attributes and (control or has_lending):

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..clock import utc_now
-from ..domain.record_times import EPOCH, Impossible, LeftOutTimes, TimeRule, TimeTally, parse_moment
+from ..domain.record_times import EPOCH, Impossible, LeftOutTimes, TimeRule, TimeTally
 from ..errors import InvalidInput
 from ..metrics.groups import IntArray
 from .columns import Column, column_of
@@ -55,9 +55,7 @@ def read_hours(frame: pd.DataFrame, name: str, time_format: str | None = None, e
     column = column_of(frame, name, "time")
     if column.empty:
         raise InvalidInput.of("time", f"{name!r} has no record")
-    rule = replace(TimeRule.at(utc_now()), form=time_format)
-    if earliest is not None:
-        rule = replace(rule, earliest=parse_moment("earliest", earliest))
+    rule = replace(TimeRule.at(utc_now(), earliest), form=time_format)
     spell = partial(np.format_float_positional, trim="-") if pd.api.types.is_float_dtype(column.dtype) else str
     codes, texts = pd.factorize(column.map(spell, na_action="ignore"))
     cells = [*texts, ""]

@@ -202,7 +202,7 @@ def subject_members(subject: ImportSubject) -> dict[str, Any]:
         "kind": subject.kind.value,
         "columns": [columns.id, columns.time, columns.prediction, columns.probability, columns.label],
         "at": None if subject.at is None else subject.at.isoformat(),
-        "times": [str(subject.times.zone), subject.times.form],
+        "times": [str(subject.times.zone), subject.times.form, subject.times.earliest.isoformat()],
         "score_threshold": subject.score_threshold,
         "format": None if subject.endpoint is None else [subject.endpoint.payload_format, repr(subject.endpoint.mapping)],
         "schema": [[column.name, column.type.value] for column in (*subject.schema.features, *subject.schema.meta)],

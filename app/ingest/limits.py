@@ -1,7 +1,7 @@
 """Limits of one request and of one record, which the API's description states."""
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 
 from ..domain.record_times import AHEAD, TimeRule
@@ -35,15 +35,16 @@ class StatedTimes:
     """The times that a request's records may state; `historical` records must state one.
 
     If the `first_counts`, a record sent again with another time is a duplicate. Times without an offset are
-    refused, unless they are UTC.
+    refused, unless they are UTC. `earliest` is the deployment's first possible day.
     """
 
     now: datetime
     historical: bool
     first_counts: bool = False
     without_offset_is_utc: bool = False
+    earliest: date | None = None
 
     @cached_property
     def rule(self) -> TimeRule:
         latest = self.now + (AHEAD_HISTORICAL if self.historical else AHEAD)
-        return replace(TimeRule.at(self.now), latest=latest, zone=UTC if self.without_offset_is_utc else None)
+        return replace(TimeRule.at(self.now, self.earliest), latest=latest, zone=UTC if self.without_offset_is_utc else None)

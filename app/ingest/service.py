@@ -125,7 +125,8 @@ class Ingestion:
 
     async def try_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
         """Receipt of payload records, apart from stored ids; raises as `log_payload`."""
-        plan, moments = await self.current_plan(deployment_id), StatedTimes(now, historical=False)
+        plan = await self.current_plan(deployment_id)
+        moments = StatedTimes(now, historical=False, earliest=plan.target.earliest)
         checked = read_payload(request, plan, moments)
         if checked.indexes:
             batch = payload_batch(checked, plan, moments, _with_fresh_ids(checked.ids, now), range(len(checked.indexes)))
@@ -185,10 +186,11 @@ class Ingestion:
     async def _log(self, kind: _Kind[_C], deployment_id: str, request: LogRequest, now: datetime) -> Receipt:
         if self._commits.is_saturated:
             raise Unavailable("Too many records are waiting to be written. Send these again in a moment.")
-        moments = StatedTimes(now, request.historical, request.first_time_counts, request.without_offset_is_utc)
         for _ in range(_ATTEMPTS):
             # Cells of text are read by the monitor, of which a stored plan need not know.
             plan = await (self.current_plan if request.is_csv else self.plan)(deployment_id)
+            sent = (request.historical, request.first_time_counts, request.without_offset_is_utc)
+            moments = StatedTimes(now, *sent, plan.target.earliest)
             try:
                 return await self._check_and_store(kind, request, plan, moments)
             except StaleTarget:

@@ -6,6 +6,7 @@ A group that is not surely better off does not replace the customary reference.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ..domain.groups import drop_twins, find_twins
 from ..domain.monitor_rules import MAX_GROUPS
 from ..domain.texts import name_problem
 from ..domain.values import GroupValue, label_of
@@ -73,10 +74,11 @@ class _Values:
 def choose_categories(row: KindRow, match: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool) -> GroupChoice:
     """Returns the groups of a column of that kind. Raises NoChoice if only one group has records."""
     ordered = {value: counts[value] for value in sorted(counts, key=lambda value: (-counts[value].records, label_of(value)))}
+    twins = find_twins(ordered, drop_twins(ordered))
     listed = [
         value
         for value in ordered
-        if match.meanings.get(label_of(value)) != NO_ANSWER and not (isinstance(value, str) and name_problem(value))
+        if match.meanings.get(label_of(value)) != NO_ANSWER and not (isinstance(value, str) and (value in twins or name_problem(value)))
     ][: 2 * MAX_GROUPS]
     of_meaning: dict[str, list[GroupValue]] = {}
     for value in listed:

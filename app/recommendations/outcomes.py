@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from ..domain.monitors import Monitor
 from ..domain.outcomes import Outcome, OutcomeRule
-from ..domain.values import Range, Scalar, canonical, label_of
+from ..domain.values import Range, Scalar, fold, label_of
 from ..frozen import frozen
 from .names import split_words
 from .vocabulary import read_words
@@ -65,7 +65,10 @@ def _suggest(labels: list[Scalar | Range], name: str) -> RecommendedOutcomes:
     classes = [label for label in labels if not isinstance(label, Range)]
     if len(classes) < len(labels) or len(classes) > MAX_LABELS:
         return _unknown("the outcomes are numbers or too many, so that only a person can say which are favourable")
-    texts = {label: canonical(label).strip().lower() for label in classes}
+    if {fold(label) for label in classes} == {"true", "false"}:
+        # Under booleans every spelling of them counts, such as `True` of pandas.
+        classes = [True, False]
+    texts = {label: fold(label) for label in classes}
     listed = " and ".join(f"{label_of(value)!r:.60}" for value in classes[:5])
 
     sides: dict[Scalar, bool | None] = {}

@@ -110,7 +110,7 @@ def find_layout(
         raise InvalidInput(problems)
     read = {column.name for column in columns}
     absent = tuple(column.name for column in (*schema.features, *schema.meta) if column.name not in read)
-    is_typed = label in file.types or (monitor is not None and monitor.outcomes.lists_texts)
+    is_typed = label in file.types or (monitor is not None and isinstance(monitor.outcomes.favourable[0], str))
     return Layout(columns=columns, absent=absent, label=label, weight=weight, problem_type=problem_type, has_typed_label=is_typed)
 
 

@@ -1,6 +1,7 @@
 """The form of an id and of a moment."""
 
 import re
+from datetime import date
 from typing import Annotated, Any
 
 from fastapi import Path, Query
@@ -13,17 +14,24 @@ UUID_PATTERN = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 
 FilterText = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00]*$")]
 
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
-def _require_timestamp(sent: object) -> object:
+def _require(form: re.Pattern[str], what: str) -> BeforeValidator:
     """Pydantic would also take numbers, as seconds since 1970."""
-    if not isinstance(sent, str) or not _TIMESTAMP.fullmatch(sent):
-        raise ValueError("must be a timestamp with its time zone, such as 2026-03-01T09:00:00Z")
-    return sent
+
+    def check(sent: object) -> object:
+        if not isinstance(sent, str) or not form.fullmatch(sent):
+            raise ValueError(f"must be {what}")
+        return sent
+
+    return BeforeValidator(check)
 
 
-Timestamp = Annotated[AwareDatetime, Field(strict=False, examples=["2026-03-01T09:00:00Z"]), BeforeValidator(_require_timestamp)]
+_MOMENT = "a timestamp with its time zone, such as 2026-03-01T09:00:00Z"
+Timestamp = Annotated[AwareDatetime, Field(strict=False, examples=["2026-03-01T09:00:00Z"]), _require(_TIMESTAMP, _MOMENT)]
+Day = Annotated[date, Field(strict=False, examples=["2026-03-01"]), _require(_DAY, "a day, such as 2026-03-01")]
 
 
 def uuid_path(description: str, example: str) -> Any:  # noqa: ANN401 - as `Path` itself

@@ -1,8 +1,9 @@
 """Drops what no feature of this version uses, and stores each figure once.
 
-Each comparison of the evidence gets a beginning of its own, and erased records are counted. A figure's row is marked if it is the group
-furthest out; rows whose counts another row has go. So do flips by direction, which are counts in the row of the flip rate, mitigated
-figures that are measured when somebody asks, and figures of labels that compare no groups. The OpenScale SDK's tables become one.
+Each comparison of the evidence gets a beginning of its own, a deployment a first possible day of its records, and erased records are
+counted. A figure's row is marked if it is the group furthest out; rows whose counts another row has go. So do flips by direction, which
+are counts in the row of the flip rate, mitigated figures that are measured when somebody asks, and figures of labels that compare no
+groups. The OpenScale SDK's tables become one.
 """
 
 from alembic import op
@@ -204,6 +205,8 @@ DROPPED = (
     "ALTER TABLE checks DROP COLUMN narrow_failure",
 )
 
+EARLIEST = "ALTER TABLE deployments ADD COLUMN earliest DATE"
+
 
 def upgrade() -> None:
     connection = op.get_bind()
@@ -211,7 +214,7 @@ def upgrade() -> None:
     connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
     _rewrite_figures(connection.engine)
     # Others wait for the tables from here on.
-    for statement in (MARKS, PARITY, *COMPARISONS, ERASED, *OPENSCALE, *DROPPED):
+    for statement in (MARKS, PARITY, *COMPARISONS, ERASED, *OPENSCALE, *DROPPED, EARLIEST):
         connection.exec_driver_sql(statement)
 
 

@@ -1,7 +1,7 @@
 """A deployment as a body."""
 
 from dataclasses import asdict
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
@@ -10,7 +10,7 @@ from pydantic_core import to_jsonable_python
 from ...domain.definitions import Definition, definition_of
 from ...domain.deployments import Deployment, OutputFields, ProblemType
 from ...domain.tables_of_files import FeedbackTable, PayloadTable
-from ...web.texts import ID_PATTERN
+from ...web.texts import ID_PATTERN, Day
 from .base import NOT_BLANK, In, NextPageCursor, Out, Page, Patch
 from .columns import ColumnIn, ColumnOut, column_json
 from .endpoint_tls import TlsOut
@@ -63,6 +63,7 @@ _STORED_EXAMPLE: dict[str, Any] = {
     },
     "payload": None,
     "feedback": None,
+    "earliest": "2024-03-01",
     "endpoint_health": {
         "state": "open",
         "failures": 3,
@@ -99,6 +100,7 @@ _PAYLOAD = "The table of files that holds the scoring records, for a batch deplo
 _FEEDBACK = "The table of files that holds the ground-truth labels of a batch deployment."
 
 _OWNER = "The person or team that answers for the model, as pages and reports name them."
+_EARLIEST = "The first possible day of a record (UTC); null: 1 January 20 years before now. Earlier records are rejected."
 _PURPOSE = "The decisions that the model is used for, as the cover of reports says it."
 
 
@@ -127,6 +129,7 @@ class DeploymentIn(In):
     endpoint: EndpointIn | None = None
     payload: PayloadTableIn | None = Field(default=None, description=_PAYLOAD)
     feedback: FeedbackTableIn | None = Field(default=None, description=_FEEDBACK)
+    earliest: Day | None = Field(default=None, description=_EARLIEST)
 
     def to_domain(self) -> Definition:
         return Definition(
@@ -141,6 +144,7 @@ class DeploymentIn(In):
             endpoint=self.endpoint.to_domain() if self.endpoint else None,
             payload=self.payload.read_as(PayloadTable) if self.payload else None,
             feedback=self.feedback.read_as(FeedbackTable) if self.feedback else None,
+            earliest=self.earliest,
         )
 
 
@@ -173,6 +177,8 @@ class DeploymentPatch(Patch):
 
     feedback: FeedbackTableIn | None = None
     """Sent whole; null removes it."""
+
+    earliest: Day | None = Field(default=None, description=_EARLIEST)
 
     def merged_into(self, document: dict[str, Any]) -> dict[str, Any]:
         kept = {column["name"]: column["storage"] for column in (*document["features"], *document["meta"])}
@@ -215,6 +221,7 @@ class DeploymentOut(Out):
     endpoint: EndpointOut | None
     payload: PayloadTableOut | None = Field(description=_PAYLOAD)
     feedback: FeedbackTableOut | None = Field(description=_FEEDBACK)
+    earliest: date | None = Field(description=_EARLIEST)
     endpoint_health: EndpointHealthOut | None
     """Whether the endpoint answers the checks; null without an endpoint."""
 

@@ -233,6 +233,7 @@ class Deployments:
             "model_revision": definition.model_revision,
             "endpoint": stored_endpoint,
             "record_tables": write_tables(definition),
+            "earliest": definition.earliest,
             "credentials": None if secrets == _Secrets() else self._sealer.seal(secrets.write()),
         }
 

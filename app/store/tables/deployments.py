@@ -1,6 +1,6 @@
 """Deployments, and versions of their record schema."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from sqlalchemy import SmallInteger
@@ -12,7 +12,7 @@ from .base import DeploymentKey, Int16, Row, ShortRowNo, StoredAt, UniqueText
 class DeploymentRow(Row):
     """One watched model. `credentials`, the endpoint's secret, and `column_key`, of its protected columns, are encrypted.
 
-    `record_tables` names the files of its records; NULL: they are logged.
+    `record_tables` names the files of its records; NULL: they are logged. `earliest` is the first possible day of one.
     """
 
     __tablename__ = "deployments"
@@ -30,6 +30,7 @@ class DeploymentRow(Row):
     owner: Mapped[str | None]
     purpose: Mapped[str | None]
     record_tables: Mapped[dict[str, Any] | None]
+    earliest: Mapped[date | None]
     created_at: Mapped[StoredAt]
     updated_at: Mapped[StoredAt]
 

@@ -1,6 +1,7 @@
 """Facts about a deployment that records are checked against, with their row version."""
 
 from dataclasses import field
+from datetime import date
 from typing import Any
 
 from sqlalchemy import String, literal_column, select
@@ -36,6 +37,8 @@ class Target:
     """Those of its monitor."""
     endpoint: Endpoint | None = None
     """Format and mapping; nothing secret."""
+    earliest: date | None = None
+    """First possible day of a record."""
 
     @property
     def lists_texts(self) -> bool:
@@ -79,6 +82,7 @@ def read_target(database: Database, deployment_id: str, sealer: Sealer | None = 
             column_key=None if sealer is None or row.column_key is None else sealer.unseal(row.column_key),
             outcomes=None if monitor is None else monitor.outcomes,
             endpoint=_format_of(row.endpoint),
+            earliest=row.earliest,
         )
 
 
