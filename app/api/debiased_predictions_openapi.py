@@ -1,8 +1,8 @@
 """The OpenAPI entries of the debiased endpoint's bodies."""
 
+from ..domain.cells import MAX_ID_CHARACTERS
 from ..domain.mitigation import ONLY_DIRECT, Mode
 from ..domain.values import Scalar
-from ..ingest.limits import MAX_ID_CHARACTERS
 from ..mitigation.live.answers import COLUMNS, CONFLICT, DUPLICATE, FACTS_HEADER, STORED
 from ..mitigation.live.debiasing import Debiasing
 from ..mitigation.live.requests import MAX_RECORDS

@@ -3,10 +3,11 @@
 from typing import Any
 
 from ..domain.arrivals import STATED_SOURCES
+from ..domain.cells import LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS
 from ..domain.deployments import OutputFields
 from ..domain.texts import MAX_TEXT
 from ..errors import Conflict, NotFound, QuotaReached, RateReached, TooLarge, UnsupportedMediaType
-from ..ingest.limits import LEAST_SAMPLE_RATE, MAX_BODY_BYTES, MAX_ID_CHARACTERS, MAX_RECORD_BYTES, MAX_RECORDS
+from ..ingest.limits import MAX_BODY_BYTES, MAX_RECORD_BYTES, MAX_RECORDS
 from ..ingest.native import STATED_PREDICTION, STATED_PROBABILITY
 from ..payloads.pairs import LoggedTable
 from ..payloads.registry import PAIRED, PayloadFormat

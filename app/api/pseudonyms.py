@@ -2,9 +2,9 @@
 
 from fastapi import APIRouter
 
+from ..domain.cells import CellRefused
 from ..domain.deployments import StorageKind
 from ..errors import FieldProblem, InvalidInput
-from ..ingest.cells import CellRefused
 from ..ingest.stored_forms import check_for
 from ..store.deployments.deployments import Deployments
 from ..store.people.activities import record_activity

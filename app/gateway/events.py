@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from ..domain.cells import CellRefused, record_id
 from ..domain.deployments import Deployment
 from ..domain.record_times import TimeRule
 from ..errors import InvalidInput, TooLarge, UnsupportedMediaType
 from ..frozen import frozen
-from ..ingest.cells import CellRefused, record_id
 from ..ingest.exchanges import CapturedBody
 from ..payloads.wire import decode_request
 from .entries import CallHalf, CallSide, CallSource

@@ -6,12 +6,12 @@ from functools import partial
 from typing import Any
 
 from ..domain.arrivals import LogKind
+from ..domain.cells import parse_label, parse_probability, parse_text
 from ..domain.deployments import Column
 from ..domain.spreadsheets import find_separator
 from ..domain.texts import quote_names
 from ..domain.values import plain_cell
 from ..errors import InvalidInput
-from ..ingest.cells import parse_label, parse_probability, parse_text
 from .files import InputFile
 from .logged_calls import read_rows
 from .subject import ImportRow, ImportSubject, RowRefused

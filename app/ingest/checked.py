@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from ..domain.arrivals import RecordSource
+from ..domain.cells import CellRefused, Check, Json
 from ..domain.records import Rejection
 from ..errors import InvalidInput
-from .cells import CellRefused, Check, Json
 
 Cells: TypeAlias = Sequence[Any]
 """In schema order; None where missing."""

@@ -4,12 +4,12 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from ..domain.cells import CellRefused, record_id
 from ..errors import TooLarge
 from ..payloads.calls import CallColumns, read_call
 from ..payloads.codec import Codec
 from ..payloads.registry import candidates
 from .bodies import decompressed, require_decodable
-from .cells import CellRefused, record_id
 from .checked import CheckedPayload
 from .pairs import add_rows
 from .plan import IngestPlan

@@ -21,13 +21,8 @@ MAX_COMMAS = 10_000_000
 MAX_RECORD_BYTES = 256 * 1024
 """As JSON in UTF-8, without the names of the columns."""
 
-MAX_ID_CHARACTERS = 256
-
 AHEAD_HISTORICAL = timedelta(minutes=10)
 """Max time by which the sender's clock may be ahead where its time places the record on our own clock."""
-
-LEAST_SAMPLE_RATE = 1e-6
-"""One record represents at most a million."""
 
 
 @dataclass(frozen=True)

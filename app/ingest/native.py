@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from ..domain.cells import Check, Json, moment, probability, record_id, sample_rate, scalar
 from ..domain.texts import printable
-from .cells import Check, Json, moment, probability, record_id, sample_rate, scalar
 from .checked import CheckedFeedback, CheckedPayload, RecordRefused, checked_cell
 from .limits import StatedTimes
 from .plan import IngestPlan
@@ -94,7 +94,7 @@ def stated_moment(where: str, value: Json, moments: StatedTimes) -> datetime | N
         RecordRefused: it is missing though the record is historical, or is not plausible.
     """
     if value is not None:
-        found: datetime = checked_cell(where, lambda text: moment(text, moments), value)
+        found: datetime = checked_cell(where, lambda text: moment(text, moments.rule), value)
         return found
     if moments.historical:
         raise RecordRefused(where, "is missing; historical records lie in the hour it says")

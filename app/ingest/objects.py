@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from .cells import Json
+from ..domain.cells import Json
 from .checked import Cells, RecordRefused
 from .plan import Columns
 from .tables import Refusals, check_rows

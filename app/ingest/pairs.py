@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from ..domain.cells import CellRefused, probability, record_id, sample_rate, scalar
 from ..domain.records import Rejection
 from ..domain.texts import printable
 from ..errors import FieldProblem, InvalidInput, ScoringFailed, TooLarge
@@ -17,7 +18,6 @@ from ..payloads.codec import JSON, Codec
 from ..payloads.pairs import LoggedTable, read_stated
 from ..payloads.registry import PAIRED, candidates, codec_named, codec_of, codec_of_form, form_of
 from ..payloads.tables import kind_of
-from .cells import CellRefused, probability, record_id, sample_rate, scalar
 from .checked import CheckedPayload, RecordRefused
 from .limits import MAX_RECORDS, StatedTimes
 from .native import read_optional, stated_moment

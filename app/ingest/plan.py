@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, structs
 
+from ..domain.cells import INT64_MAX, INT64_MIN, LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS, Check, Json, number, scalar
 from ..domain.deployments import Column, FieldType, ProblemType, has_protected
 from ..domain.texts import MAX_TEXT, nearest, printable
 from ..domain.values import tidy
@@ -15,9 +16,8 @@ from ..frozen import frozen
 from ..payloads.classes import Classes
 from ..records.outcomes import OutcomeClassifier
 from ..store.writing import Target
-from .cells import INT64_MAX, INT64_MIN, Check, Json, number, scalar
 from .checked import Cells, CheckedPayload, RecordRefused, checked_cell
-from .limits import LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS, StatedTimes
+from .limits import StatedTimes
 from .stored_forms import check_for
 from .strictness import is_evidently_strict
 

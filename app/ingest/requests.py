@@ -8,12 +8,12 @@ from typing import Any
 from msgspec import Struct
 
 from ..domain.arrivals import RecordSource
+from ..domain.cells import Json, parse_label, parse_probability, parse_text
 from ..domain.deployments import Column
 from ..domain.encodings import UTF_8, decode_parts
 from ..domain.texts import quote_names
 from ..errors import InvalidInput, TooLarge
 from .bodies import decoded_json, decompressed, require_decodable
-from .cells import Json, parse_label, parse_probability, parse_text
 from .checked import CheckedFeedback, CheckedPayload, RecordRefused, require_times
 from .limits import MAX_BODY_BYTES, MAX_RECORDS, StatedTimes
 from .native import check_feedback, check_payload

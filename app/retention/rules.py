@@ -5,13 +5,13 @@ from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
+from ..domain.cells import CellRefused
 from ..domain.deployments import Column, StorageKind
 from ..domain.retention import MAX_ERASED_IDS, MAX_MONTHS, RecordSelector, RetentionPolicy
 from ..domain.stored_forms import is_pseudonym
 from ..domain.texts import MAX_TEXT, character_problem
 from ..domain.values import Scalar
 from ..errors import Conflict, FieldProblem, InvalidInput
-from ..ingest.cells import CellRefused
 from ..ingest.stored_forms import check_for
 from ..store.retention.finding import meta_places
 from ..store.retention.holds import hold_of

@@ -5,11 +5,11 @@ from typing import Any
 
 from msgspec import Struct
 
+from ...domain.cells import record_id
 from ...domain.deployments import Endpoint
 from ...domain.texts import printable
 from ...errors import FieldProblem, InvalidInput, TooLarge
 from ...ingest.bodies import Decoded, decoded_json, decompressed, require_decodable
-from ...ingest.cells import record_id
 from ...ingest.checked import Cells, RecordRefused
 from ...ingest.limits import MAX_RECORD_BYTES
 from ...ingest.native import read_members, read_optional

@@ -11,10 +11,10 @@ from datetime import datetime
 from msgspec import Struct
 
 from ...clock import monotonic_seconds
+from ...domain.cells import CellRefused, probability, scalar
 from ...domain.records import Prediction
 from ...errors import InvalidInput, NotFound, ScoringFailed, Unavailable
 from ...ingest import Ingestion
-from ...ingest.cells import CellRefused, probability, scalar
 from ...ingest.checked import CheckedPayload
 from ...payloads.answers import Answer
 from ...scoring.live import LiveModel, LiveModels

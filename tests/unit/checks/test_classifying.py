@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from app.domain.cells import parse_label
 from app.domain.outcomes import Outcome, OutcomeRule, outcome_label, outcome_texts
 from app.domain.values import Range, Scalar
 from app.frames.outcomes import OutcomeLists, outcomes_of, same_label
-from app.ingest.cells import parse_label
 from app.records.cells import canonical_texts, format_value, parse_value, read_answers
 from app.records.outcomes import OutcomeClassifier, outcome_codes
 from app.training.columns import read_classes

@@ -6,13 +6,17 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from ..domain.deployments import FieldType
-from ..domain.record_times import Impossible
-from ..domain.records import round_probability
-from ..domain.strict_json import parse_json, vanishes
-from ..domain.texts import CONTROL, MAX_TEXT, printable
-from ..domain.values import EXACT, JSON_NUMBER, NUMBER, is_number, parse_boolean, tidy
-from .limits import LEAST_SAMPLE_RATE, MAX_ID_CHARACTERS, StatedTimes
+from .deployments import FieldType
+from .record_times import Impossible, TimeRule
+from .records import round_probability
+from .strict_json import parse_json, vanishes
+from .texts import CONTROL, MAX_TEXT, printable
+from .values import EXACT, JSON_NUMBER, NUMBER, is_number, parse_boolean, tidy
+
+MAX_ID_CHARACTERS = 256
+
+LEAST_SAMPLE_RATE = 1e-6
+"""One record represents at most a million."""
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
@@ -119,10 +123,9 @@ def record_id(value: Json) -> str:
     return text
 
 
-def moment(value: Json, moments: StatedTimes) -> datetime:
+def moment(value: Json, rule: TimeRule) -> datetime:
     if type(value) is not str:
         raise CellRefused(f"must be a time as ISO 8601 text, found {shown(value)}")
-    rule = moments.rule
     reading = rule.read(value)
     if reading.reason in (Impossible.NO_TIME, Impossible.NOT_A_TIME) or reading.is_date:
         raise CellRefused(f"must be a time as ISO 8601, such as 2030-01-31T12:00:00Z, found {shown(value)}")
