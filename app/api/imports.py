@@ -54,14 +54,7 @@ _BODY: dict[str, Any] = {
     },
 }
 
-TimeFormat = Annotated[
-    str | None,
-    Query(
-        min_length=1,
-        max_length=100,
-        description="How times are written: a pattern of strptime such as `%d.%m.%Y %H:%M%z`, or s, ms, us, ns, dotnet, filetime, excel.",
-    ),
-]
+_TIME_FORMAT = "How times are written: a pattern of strptime such as `%d.%m.%Y %H:%M%z`, or s, ms, us, ns, dotnet, filetime or excel."
 ColumnName = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00]*$", description="The column of a table.")]
 
 
@@ -77,7 +70,7 @@ async def import_records(
     kind: Annotated[LogKind, Query(description="What the file holds.")] = LogKind.PAYLOAD,
     layout: Annotated[ImportLayout | None, Query(description="The file's layout; without it, it is found from its beginning.")] = None,
     at: Moment = None,
-    time_format: TimeFormat = None,
+    time_format: Annotated[str | None, Query(max_length=100, description=_TIME_FORMAT)] = None,
     id_column: ColumnName = None,
     time_column: ColumnName = None,
     prediction_column: ColumnName = None,

@@ -2,26 +2,16 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote
 
 import httpx
+import msgspec
 
 from ..domain.arrivals import LogKind, RecordSource
-from ..domain.deployments import (
-    BodyMapping,
-    Column,
-    Endpoint,
-    FieldKind,
-    FieldType,
-    OutputFields,
-    ProblemType,
-    RecordSchema,
-    Storage,
-    StorageKind,
-)
+from ..domain.deployments import Endpoint, OutputFields, ProblemType, RecordSchema
 from ..domain.records import Receipt, RecordConflict, Rejection, UnlistedAnswer
 from ..domain.strict_json import parse_json
 from ..errors import FieldProblem, InvalidInput, NotFound, SetupError, Unavailable
@@ -50,7 +40,7 @@ class ImportTarget:
     schema: RecordSchema
     outputs: OutputFields
     lists_texts: bool
-    earliest: str | None
+    earliest: date | None
     problem_type: ProblemType
     endpoint: Endpoint | None
 
@@ -78,15 +68,12 @@ class ImportService:
             raise _unexpected(response)
         found = _members(response)
         [favourable, *_] = _members(self._request("GET", f"{self._address}/fairness-monitor")).get("favourable", [None])
-        features, meta = (tuple(_read_column(one) for one in found[part]) for part in ("features", "meta"))
-        return ImportTarget(
-            schema=RecordSchema(version=1, features=features, meta=meta),
-            outputs=OutputFields(**found["outputs"]),
-            lists_texts=isinstance(favourable, str),
-            earliest=found["earliest"],
-            problem_type=ProblemType(found["problem_type"]),
-            endpoint=None if found["endpoint"] is None else _read_endpoint(found["endpoint"]),
-        )
+        for column in (*found["features"], *found["meta"]):
+            # Values are sent, not groups.
+            column["storage"] = column["storage"] and column["storage"] | {"groups": ()}
+        endpoint = found["endpoint"] and {name: found["endpoint"][name] for name in ("payload_format", "mapping")}
+        read = {"schema": {"version": 1} | found, "lists_texts": isinstance(favourable, str), "endpoint": endpoint}
+        return msgspec.convert(found | read, ImportTarget)
 
     def is_registered(self) -> bool:
         return self._request("GET", self._address).status_code == HTTPStatus.OK
@@ -167,21 +154,6 @@ def open_client(url: str, key: str) -> httpx.Client:
     if not url.startswith(("http://", "https://")):
         raise SetupError(f"The address of the service must begin with http:// or https://, found {url!r:.100}. Set --url or EVENHAND_URL.")
     return httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=TIMEOUT_SECONDS)
-
-
-def _read_column(found: Mapping[str, Any]) -> Column:
-    storage = found.get("storage")
-    sent = FieldType(storage["sent"] if storage else found["type"])
-    is_number = sent in (FieldType.INTEGER, FieldType.NUMBER)
-    kind = (FieldKind.NUMERIC if is_number else FieldKind.CATEGORICAL) if storage else FieldKind(found["kind"])
-    column_storage = Storage(kind=StorageKind(storage["kind"]), sent=sent) if storage else None
-    return Column(name=found["name"], type=sent, kind=kind, storage=column_storage)
-
-
-def _read_endpoint(found: Mapping[str, Any]) -> Endpoint:
-    """Returns the endpoint's format alone."""
-    mapping = found["mapping"]
-    return Endpoint(payload_format=found["payload_format"], mapping=None if mapping is None else BodyMapping(**mapping))
 
 
 def _members(response: httpx.Response) -> dict[str, Any]:

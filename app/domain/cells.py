@@ -86,18 +86,15 @@ CHECKS: dict[FieldType, Check] = {
     FieldType.NUMBER: number,
     FieldType.BOOLEAN: boolean,
 }
+_SCALARS: dict[type, Check] = {str: string, bool: boolean, int: integer, float: number}
 
 
 def scalar(value: Json) -> str | int | float | bool:
-    if type(value) is str:
-        return string(value)
-    if type(value) is bool:
-        return value
-    if type(value) is int:
-        return integer(value)
-    if type(value) is float:
-        return number(value)
-    raise CellRefused(f"must be text, a number or a boolean, found {shown(value)}")
+    check = _SCALARS.get(type(value))
+    if check is None:
+        raise CellRefused(f"must be text, a number or a boolean, found {shown(value)}")
+    found: str | int | float | bool = check(value)
+    return found
 
 
 def probability(value: Json) -> int | float | list[int | float]:
@@ -184,5 +181,5 @@ def _parse_number(text: str) -> int | float | str:
         return int(text)
     if not NUMBER.fullmatch(text):
         return text
-    # One that vanishes stays text, too, and is refused where a number is expected.
-    return text if vanishes(text) else float(text)
+    # One that vanishes or has no end stays text, too, and is refused where a number is expected.
+    return text if vanishes(text) or math.isinf(float(text)) else float(text)

@@ -7,8 +7,8 @@ from ..errors import FieldProblem
 from .deployments import Column, FieldKind, RecordSchema
 from .group_rules import ALL_OTHERS, Condition, GroupRule, NumberInterval
 from .monitors import MonitoredAttribute
+from .repeated_rules import number_problem
 from .texts import joining_problem, name_problem
-from .values import Scalar
 
 MOST_CONDITIONS = 4
 MOST_CONJUNCTIONS = 4
@@ -63,15 +63,9 @@ def _check_condition(place: str, condition: Condition, column: Column) -> Iterat
             yield FieldProblem(f"{place}.intervals[{index}]", problem)
     for name, values in (("values", condition.values), ("excluded", condition.excluded or ())):
         for index, value in enumerate(values):
-            problem = _find_value_problem(value)
+            problem = name_problem(value) if isinstance(value, str) else number_problem(value)
             if problem is not None:
                 yield FieldProblem(f"{place}.{name}[{index}]", problem)
-
-
-def _find_value_problem(value: Scalar) -> str | None:
-    if isinstance(value, str):
-        return name_problem(value)
-    return "must be a finite number" if isinstance(value, float) and not math.isfinite(value) else None
 
 
 def _find_interval_problem(interval: NumberInterval) -> str | None:

@@ -28,8 +28,6 @@ EXACT = 2**53
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
-MAX_SHOWN = 60
-
 
 @frozen
 class Range:
@@ -92,12 +90,6 @@ def label_of(value: GroupValue) -> str:
 def spelled(value: GroupValue) -> str:
     """Returns the value as a message names it: text in quotes."""
     return repr(value) if isinstance(value, str) else label_of(value)
-
-
-def show(value: Any) -> str:  # noqa: ANN401 - a value of a file, a Decimal too
-    """Returns `spelled()` without the end of a long text."""
-    text = spelled(value)
-    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
 
 
 def tidy(value: float) -> int | float:

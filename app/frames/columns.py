@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..domain.texts import quote_names
-from ..domain.values import Range, Scalar, canonical, exact_number, is_number, label_of, number_of, plain_cell
+from ..domain.values import BOOLEANS, Range, Scalar, canonical, exact_number, is_number, label_of, number_of, plain_cell
 from ..errors import InvalidInput
 from ..frozen import frozen
 from ..metrics.groups import FloatArray, IntArray
@@ -28,8 +28,6 @@ MISSING = -1
 
 MOST_DISTINCT = 10_000
 """Max distinct values of a column of categories."""
-
-_TRUE, _FALSE = ("true", "1"), ("false", "0")
 
 
 @frozen(eq=False)
@@ -51,7 +49,7 @@ class Encoded:
     def values(self) -> list[Scalar]:
         """Distinct values as numbers, text, and true and false of a boolean column."""
         if self.is_boolean:
-            return [text in _TRUE for text in self.texts]
+            return [text == "true" for text in self.texts]
         numbers = [None if place in self.numerals else exact_number(text) for place, text in enumerate(self.texts)]
         return [text if number is None else number for text, number in zip(self.texts, numbers, strict=True)]
 
@@ -59,7 +57,7 @@ class Encoded:
         """Value's text in the column: `1.0` is `1` among numbers, `True` is `true` among booleans."""
         if self.is_boolean:
             text = canonical(value).lower()
-            return "true" if text in _TRUE else "false" if text in _FALSE else text
+            return canonical(BOOLEANS.get(text, text))
         number = exact_number(value) if self.is_numeric and not isinstance(value, bool) else None
         return canonical(value if number is None else number)
 

@@ -102,7 +102,7 @@ def read_csv(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[Imp
                     continue
                 row = dict(zip(header, cells, strict=True))
                 yield _row_of(
-                    file, reader.number, partial(table.record, row, lambda text, column: parse_text(text, column.type), read_label)
+                    file, reader.number, partial(table.record, row, lambda text, column: parse_text(text, column.sent), read_label)
                 )
         except csv.Error as error:
             raise InvalidInput.of(f"{file.name} line {reader.number}", f"is not CSV ({error})") from error

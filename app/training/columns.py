@@ -1,7 +1,5 @@
 """A column of one piece of a file, read as its type."""
 
-import math
-import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -11,19 +9,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..domain.cells import CHECKS, CellRefused, parse_label, parse_text, scalar
 from ..domain.deployments import Column, FieldKind, FieldType
-from ..domain.values import EXACT, JSON_NUMBER, NUMBER, Scalar, canonical, parse_boolean, show, tidy
+from ..domain.values import Scalar, canonical
 from ..errors import FieldProblem, InvalidInput
 from ..records.cells import MISSING, Coded, Codes
 from .limits import LONGEST_VALUE
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
-
-_WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
-
-
-class ValueRefused(ValueError):
-    """A value that is not of its column's type; the message says what was expected and found."""
 
 
 def find_type_problem(name: str, kind: FieldType | None, found: pa.DataType) -> FieldProblem | None:
@@ -43,12 +36,19 @@ def find_type_problem(name: str, kind: FieldType | None, found: pa.DataType) -> 
 
 def read_categories(name: str, kind: FieldType, array: pa.Array, before: int) -> Coded:
     """Returns a column of text or booleans. `before` rows of the file precede this piece."""
-    return _read_coded(name, array, before, _check_text if kind is FieldType.STRING else _read_boolean)
+    return _read_coded(name, array, before, CHECKS[kind] if kind is FieldType.STRING else _read_as(kind))
 
 
 def read_classes(name: str, array: pa.Array, before: int, *, is_typed: bool) -> Coded:
     """Returns a column of class labels; in a file without types, text that is a JSON number is a number."""
-    return _read_coded(name, array, before, _read_typed_class if is_typed else _read_class)
+
+    def check(value: Any) -> Scalar:  # noqa: ANN401 - any cell
+        found = scalar(parse_label(str(value), is_text=False) if isinstance(value, Decimal) or not is_typed else value)
+        if isinstance(found, str) and len(found) > LONGEST_VALUE:
+            raise CellRefused(f"must have at most {LONGEST_VALUE} characters as a class label, found {len(found):,}")
+        return found
+
+    return _read_coded(name, array, before, check)
 
 
 def read_numbers(name: str, kind: FieldType, array: pa.Array, before: int) -> pa.Array:
@@ -59,10 +59,10 @@ def read_numbers(name: str, kind: FieldType, array: pa.Array, before: int) -> pa
         numbers = (pc.utf8_trim_whitespace(plain) if is_text(plain.type) else plain).cast(target)
     except pa.ArrowInvalid:
         # One by one: the error names a faulty value, and `+1` or `3.0` are not faulty.
-        return pa.array(_read_all(name, plain, before, _read_whole if kind is FieldType.INTEGER else _read_number), target)
+        return pa.array(_read_all(name, plain, before, _read_as(kind)), target)
     # The cast lets infinity and NaN through.
     if kind is FieldType.NUMBER and not pc.all(pc.is_finite(numbers)).as_py():
-        _read_all(name, plain, before, _read_number)
+        _read_all(name, plain, before, _read_as(kind))
     return numbers
 
 
@@ -93,7 +93,7 @@ def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], 
     for code, found in zip(used.tolist(), _list_cells(name, encoded.dictionary.take(pa.array(used))), strict=True):
         try:
             value = None if found is None else check(found)
-        except ValueRefused as refused:
+        except CellRefused as refused:
             faults.append((int(np.argmax(codes == code)), str(refused)))
             continue
         if value is not None:
@@ -119,7 +119,7 @@ def _read_all(name: str, array: pa.Array, before: int, check: Callable[[Any], Sc
     for row, value in enumerate(_list_cells(name, array)):
         try:
             found.append(None if value is None else check(value))
-        except ValueRefused as refused:
+        except CellRefused as refused:
             raise _build_fault(name, before + row, str(refused)) from refused
     return found
 
@@ -128,49 +128,9 @@ def _build_fault(name: str, row: int, reason: str) -> InvalidInput:
     return InvalidInput.of(f"columns.{name}", f"row {row + 1}: {reason}")
 
 
-def _check_text(value: str) -> str:
-    if "\0" in value:
-        raise ValueRefused("must not contain the NUL character")
-    return value
-
-
-def _read_boolean(value: Any) -> bool:  # noqa: ANN401 - text of a text file, or a boolean
-    found = parse_boolean(value) if isinstance(value, str) else value
-    if found is None:
-        raise ValueRefused(f"must be true or false, found {show(value)}")
-    return bool(found)
-
-
-def _read_class(value: str | float | Decimal) -> Scalar:
-    return tidy(_read_number(value)) if isinstance(value, str) and JSON_NUMBER.fullmatch(value) else _read_typed_class(value)
-
-
-def _read_typed_class(value: str | float | Decimal) -> Scalar:
-    if isinstance(value, str):
-        if len(value) > LONGEST_VALUE:
-            raise ValueRefused(f"a class label must have at most {LONGEST_VALUE} characters, found {len(value):,}")
-        return _check_text(value)
-    return value if isinstance(value, bool) else tidy(_read_number(value))
-
-
-def _read_whole(value: str | float | Decimal) -> int:
-    text = str(value).strip()
-    # Not by way of float, which loses digits from 2**53 on.
-    number = int(text) if _WHOLE.fullmatch(text) else _read_number(value)
-    if isinstance(number, float) and not (number.is_integer() and abs(number) < EXACT):
-        raise ValueRefused(f"must be a whole number, found {show(value)}")
-    if not -(2**63) <= number < 2**63:
-        raise ValueRefused("must be a whole number of at most 64 bits")
-    return int(number)
-
-
-def _read_number(value: str | float | Decimal) -> float:
-    if isinstance(value, str) and not NUMBER.fullmatch(value.strip()):
-        raise ValueRefused(f"must be a number, found {show(value)}")
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueRefused(f"must be a finite number, found {show(value)}")
-    return number
+def _read_as(kind: FieldType) -> Callable[[Any], Scalar]:
+    """Returns the reader of values of a kind, or of their texts."""
+    return lambda value: CHECKS[kind](parse_text(str(value), kind) if isinstance(value, str | Decimal) else value)
 
 
 def is_text(kind: pa.DataType) -> bool:

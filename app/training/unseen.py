@@ -10,7 +10,7 @@ from ..domain.deployments import Column, Deployment
 from ..domain.groups import Group, count_twins, describe_twins, positions
 from ..domain.monitors import Monitor
 from ..domain.outcomes import Outcome, OutcomeRule
-from ..domain.values import GroupValue, Range, canonical, fold, label_of, number_of, show, spelled
+from ..domain.values import GroupValue, Range, canonical, fold, label_of, number_of, spelled
 from ..errors import FieldProblem
 from ..frozen import frozen
 from ..store.records.samples import SampledColumn, ValueCount, newest_values
@@ -172,7 +172,7 @@ def _describe(member: GroupValue, seen: _Seen) -> str:
         if len(numbers) == 2 * len(seen.values):
             return f"{never}, where the numbers go from {canonical(min(numbers))} to {canonical(max(numbers))}"
     else:
-        never = f"{show(member)} was never seen in {seen.where}"
+        never = f"{spelled(member):.60} was never seen in {seen.where}"
         folded = {key: fold(seen.values[key])[:_LONGEST] for key in seen.most_frequent}
         wanted = fold(member)[:_LONGEST]
         alike = [wanted] if wanted in folded.values() else []
@@ -180,11 +180,11 @@ def _describe(member: GroupValue, seen: _Seen) -> str:
         closest = next((seen.values[key] for key, text in folded.items() if near and text == near[0]), None)
 
     frequent = seen.most_frequent
-    shown = ", ".join(f"{show(seen.values[key])} ({seen.counts[key]:,})" for key in frequent[:MOST_SHOWN])
+    shown = ", ".join(f"{spelled(seen.values[key]):.60} ({seen.counts[key]:,})" for key in frequent[:MOST_SHOWN])
     more = f" and {len(frequent) - MOST_SHOWN:,} more" if len(frequent) > MOST_SHOWN else ""
     if closest is None:
         return f"{never}; seen there: {shown}{more}"
     # Two values of one spelling differ in their type only, so the message names it.
     is_of_other_type = not isinstance(closest, Range | bool) and isinstance(closest, str) != isinstance(member, str)
     kind = ("the text " if isinstance(closest, str) else "the number ") if is_of_other_type else ""
-    return f"{never}; seen there: {shown}{more}; did you mean {kind}{show(closest)}?"
+    return f"{never}; seen there: {shown}{more}; did you mean {kind}{spelled(closest):.60}?"

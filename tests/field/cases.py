@@ -10,7 +10,6 @@ import pytest
 
 FIELD = Path(__file__).resolve().parents[3] / "shared" / "field"
 
-MISREAD = "Nothing misread, nothing left out in silence"
 SENTENCES = "True sentences, and a tired person's mistakes"
 DOORS = "Doors that an attack opened, and machines where it really runs"
 EVIDENCE = "Evidence from the first record, one state, incidents with numbers"

@@ -176,9 +176,8 @@ def measure_by_command(file: TypedFile, folder: Path) -> Counted:
 
 def report_by_command(file: TypedFile, folder: Path) -> Counted:
     """`evenhand report`."""
-    # A category is named as the report writes it, 0.1 for the cell 0.10.
     reference = file.label(file.reference)
-    options = [*_options(file), f"--reference={reference}", "--preset=ugesp", "--format=json"]
+    options = [*_options(file), f"--reference={file.reference}", "--preset=ugesp", "--format=json"]
     ended = evenhand("report", "--from-csv", _write(file, folder), *options)
     assert ended.status == 0, ended.text
     (table,) = json.loads(ended.stdout)["sheets"]["adverse_impact"]["tables"]

@@ -9,8 +9,9 @@ from pydantic_core import to_jsonable_python
 
 from ...domain.definitions import Definition, definition_of
 from ...domain.deployments import Deployment, OutputFields, ProblemType
+from ...domain.record_times import parse_moment
 from ...domain.tables_of_files import FeedbackTable, PayloadTable
-from ...web.texts import ID_PATTERN, Day
+from ...web.texts import ID_PATTERN
 from .base import NOT_BLANK, In, NextPageCursor, Out, Page, Patch
 from .columns import ColumnIn, ColumnOut, column_json
 from .endpoint_tls import TlsOut
@@ -129,7 +130,7 @@ class DeploymentIn(In):
     endpoint: EndpointIn | None = None
     payload: PayloadTableIn | None = Field(default=None, description=_PAYLOAD)
     feedback: FeedbackTableIn | None = Field(default=None, description=_FEEDBACK)
-    earliest: Day | None = Field(default=None, description=_EARLIEST)
+    earliest: str | None = Field(default=None, max_length=10, json_schema_extra={"format": "date"}, description=_EARLIEST)
 
     def to_domain(self) -> Definition:
         return Definition(
@@ -144,7 +145,7 @@ class DeploymentIn(In):
             endpoint=self.endpoint.to_domain() if self.endpoint else None,
             payload=self.payload.read_as(PayloadTable) if self.payload else None,
             feedback=self.feedback.read_as(FeedbackTable) if self.feedback else None,
-            earliest=self.earliest,
+            earliest=parse_moment("earliest", self.earliest).date() if self.earliest else None,
         )
 
 
@@ -178,7 +179,7 @@ class DeploymentPatch(Patch):
     feedback: FeedbackTableIn | None = None
     """Sent whole; null removes it."""
 
-    earliest: Day | None = Field(default=None, description=_EARLIEST)
+    earliest: str | None = Field(default=None, max_length=10)
 
     def merged_into(self, document: dict[str, Any]) -> dict[str, Any]:
         kept = {column["name"]: column["storage"] for column in (*document["features"], *document["meta"])}

@@ -116,7 +116,7 @@ def test_an_upload_that_is_refused_leaves_the_earlier_one(client: httpx.Client) 
 
     refused = put(client, ROWS + "old,male,true,Risk\n")
 
-    assert (refused.status_code, errors(refused)) == (422, [("columns.Age", "row 5: must be a number, found 'old'")])
+    assert (refused.status_code, errors(refused)) == (422, [("columns.Age", "row 5: must be a whole number, found 'old'")])
     assert client.get(PATH).json()["records"] == 4
 
 

@@ -9,6 +9,8 @@ from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner, Result
 
 from app.cli import evenhand, import_service
+from app.cli.imports import list_files
+from app.errors import InvalidInput
 from tests.builders.page_words import says
 from tests.builders.queries import rows
 from tests.builders.vendor_files import BENTO_SCHEMA, bento_line, capture_line, json_lines, truth_line
@@ -209,10 +211,25 @@ def test_an_endpoint_of_sagemaker_that_answers_scores_gives_classes(
     assert sorted(one["id"] for one in stored if one["prediction"] == 0) == sorted(scores.keys() - set(approved))
 
 
+def test_captures_are_read_in_their_encoding(tmp_path: Path) -> None:
+    line = capture_line('40,"männlich",true', "Risk", event="e")
+    folder = tmp_path / "captures" / "09"
+    folder.mkdir(parents=True)
+    (folder / "a.jsonl").write_text(json_lines([line]).encode().decode("unicode_escape"), encoding="latin-1")
+
+    [file] = list_files("captures", [folder.parent], "latin-1")
+
+    assert [text.decode().count("männlich") for _, text in file.lines()] == [1]
+    for paths, encoding, message in (([folder.parent], "utf-8", "is not UTF-8"), ([tmp_path / "none"], "utf-8", "has no file that ends")):
+        (tmp_path / "none").mkdir(exist_ok=True)
+        with pytest.raises(InvalidInput, match=message):
+            list_files("captures", paths, encoding)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--at", "yesterday"), "must be a time as ISO 8601 with its offset"),
+        (("--at", "yesterday"), "must be a time such as 2026-03-01T09:00Z"),
         (("--utc-offset", "east"), "must be an offset such as"),
         (("--id-column", "nothing"), "has no column 'nothing'"),
     ],

@@ -85,6 +85,48 @@ def test_parquet_captures_and_labels_are_taken(service: RunningService) -> None:
     assert [(one["left_out"], one["lowest_rate"]) for one in missing] == [(1, 0.5)]
 
 
+def test_a_label_stays_a_text_where_the_monitor_lists_texts(service: RunningService) -> None:
+    path, csv_type = "/v1/deployments/credit-risk/feedback-records", {"Content-Type": "text/csv"}
+    sides = [{"favourable": [1], "unfavourable": [0]}, {"favourable": ["1.0"], "unfavourable": ["1"]}]
+    for place, side in enumerate(sides):
+        service.client.put("/v1/deployments/credit-risk/fairness-monitor", json=monitor(**side)).raise_for_status()
+        # The service keeps what it has read of a deployment, but not of its monitor.
+        service.client.post(path, content=f"id,label\na{place},1.0\n", headers=csv_type).raise_for_status()
+        labels = f"id,label,labelled_at\nb{place},1.0,{TIME}\n"
+        service.client.post(PATH, params={"kind": "feedback"}, content=labels, headers=csv_type).raise_for_status()
+
+    stored = "SELECT feedback_id, label FROM feedback_records ORDER BY feedback_id"
+    assert rows(service.database, stored) == [("a0", 1), ("a1", "1.0"), ("b0", 1), ("b1", "1.0")]
+
+
+def test_a_cell_of_a_protected_column_is_read_as_it_is_sent(service: RunningService) -> None:
+    meta = [{"name": "Number", "type": "string", "storage": {"kind": "pseudonym", "sent": "integer"}}]
+    service.client.patch("/v1/deployments/credit-risk", json={"meta": meta}).raise_for_status()
+    content = f"id,scored_at,Age,Sex,Owner,Number,prediction\na,{TIME},33,f,true,7,Risk\n"
+
+    assert service.client.post(PATH, content=content, headers={"Content-Type": "text/csv"}).json()["accepted"] == 1
+
+
+def test_times_are_read_by_the_stated_form_and_from_the_first_possible_day(service: RunningService) -> None:
+    lines = "".join(f"{day},03.11.{year} 09:30+0100,33,f,true,Risk\n" for day, year in enumerate([1996, 2020, 2020, 2020]))
+    file = {"content": f"id,scored_at,Age,Sex,Owner,prediction\n{lines}", "headers": {"Content-Type": "text/csv"}}
+
+    def upload(earliest: str | None) -> list[int]:
+        service.client.patch("/v1/deployments/credit-risk", json={"earliest": earliest}).raise_for_status()
+        taken = service.client.post(PATH, params={"time_format": "%d.%m.%Y %H:%M%z"}, **file).json()
+        return [taken["accepted"], taken["duplicate"], taken["rejected"]]
+
+    assert "no usable time" in service.client.post(PATH, **file).text
+    assert upload(None) == [3, 0, 1]
+    assert upload("1996-11-04") == [0, 3, 1]
+    assert upload("1996-11-03") == [1, 3, 0]
+    assert service.client.get("/v1/deployments/credit-risk").json()["earliest"] == "1996-11-03"
+    late = {"id": "late", "features": {"Age": 1, "Sex": "f", "Owner": True}, "prediction": 1, "scored_at": "2020-11-03T09:30:00Z"}
+    service.client.patch("/v1/deployments/credit-risk", json={"earliest": "2021-01-01"}).raise_for_status()
+    refused = service.client.post("/v1/deployments/credit-risk/payload-records", json={"records": [late]})
+    assert "must lie between 2021-01-01" in refused.text
+
+
 @pytest.mark.nightly
 def test_rows_that_are_no_records_are_counted_too(service: RunningService) -> None:
     content = json_lines([capture_line('33,"f",true', "Risk", event="e1")]) + "{\n"

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from app.cli.metrics import command as metrics
 from app.cli.metrics_files import Declared, read
+from app.domain.values import canonical
 from app.errors import InvalidInput
 
 # Each is a text of its own, though pandas reads several as one number, one boolean, or as no value.
@@ -96,3 +97,33 @@ def test_a_number_of_a_column_that_is_not_read_is_refused(tmp_path: Path) -> Non
 
     with pytest.raises(InvalidInput, match="'pay' is not a column that another option names"):
         read(file, {"attribute": ["age"]}, Declared(numbers=["pay"]))
+
+
+BIG = [
+    "9007199254740993",
+    "9007199254740992",
+    "-9223372036854775808",
+    "9223372036854775807",
+    "123456789012345678901",
+    "123456789012345678902",
+]
+
+
+@pytest.mark.parametrize("also", [[], ["?", ""], ["0.5", "1e300"]], ids=str)
+def test_declared_numbers_keep_all_their_digits(tmp_path: Path, also: list[str]) -> None:
+    rows = [{"code": code, "approved": str(no % 2)} for code in [*BIG, *also] for no in range(4)]
+
+    options = ("--attribute", "code", "--reference", f"{BIG[0]}.0", "--prediction", "approved", "--number", "code")
+    report, _ = _measure(_write(tmp_path, rows), *options)
+
+    assert {group["label"] for group in report["groups"]} == {*BIG, *(canonical(float(one)) for one in also if one[:1].isdigit())}
+    assert {group["records"] for group in report["groups"]} == {4}
+
+
+def test_a_range_of_numbers_holds_those_of_many_digits(tmp_path: Path) -> None:
+    rows = [{"amount": amount, "approved": str(no % 2)} for amount in (*BIG, "5") for no in range(4)]
+
+    sides = ("--monitored", "0-10", "--reference", "11-9007199254740992", "--prediction", "approved")
+    report, _ = _measure(_write(tmp_path, rows), "--attribute", "amount", *sides)
+
+    assert [(group["label"], group["records"]) for group in report["groups"]] == [("0-10", 4), ("11-9007199254740992", 8)]

@@ -54,6 +54,14 @@ def test_the_reference_is_the_best_treated_of_the_large_groups_not_of_the_small(
     assert any("few records: 'Asian' (20). They stay in the proposal" in warning for warning in proposal.choice.warnings)
 
 
+def test_of_values_that_differ_by_a_blank_the_most_frequent_is_proposed() -> None:
+    proposal = only(observed("sex", {"male": (500, 300), "female": (100, 200), "female ": (20, 30), " male": (1, 1), "\u00a0male": (0, 1)}))
+
+    assert roles(proposal) == (("female",), ("male",))
+    assert any(says(warning, "in neither group", "'female '", "' male'", "53 records") for warning in proposal.choice.warnings)
+    assert roles(only(observed("sex", {"male ": (50, 30), "female": (10, 20)}))) == (("female",), ("male ",))
+
+
 def test_different_spellings_of_one_group_are_on_one_side() -> None:
     proposal = only(observed("sex", {"male": (50, 50), "M": (40, 60), "Female": (30, 70), "f": (0, 1), "woman": (5, 20)}))
 
@@ -233,6 +241,9 @@ def test_ranges_of_ages_never_overlap_and_hold_what_they_say(counted: dict[int, 
         ([1, 0], "approved", (1,), False),
         ([1, 0], "is_default", (0,), False),
         ([True, False], "two_year_recid", (False,), False),
+        (["True", "FALSE"], "approved", (True,), False),
+        (["true", "TRUE", "false"], "is_default", (False,), False),
+        (["True", "1"], "approved", None, False),
         (["Y", "N"], "Loan_Status", None, False),
         ([1, 2], "credit", None, False),
         ([1, 0], "approved_then_default", None, False),

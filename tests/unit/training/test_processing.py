@@ -50,6 +50,14 @@ def test_every_column_is_counted_by_label_and_missing_values_are_counted_as_such
     assert [(cell.label, cell.records) for cell in data.summary.labels.cells] == [(0, 1), (1, 3)]
 
 
+@pytest.mark.parametrize(("favourable", "labels"), [(1, [1, 100000]), ("1.0", ["1", "1.0", "1E5"])])
+def test_a_label_stays_a_text_where_the_monitor_lists_texts(favourable: float | str, labels: list[object]) -> None:
+    rows = "".join(f"20,female,1,true,{label}\n" for label in ("1", "1.0", "1E5"))
+    watching = monitor(outcomes=OutcomeRule(favourable=(favourable,), unfavourable=("1E5",) if favourable == "1.0" else (100000,)))
+
+    assert [cell.label for cell in processed(HEADER + rows, watching=watching).summary.labels.cells] == labels
+
+
 def test_tables_hold_groups_intersections_and_strata() -> None:
     data = processed(ROWS, watching=monitor(together=[("sex", "age")], strata="income"))
 
@@ -190,11 +198,11 @@ def test_meta_fields_may_be_absent_and_are_named() -> None:
             "the file has no column 'label'; it has 'age', 'sex', 'income', 'owner', 'Risk'",
         ),
         (HEADER + "1,a,2,true,0\n2,b\n", "body", "row 2 has 2 values, but the header names 5 columns"),
-        (HEADER + "1,a,2,true,0\n1,a,2,true,0\nyoung,a,2,true,0\n", "columns.age", "row 3: must be a number, found 'young'"),
-        (HEADER + "1.5,a,2,true,0\n", "columns.age", "row 1: must be a whole number, found '1.5'"),
-        (HEADER + "99999999999999999999,a,2,true,0\n", "columns.age", "row 1: must be a whole number, found '99999999999999999999'"),
+        (HEADER + "1,a,2,true,0\n1,a,2,true,0\nyoung,a,2,true,0\n", "columns.age", "row 3: must be a whole number, found 'young'"),
+        (HEADER + "1.5,a,2,true,0\n", "columns.age", "row 1: must be a whole number, found 1.5"),
+        (HEADER + "99999999999999999999,a,2,true,0\n", "columns.age", "row 1: must be a whole number of at most 64 bits"),
         (HEADER + "1,a,nan,true,0\n", "columns.income", "row 1: must be a number, found 'nan'"),
-        (HEADER + "1,a,1e999,true,0\n", "columns.income", "row 1: must be a finite number, found '1e999'"),
+        (HEADER + "1,a,1e999,true,0\n", "columns.income", "row 1: must be a number, found '1e999'"),
         (HEADER + "1,a,2,yes,0\n", "columns.owner", "row 1: must be true or false, found 'yes'"),
         (HEADER + "1,a\0,2,true,0\n", "columns.sex", "row 1: must not contain the NUL character"),
         (HEADER + "1,a,2,true,\n", "columns.label", "holds no label in any row"),
