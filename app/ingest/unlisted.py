@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from ..domain.cells import shown
 from ..domain.outcomes import Outcome
 from ..domain.records import UnlistedAnswer
 from ..domain.texts import nearest
-from ..domain.values import Range, Scalar, label_of, show
+from ..domain.values import Range, Scalar, label_of
 from .checked import Checked, CheckedPayload
 from .plan import IngestPlan
 
@@ -30,4 +31,4 @@ def find_unlisted(checked: Checked, plan: IngestPlan) -> Sequence[UnlistedAnswer
 
 def _describe(answer: Scalar, listed: dict[str, Scalar]) -> str:
     near = nearest(label_of(answer), listed)
-    return f"{show(answer)} is in neither outcome list" + ("" if near is None else f"; did you mean {show(listed[near])}?")
+    return f"{shown(answer)} is in neither outcome list" + ("" if near is None else f"; did you mean {shown(listed[near])}?")

@@ -42,7 +42,8 @@ class Target:
 
     @property
     def lists_texts(self) -> bool:
-        return self.outcomes is not None and self.outcomes.lists_texts
+        """Whether the outcomes of its monitor are texts, under which `1.0` is not `1`."""
+        return self.outcomes is not None and isinstance(self.outcomes.favourable[0], str)
 
 
 ROW_VERSION = "xmin"
