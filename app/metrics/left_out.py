@@ -21,6 +21,7 @@ REASONS: Mapping[str, str] = {
     "outside_period": "outside the period",
     "beyond_newest": "beyond the newest {newest}",
     "sampled_out": "not logged by sampling (about)",
+    "thinned": "thinned because rates differ",
     "repeated_person": "later record of a person",
     "no_partner": "no partner in {other}",
     "no_prediction": "no prediction",
@@ -47,7 +48,7 @@ ANSWERS = {
 """Reasons of a record without an answer, and with one in neither outcome list."""
 
 ESTIMATED = frozenset({"sampled_out"})
-BY_DESIGN = frozenset({"outside_period", "beyond_newest", *ESTIMATED})
+BY_DESIGN = frozenset({"outside_period", "beyond_newest", "thinned", *ESTIMATED})
 WITHOUT_GROUP = frozenset({"attribute_missing", "not_a_number", "in_no_group", "no_group"})
 
 UNCLASSIFIED = 2

@@ -16,7 +16,7 @@ from ..evidence.planning import Traffic, expect_delay_within
 from ..frozen import frozen
 from ..store.database.arrow import ArrowReader
 from ..store.evidence.eras import Era, find_era, followed_deployment
-from ..store.evidence.hours import Cells, CountedPlace, count_records, hours_between, next_record_hour
+from ..store.evidence.hours import Cells, CountedPlace, count_logged, hours_between, next_record_hour
 from .counting import FollowedEra, count_payload
 from .figures import WatchedMetric, watched_metrics
 from .looking import RECENT_HOURS
@@ -117,7 +117,7 @@ def plan_from_records(
     if found is None:
         return _plan(monitor, _Traffic(None, {}), wanted)
     span = Span(start=found, end=until)
-    records = count_records(session, deployment_no, span)
+    records = count_logged(session, deployment_no, span)
     if records > MOST_RECORDS:
         hours = max(1, (span.end - span.start) // HOUR * MOST_RECORDS // records)
         span = Span(start=until - hours * HOUR, end=until)

@@ -43,7 +43,7 @@ from ..store.evidence.figures import KnownFigure, end_figures, known_figures
 from ..store.evidence.hours import (
     CountedHour,
     CountedPlace,
-    count_records,
+    count_logged,
     next_record_hour,
     replace_hours,
 )
@@ -269,7 +269,7 @@ class _Step:
         hours = min((span.end - span.start) // HOUR, MOST_HOURS)
         within = Span(start=span.start, end=span.start + hours * HOUR)
         no = self._followed.deployment.no
-        records = count_records(self._session, no, within) if self._files is None else self._files.count_records(within)
+        records = count_logged(self._session, no, within) if self._files is None else self._files.count_records(within)
         if records > MOST_RECORDS:
             hours = max(1, hours * MOST_RECORDS // records)
         return Span(start=span.start, end=span.start + hours * HOUR)

@@ -23,7 +23,7 @@ from ..metrics.tables import GroupCounts
 from ..store.checks.measurements import SeriesFilter, summed_tables
 from ..store.checks.series import EndedRun, SeriesKey, StoredPoint, ended_runs, span_counts, stored_points
 from ..store.deployments.monitors import monitor_of
-from ..store.evidence.hours import count_records
+from ..store.evidence.hours import count_logged
 from ..store.mitigation.mitigation import settings_of
 
 SHOWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
@@ -164,7 +164,7 @@ def count_period(session: Session, deployment_no: int, monitor: Monitor, span: S
     )
     hours = [one for one in span_counts(session, deployment_no, span.start, span.end + HOUR) if span.start <= one.span_start < span.end]
     beyond_newest = sum(one.beyond_newest for one in hours)
-    not_checked = max(0, count_records(session, deployment_no, span) - counted.of - beyond_newest)
+    not_checked = max(0, count_logged(session, deployment_no, span) - counted.of - beyond_newest)
     words = {"newest": f"{monitor.max_records:,} of an hour"}
     counted = counted.add_ungrouped(beyond_newest=beyond_newest, not_checked=not_checked)
     return replace(counted, words=words).named(GroupWords.of(monitor).label)

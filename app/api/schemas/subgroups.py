@@ -13,18 +13,21 @@ from ...tracking.subgroups.looking import read_result, say_scan
 from ...tracking.subgroups.requests import SCANNED_HOURS
 from ...tracking.subgroups.watching import find_watched
 from .base import FollowingCursor, In, Out, Page, example
+from .measurements import RECORDS_MEANING
 from .monitors import FeatureName, GroupRuleOut
 
 _SCAN: dict[str, Any] = {
     "id": "6a1f0c9e-2b7d-4c58-9d3e-1f2a3b4c5d6e",
     "state": "succeeded",
-    "words": "105 groups by age, region searched in 10,080 records. One falls short by more than chance explains (p = 0.005): age up to 33"
+    "words": "All 10,080 records counted."
+    " 105 groups by age, region searched in 10,080 records. One falls short by more than chance explains (p = 0.005): age up to 33"
     " and region north. 27.4 % of its 875 records are favourable, of all others 51.6 %.",
     "features": ["age", "region"],
     "hours": 720,
     "direction": "below",
     "from": "2026-11-13T09:00:00Z",
     "to": "2026-11-20T09:00:00Z",
+    "counted": {"of": 10080, "counted": 10080, "left_out": [], "groups": [], "cautions": [], "text": "All 10,080 records counted."},
     "records": 10080,
     "favourable": 4990,
     "subsets": 105,
@@ -115,6 +118,7 @@ class SubgroupScanOut(Out):
     """The start of the hours that were read."""
 
     to: datetime | None
+    counted: dict[str, Any] | None = Field(description=RECORDS_MEANING)
     records: int | None
     favourable: int | None
     subsets: int | None
@@ -144,6 +148,7 @@ class SubgroupScanOut(Out):
             features=scan.features if result is None else result.features,
             from_=scan.span_start,
             to=scan.span_end,
+            counted=(scan.result or {}).get("counted"),
             records=None if result is None else result.records,
             favourable=None if result is None else result.favourable,
             subsets=None if result is None else result.subsets,

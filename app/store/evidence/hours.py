@@ -174,7 +174,7 @@ def next_record_hour(session: Session, deployment_no: int, span: Span) -> dateti
     return found
 
 
-def count_records(session: Session, deployment_no: int, span: Span) -> int:
+def count_logged(session: Session, deployment_no: int, span: Span) -> int:
     found: int = session.execute(
         text("SELECT count(*) FROM payload_records WHERE deployment_no = :no AND logged_at >= :start AND logged_at < :end"),
         {"no": deployment_no, "start": span.start, "end": span.end},

@@ -30,4 +30,5 @@ def say_scan(scan: SubgroupScan) -> str:
         return scan.reason or "The scan failed."
     if scan.result is not None and "inside_records" in scan.result:
         return FOUND_BEFORE
-    return say_search(result, left_out=(scan.features or [])[len(result.features) :])
+    counted = [scan.result["counted"]["text"]] if scan.result is not None and "counted" in scan.result else []
+    return " ".join([*counted, say_search(result, left_out=(scan.features or [])[len(result.features) :])])

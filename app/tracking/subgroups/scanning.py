@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 
 import msgspec
 import numpy as np
@@ -16,6 +17,8 @@ from ...domain.values import Scalar, canonical
 from ...errors import Conflict
 from ...evidence.nulls import UnfairSide
 from ...frozen import frozen
+from ...metrics.groups import NEITHER
+from ...metrics.left_out import CountedRecords, count_records
 from ...records.alike import choose_alike
 from ...records.cells import MISSING as NO_VALUE
 from ...records.cells import stored_cells
@@ -28,7 +31,7 @@ from ...store.database.arrow import ArrowReader, arrow_reader
 from ...store.database.engine import Database
 from ...store.deployments.monitors import monitor_of
 from ...store.evidence.eras import find_era, followed_deployment
-from ...store.evidence.hours import count_records
+from ...store.evidence.hours import count_logged
 from ...store.evidence.records import records_between
 from ...store.records.window import WindowQuery, name_values
 from ...store.subgroups.scans import SubgroupScan, claim_scan, end_scan, last_bins
@@ -48,10 +51,11 @@ NOTHING_COUNTED = (
 
 @frozen(eq=False)
 class FeatureRecords:
-    """Records that count [N]: `columns` by name, and whether each is favourable."""
+    """Records that count [N]: `columns` by name, whether each is favourable, and the left-out line."""
 
     columns: Mapping[str, pa.ChunkedArray]
     favourable: npt.NDArray[np.bool_]
+    records: CountedRecords
 
 
 def run_next_scan(database: Database, *, token: str) -> bool:
@@ -110,7 +114,7 @@ def _run(database: Database, scan: SubgroupScan) -> None:
             span_start=span.start,
             span_end=span.end,
             bins=[binned.to_json() for binned in bins],
-            result=msgspec.to_builtins(result),
+            result=msgspec.to_builtins(result) | {"counted": reduce(CountedRecords.plus, [part.records for part in parts]).to_json()},
         )
 
 
@@ -120,7 +124,7 @@ def _read(database: Database, scan: SubgroupScan) -> tuple[Span, list[str], list
         until = followed.era.counted_until
         assert until is not None, "`_find_counted_era` refuses others"  # noqa: S101 - above
         span = Span(start=until - scan.hours * HOUR, end=until)
-        records = count_records(session, scan.deployment_no, span)
+        records = count_logged(session, scan.deployment_no, span)
         if records > MOST_RECORDS:
             span = Span(start=until - max(1, scan.hours * MOST_RECORDS // records) * HOUR, end=until)
         names = scan.features or _default_features(followed)
@@ -168,11 +172,13 @@ def read_features(
             continue
         columns = name_values(rows, wanted)
         outcomes = outcome_codes(rows["outcome"], followed.monitor.outcomes)
-        counts = outcomes != Outcome.UNCLASSIFIED
-        if people is not None and person is not None:
-            counts &= people.choose(columns[person], rows)
         hours = number_hours(rows["logged_at"], span)
         # A subgroup that is logged more often would look larger than it is.
-        counts &= choose_alike(rows["record_no"].to_numpy(), rows["sample_rate"], hours)
-        kept = pa.array(counts)
-        yield FeatureRecords({name: columns[name].filter(kept) for name in names}, (outcomes == Outcome.FAVOURABLE)[counts])
+        left_out = {"thinned": ~choose_alike(rows["record_no"].to_numpy(), rows["sample_rate"], hours)}
+        if people is not None and person is not None:
+            left_out["repeated_person"] = ~people.choose(columns[person], rows)
+        counts = ~np.logical_or.reduce([outcomes == Outcome.UNCLASSIFIED, *left_out.values()])
+        kept, no_group = pa.array(counts), np.full(len(outcomes), NEITHER)
+        lacks_answer = rows["outcome"].is_null().to_numpy()
+        records = count_records("", (), no_group, outcomes, answers="predictions", lacks_answer=lacks_answer, others=left_out)
+        yield FeatureRecords({name: columns[name].filter(kept) for name in names}, (outcomes == Outcome.FAVOURABLE)[counts], records)

@@ -268,11 +268,15 @@ def test_only_the_first_record_of_a_person_is_scanned(watched: RunningService) -
     watched.client.put(f"{PATH}/fairness-monitor", json=MONITOR | {"evidence": {"person": "person"}}).raise_for_status()
     with watched.database.transaction() as session:  # a changed monitor counts from the next whole hour on
         session.execute(text("UPDATE activities SET at = now() - interval '30 days'"))
-    log(watched, make(planted=0.3, person=True))
+    records = make(planted=0.3, person=True)
+    log(watched, [*records, *(one | {"id": f"unlisted-{no}", "meta": {}, "prediction": 7} for no, one in enumerate(records[:5]))])
     update(watched)
     found = scan(watched, features=["age", "region"])
 
     assert found["records"] == HOURS * RECORDS
+    reasons = {one["reason"]: one["count"] for one in found["counted"]["left_out"]}
+    assert (found["counted"]["of"], reasons) == (len(records) + 5, {"repeated_person": HOURS * RECORDS // 2, "outcome_unlisted": 5})
+    assert found["words"].startswith("2,400 of 3,605 records counted; left out: later record of a person 1,200")
     assert found["group"] is not None
 
 
