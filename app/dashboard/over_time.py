@@ -287,5 +287,5 @@ def _list_charts(session: Session, wanted: WantedCharts, measured: Sequence[Meas
     if measured:
         title = "Records logged"
         add(title, "volume", {}, lambda: volume_chart(volume_of(session, number, span.start, span.end, rollup), PAGE, rollup=rollup))
-        add_series("Accuracy: how often the prediction was the later label", ACCURACY.metric, ACCURACY.data, None)
+        add_series("Accuracy of records with a label: how often the prediction was the label", ACCURACY.metric, ACCURACY.data, None)
     return charts
