@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, Literal, TypeAlias
 
@@ -67,15 +67,12 @@ def describe_twins(twins: Counter[NearTwin], fate: str = "so it is in no group u
     ]
 
 
-def describe_misspelled(feature: str, records: Mapping[Any, int], listed: Sequence[GroupValue]) -> list[str]:
-    """Returns a sentence on each listed text that no record has, where records have it in other letters."""
-    others = {fold(value): value for value in records if value not in listed}
-    missing = (value for value in listed if isinstance(value, str) and value not in records)
-    return [
-        f"{feature!r}: no record has {value!r}, and {records[others[fold(value)]]:,} {others[fold(value)]!r}"
-        for value in missing
-        if fold(value) in others
-    ]
+def describe_misspelled(attribute: MonitoredAttribute, seen: Collection[Any]) -> list[str]:
+    """Returns a sentence on each listed value that no record has, where records have it in other letters."""
+    listed = (*attribute.monitored, *(attribute.reference or ()))
+    others = {fold(value): value for value in seen if value not in listed}
+    missing = [value for value in listed if value not in seen and fold(value) in others]
+    return [f"{attribute.feature!r}: no record has {value!r}, but records have {others[fold(value)]!r}" for value in missing]
 
 
 def drop_twins(values: Iterable[object]) -> list[str]:

@@ -1,6 +1,5 @@
 """Rules about the configuration of a fairness monitor. Source: spec of the fairness check, section 1."""
 
-import difflib
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -14,7 +13,7 @@ from .monitors import Monitor, MonitoredAttribute
 from .repeated_rules import check_bounds, check_names, number_problem
 from .ruled_attributes import rule_problems
 from .stored_forms import stored_form_problem
-from .texts import TOGETHER, name_problem
+from .texts import TOGETHER, name_problem, nearest
 from .values import GroupValue, Range, canonical, label_of
 
 MAX_RECORDS = 1_000_000
@@ -31,7 +30,6 @@ MAX_LABEL_HORIZON_HOURS = 8_760
 MAX_FALSE_ALARM_HOURS = 876_000
 MAX_ATTRIBUTED_ROWS = 5_000_000
 INTERSECTION_SIZES = (2, 3)
-SUGGESTED = 3
 
 _FITTING = {
     FieldType.STRING: (str,),
@@ -98,8 +96,8 @@ def labels_by_feature(monitor: Monitor) -> dict[str, list[str] | None]:
 
 
 def unknown_metric(key: str, known_metrics: Collection[str]) -> str:
-    near = difflib.get_close_matches(key[:100], list(known_metrics), n=SUGGESTED)
-    meant = f"; did you mean {' or '.join(near)}?" if near else ";"
+    near = nearest(key, known_metrics)
+    meant = ";" if near is None else f"; did you mean {near}?"
     return f"is not a metric{meant} GET /v1/metrics lists them"
 
 

@@ -17,7 +17,6 @@ from rich.table import Table
 from rich.text import Text
 
 from ..clock import utc_now
-from ..frozen import frozen
 from .applicants import applicants
 from .client import Evenhand, Http, ModelClient, Stopped
 from .story import DEPLOYMENT_ID, Scene, catch_up, check_now, measurements_of, register
@@ -40,26 +39,20 @@ COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
 COLOURS = {"fair": "green", "unwatched": "yellow", "suspected": "yellow", "unfair": "red"}
 
 
-@frozen
-class CheckFigures:
-    points: Sequence[Point]
-
-    def of(self, metric: str, data: str, attribute: str | None, group: str | None = None, scope: str = "group") -> Point | None:
-        wanted = {"metric": metric, "data": data, "attribute": attribute, "group": group, "scope": scope}
-        return next((point for point in self.points if all(point[name] == value for name, value in wanted.items())), None)
-
-    def groups(self) -> list[tuple[str, str]]:
-        rates = [
-            point for point in self.points if (point["metric"], point["data"], point["scope"]) == ("favourable_rate", "payload", "group")
-        ]
-        return [(point["attribute"], point["group"]) for point in rates]
+IMPACTS = (
+    ("payload", "disparate_impact", "payload"),
+    ("  debiased", "disparate_impact_after", "debiased"),
+    ("balanced", "disparate_impact", "balanced"),
+    ("  debiased", "balanced_disparate_impact_after", "debiased"),
+)
+"""Name, metric and data of each row of a group."""
 
 
 def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Table:
     """Builds a table of each group's figures, logged and all else equal, each also debiased; references last."""
-    figures = CheckFigures(measurements)
+    figures = {tuple(one[part] for part in ("metric", "data", "scope", "attribute", "group")): one for one in measurements}
     records = check["window"]["records"] + check["window"]["additional_records"]
-    accuracy = _format_number(figures.of("accuracy", "feedback", None, scope="overall"))
+    accuracy = _format_number(figures.get(("accuracy", "feedback", "overall", None, None)))
     table = Table(
         title=f"{check['deployment_id']}: {records:,} records up to {check['to'][:16].replace('T', ' ')} UTC",
         caption=f"Interval: 95 %. Accuracy over all labelled records: {accuracy}.",
@@ -71,29 +64,23 @@ def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Ta
     for heading, justify in COLUMNS:
         table.add_column(heading, justify=justify, no_wrap=heading != "Verdict")
     last = None
-    for attribute, group in figures.groups():
-        is_first, last = attribute != last, attribute
-        if is_first:
+    for (metric, data, scope, attribute, group), rate in figures.items():
+        if (metric, data, scope) != ("favourable_rate", "payload", "group"):
+            continue
+        equality = _format_number(figures.get(("perfect_equality", "payload_perturbed", "attribute", attribute, None)))
+        if attribute != last:
             table.add_row()
-        rate = figures.of("favourable_rate", "payload", attribute, group)
-        about = [group if "×" in attribute else f"{attribute} {group}", str(rate["n"]) if rate else ""]
-        accuracy = _format_number(figures.of("accuracy", "feedback", attribute, group))
-        payload = figures.of("disparate_impact", "payload", attribute, group)
-        if payload is None:
+        about = [group if "×" in attribute else f"{attribute} {group}", str(rate["n"])]
+        accuracy = _format_number(figures.get(("accuracy", "feedback", "group", attribute, group)))
+        if ("disparate_impact", "payload", "group", attribute, group) not in figures:
             table.add_row(*about, "", "", "", Text("reference", style="dim"), "", accuracy)
-            continue
-        table.add_row(*about, "payload", *_format_impact(payload), "", accuracy)
-        debiased = figures.of("disparate_impact_after", "debiased", attribute, group)
-        if debiased is not None:
-            table.add_row("", "", "  debiased", *_format_impact(debiased), "", "")
-        balanced = figures.of("disparate_impact", "balanced", attribute, group)
-        if balanced is None:
-            continue
-        equality = _format_number(figures.of("perfect_equality", "payload_perturbed", attribute, scope="attribute")) if is_first else ""
-        table.add_row("", "", "balanced", *_format_impact(balanced), equality, "")
-        debiased = figures.of("balanced_disparate_impact_after", "debiased", attribute, group)
-        if debiased is not None:
-            table.add_row("", "", "  debiased", *_format_impact(debiased), "", "")
+        for name, impact_metric, of_data in IMPACTS:
+            impact = figures.get((impact_metric, of_data, "group", attribute, group))
+            if impact is not None:
+                own = equality if name == "balanced" and attribute != last else ""
+                table.add_row(*about, name, *_format_impact(impact), own, accuracy)
+                about, accuracy = ["", ""], ""
+        last = attribute
     table.add_row()
     return table
 

@@ -22,9 +22,8 @@ def find_unlisted(checked: Checked, plan: IngestPlan) -> Sequence[UnlistedAnswer
     if isinstance(checked, CheckedPayload):
         # The decoded form counts, where there is one.
         predictions = [prediction for prediction, label in zip(predictions, checked.labels, strict=True) if label is None]
-    found: Counter[tuple[str, Scalar]] = Counter()
-    for name, answers in (("label", checked.labels), ("prediction", predictions)):
-        found.update((name, one) for one in answers if one is not None and classify(one) is Outcome.UNCLASSIFIED)
+    answers = [("label", one) for one in checked.labels] + [("prediction", one) for one in predictions]
+    found = Counter(one for one in answers if one[1] is not None and classify(one[1]) is Outcome.UNCLASSIFIED)
     listed = {label_of(one): one for one in (*outcomes.favourable, *outcomes.unfavourable) if not isinstance(one, Range)}
     return [UnlistedAnswer(name, records, _describe(answer, listed)) for (name, answer), records in found.most_common(MAX_WARNINGS)]
 

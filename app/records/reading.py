@@ -1,10 +1,8 @@
 """Reads a table of records by a monitor."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -90,22 +88,19 @@ class RecordTable:
     def count_twins(self, repeats: IntArray | None = None) -> Counter[NearTwin]:
         """Returns the near twins of listed values; each record counts as so many as it `repeats`."""
         twins: Counter[NearTwin] = Counter()
-        for grouping, records in self._count_texts(repeats):
-            twins.update(count_twins(grouping.column.name, records, [group.value for group in grouping.groups]))
-        return twins
-
-    def describe_misspelled(self) -> list[str]:
-        """Returns the sentences on groups that are listed in other letters than the records have."""
-        listed = {one.feature: (*one.monitored, *(one.reference or ())) for one in self.monitor.attributes}
-        counted = ((grouping.column.name, records) for grouping, records in self._count_texts())
-        return [sentence for name, records in counted for sentence in describe_misspelled(name, records, listed[name])]
-
-    def _count_texts(self, repeats: IntArray | None = None) -> Iterator[tuple[Grouping, Mapping[Any, int]]]:
         for attribute, grouping in zip(self.monitor.attributes, self.groupings, strict=True):
             if attribute.rule is None and grouping.column.type is FieldType.STRING:
                 coded = stored_cells(self.values(attribute.feature)).coded()
                 _, *counts = np.bincount(coded.codes - MISSING, repeats, len(coded.values) + 1).astype(int).tolist()
-                yield grouping, dict(zip(coded.values, counts, strict=True))
+                records = dict(zip(coded.values, counts, strict=True))
+                twins.update(count_twins(attribute.feature, records, [group.value for group in grouping.groups]))
+        return twins
+
+    def describe_misspelled(self) -> list[str]:
+        """Returns the sentences on groups that are listed in other letters than the records have."""
+        texts = [attribute for attribute in self.monitor.attributes if self.grouping(attribute.feature).column.type is FieldType.STRING]
+        seen = {one.feature: stored_cells(read_attribute(one, self.columns.values)).coded().values for one in texts}
+        return [sentence for one in texts for sentence in describe_misspelled(one, seen[one.feature])]
 
     def values(self, feature: str) -> pa.ChunkedArray:
         return self.columns.values[feature]

@@ -1,6 +1,5 @@
 """Warnings of outcomes and groups that neither the training data nor the newest records hold."""
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +9,7 @@ from ..domain.deployments import Column, Deployment
 from ..domain.groups import Group, count_twins, describe_twins, positions
 from ..domain.monitors import Monitor
 from ..domain.outcomes import Outcome, OutcomeRule
+from ..domain.texts import nearest
 from ..domain.values import GroupValue, Range, canonical, fold, label_of, number_of, spelled
 from ..errors import FieldProblem
 from ..frozen import frozen
@@ -21,8 +21,6 @@ MOST_SHOWN = 10
 
 MOST_WARNINGS = 10
 """Max warnings of one list of values; the others are counted in one more."""
-
-_LONGEST = 60
 
 
 @dataclass(slots=True)
@@ -173,11 +171,10 @@ def _describe(member: GroupValue, seen: _Seen) -> str:
             return f"{never}, where the numbers go from {canonical(min(numbers))} to {canonical(max(numbers))}"
     else:
         never = f"{spelled(member):.60} was never seen in {seen.where}"
-        folded = {key: fold(seen.values[key])[:_LONGEST] for key in seen.most_frequent}
-        wanted = fold(member)[:_LONGEST]
-        alike = [wanted] if wanted in folded.values() else []
-        near = alike or (difflib.get_close_matches(wanted, folded.values(), n=1) if isinstance(member, str) else [])
-        closest = next((seen.values[key] for key, text in folded.items() if near and text == near[0]), None)
+        # The most frequent last, which counts of several that are alike.
+        spellings = {fold(seen.values[key]): seen.values[key] for key in reversed(seen.most_frequent)}
+        near = nearest(fold(member), spellings) if isinstance(member, str) or fold(member) in spellings else None
+        closest = None if near is None else spellings[near]
 
     frequent = seen.most_frequent
     shown = ", ".join(f"{spelled(seen.values[key]):.60} ({seen.counts[key]:,})" for key in frequent[:MOST_SHOWN])

@@ -1,7 +1,7 @@
 """Errors as RFC 9457 problem documents."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -123,13 +123,20 @@ def body_too_large(max_bytes: int = MAX_BODY_BYTES) -> TooLarge:
     return TooLarge(f"The body is larger than {max_bytes:,} bytes.")
 
 
-def install(app: FastAPI) -> None:
-    """Answers every error of the application with a problem document."""
-    app.add_exception_handler(EvenhandError, _answer_own)
-    app.add_exception_handler(RequestValidationError, _answer_validation)
-    app.add_exception_handler(HTTPException, _answer_http)
-    app.add_exception_handler(ResponseValidationError, _answer_unexpected)
-    app.add_exception_handler(Exception, _answer_unexpected)
+def answer_error(request: Request, error: Exception) -> Response:
+    """A problem document for any error; the middleware logs what is not foreseen."""
+    request_id: str | None = request.scope.get("state", {}).get("request_id")
+    if isinstance(error, RequestValidationError):
+        error = InvalidInput(field_problems(error.errors()))
+    if isinstance(error, HTTPException):
+        return _answer_http(request, error, request_id)
+    return problem_response(error, request_id) if isinstance(error, EvenhandError) else unexpected_response(request_id)
+
+
+def install(app: FastAPI, answer: Callable[[Request, Exception], Response] = answer_error) -> None:
+    """Answers every error of the application."""
+    for kind in (EvenhandError, RequestValidationError, HTTPException, ResponseValidationError, Exception):
+        app.add_exception_handler(kind, answer)
 
 
 def field_of(location: Sequence[int | str]) -> str:
@@ -137,22 +144,6 @@ def field_of(location: Sequence[int | str]) -> str:
     inner = location[1:] if location and location[0] in {"body", "query", "path", "header"} else location
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in inner).lstrip(".")
     return text or str(location[0] if location else "body")
-
-
-def _find_request_id(request: Request) -> str | None:
-    found: str | None = request.scope.get("state", {}).get("request_id")
-    return found
-
-
-def _answer_own(request: Request, error: Exception) -> Response:
-    if not isinstance(error, EvenhandError):
-        return _answer_unexpected(request, error)
-    return problem_response(error, _find_request_id(request))
-
-
-def _answer_validation(request: Request, error: Exception) -> Response:
-    items = error.errors() if isinstance(error, RequestValidationError) else ()
-    return problem_response(InvalidInput(field_problems(items)), _find_request_id(request))
 
 
 def field_problems(items: Iterable[Mapping[str, Any]]) -> list[FieldProblem]:
@@ -163,7 +154,8 @@ def field_problems(items: Iterable[Mapping[str, Any]]) -> list[FieldProblem]:
         # Pydantic puts it in quotes.
         member = [context["discriminator"][1:-1]] if "discriminator" in context else []
         field = "body" if item["type"] == "json_invalid" else field_of([*item["loc"], *member])
-        message = _WORDS.get(item["type"], _ANY_OTHER).format(found=_describe(item.get("input")), **context)
+        words = _WORDS.get(item["type"]) or _WORDS.get(item["type"].partition("_")[0], "is not of the form that is expected here")
+        message = words.format(found=_describe(item.get("input")), **context)
         problems.setdefault(field, FieldProblem(field, message))
     return list(problems.values())
 
@@ -172,34 +164,27 @@ def _describe(sent: object) -> str:
     return f"{sent!r:.100}" if isinstance(sent, str) or is_number(sent) else name_kind(sent)
 
 
-_ANY_OTHER = "is not of the form that is expected here"
-_NUMBER, _WHOLE, _TRUTH = "must be a number, found {found}", "must be a whole number, found {found}", "must be true or false, found {found}"
 _ONE_OF = "must be one of {expected}; found {found}"
 _OBJECT = "must be a JSON object"
 
 _WORDS = {
-    "bool_parsing": _TRUTH,
-    "bool_type": _TRUTH,
-    "dict_type": _OBJECT,
+    "bool": "must be true or false, found {found}",
+    "dict": _OBJECT,
     "enum": _ONE_OF,
     "extra_forbidden": "is not a member that is known here",
     "finite_number": "must be a finite number",
-    "float_parsing": _NUMBER,
-    "float_type": _NUMBER,
+    "float": "must be a number, found {found}",
     "greater_than": "must be more than {gt}, found {found}",
     "greater_than_equal": "must be {ge} or more, found {found}",
-    "int_from_float": _WHOLE,
-    "int_parsing": _WHOLE,
-    "int_parsing_size": "must be a whole number of fewer digits",
-    "int_type": _WHOLE,
+    "int": "must be a whole number, found {found}",
     "json_invalid": "is not JSON ({error})",
     "less_than": "must be less than {lt}, found {found}",
     "less_than_equal": "must be {le} or less, found {found}",
-    "list_type": "must be a list",
+    "list": "must be a list",
     "literal_error": _ONE_OF,
     "missing": "is required",
+    "model": _OBJECT,
     "model_attributes_type": f"{_OBJECT}, sent with the content type application/json",
-    "model_type": _OBJECT,
     "string_pattern_mismatch": "must match the pattern {pattern}",
     "string_too_long": "must have at most {max_length:,} characters",
     "string_too_short": "must have at least {min_length:,} characters",
@@ -212,33 +197,26 @@ _WORDS = {
     "union_tag_not_found": "is required",
     "value_error": "{error}",
 }
-"""Words for Pydantic's findings by their type; its own speak of Python instead of the request."""
+"""Words for Pydantic's findings by their type or its first word; its own speak of Python instead of the request."""
 
 
-def _answer_http(request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else INTERNAL.status
-    detail = str(getattr(error, "detail", ""))
-    request_id = _find_request_id(request)
-    if status == HTTPStatus.BAD_REQUEST:
+def _answer_http(request: Request, error: HTTPException, request_id: str | None) -> Response:
+    status, headers = error.status_code, dict(error.headers or {})
+    if status == HTTPStatus.BAD_REQUEST and "form" not in request.headers.get("content-type", ""):
         return problem_response(InvalidInput.of("body", "is not JSON in UTF-8"), request_id)
     if status == KINDS[Unavailable].status:
-        return problem_response(Unavailable(detail), request_id)
+        return problem_response(Unavailable(error.detail), request_id)
     if status == KINDS[TooLarge].status:
         return problem_response(body_too_large(), request_id)
-    headers = dict(getattr(error, "headers", None) or {})
+    if status == HTTPStatus.NOT_FOUND:
+        return response_of(KINDS[NotFound], f"There is nothing at {request.url.path}.", request_id)
+    detail = error.detail
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = _list_methods(request, headers.get("Allow", ""))
-    kind = KINDS[NotFound] if status == HTTPStatus.NOT_FOUND else ProblemKind(status, f"http-{status}", HTTPStatus(status).phrase)
-    response = response_of(kind, address_refusal(request, status, headers.get("Allow", "")) or detail, request_id)
+        detail = f"{request.url.path} takes {headers['Allow']}, not {request.method:.20}."
+    response = response_of(ProblemKind(status, f"http-{status}", HTTPStatus(status).phrase), detail, request_id)
     response.headers.update(headers)
     return response
-
-
-def address_refusal(request: Request, status: int, allowed: str) -> str | None:
-    """Why nothing answers at an address, for the statuses 404 and 405."""
-    if status == HTTPStatus.METHOD_NOT_ALLOWED:
-        return f"{request.url.path} takes {allowed}, not {request.method:.20}."
-    return f"There is nothing at {request.url.path}." if status == HTTPStatus.NOT_FOUND else None
 
 
 def _list_methods(request: Request, of_one_route: str) -> str:
@@ -246,10 +224,6 @@ def _list_methods(request: Request, of_one_route: str) -> str:
     template = getattr(request.scope.get("route"), "path", "")
     documented: Iterable[str] = request.app.openapi()["paths"].get(template, ())
     return ", ".join(sorted(method.upper() for method in documented)) or of_one_route
-
-
-def _answer_unexpected(request: Request, _error: Exception) -> Response:
-    return unexpected_response(_find_request_id(request))
 
 
 def unexpected_response(request_id: str | None) -> Response:

@@ -17,7 +17,7 @@ from .columns import ColumnIn, ColumnOut, column_json
 from .endpoint_tls import TlsOut
 from .endpoints import EndpointHealthOut, EndpointIn, EndpointOut, EndpointPatch
 from .tables_of_files import FeedbackTableIn, FeedbackTableOut, PayloadTableIn, PayloadTableOut
-from .values import PlainScalarJson
+from .values import ScalarJson
 
 _COLUMNS = [
     {"name": "Age", "type": "integer"},
@@ -94,7 +94,7 @@ class OutputsIn(In):
     label: str | None = None
     """The decoded form of the prediction, for example `No Risk` for 0."""
 
-    classes: list[PlainScalarJson] | None = Field(default=None, description=_CLASSES)
+    classes: list[ScalarJson] | None = Field(default=None, description=_CLASSES)
 
 
 _PAYLOAD = "The table of files that holds the scoring records, for a batch deployment; null: records are logged to Evenhand."
@@ -155,7 +155,7 @@ class OutputsPatch(Patch):
     prediction: str = ""
     probability: str | None = None
     label: str | None = None
-    classes: list[PlainScalarJson] | None = None
+    classes: list[ScalarJson] | None = None
 
 
 class DeploymentPatch(Patch):
@@ -199,7 +199,7 @@ class OutputsOut(Out):
     prediction: str
     probability: str | None
     label: str | None
-    classes: list[PlainScalarJson] | None
+    classes: list[ScalarJson] | None
 
 
 class DeploymentOut(Out):

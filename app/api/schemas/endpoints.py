@@ -18,7 +18,7 @@ from ...domain.endpoint_health import BreakerState
 from ...payloads.registry import PayloadFormat
 from .base import In, Out, Patch
 from .endpoint_tls import TlsIn, TlsOut, TlsPatch
-from .values import PlainScalarJson
+from .values import ScalarJson
 
 _TIMEOUT: dict[str, Any] = {"minimum": MIN_TIMEOUT_SECONDS, "maximum": MAX_TIMEOUT_SECONDS}
 _PAGE_SIZE: dict[str, Any] = {"minimum": 1, "maximum": MAX_PAGE_SIZE}
@@ -80,7 +80,7 @@ class MappingIn(In):
     outputs: dict[str, str] = Field(default_factory=dict)
     """The place of an output in its answer; `$.NAME` by default."""
 
-    constants: dict[str, PlainScalarJson] = Field(default_factory=dict)
+    constants: dict[str, ScalarJson] = Field(default_factory=dict)
     """Values at places of each request."""
 
 
@@ -91,7 +91,7 @@ class MappingPatch(Patch):
     answers: str = Field(default="$[*]", max_length=1000)
     columns: dict[str, str | None] = Field(default_factory=dict)
     outputs: dict[str, str | None] = Field(default_factory=dict)
-    constants: dict[str, PlainScalarJson | None] = Field(default_factory=dict)
+    constants: dict[str, ScalarJson | None] = Field(default_factory=dict)
 
 
 class EndpointIn(In):
@@ -166,7 +166,7 @@ class MappingOut(Out):
     answers: str
     columns: dict[str, str]
     outputs: dict[str, str]
-    constants: dict[str, PlainScalarJson]
+    constants: dict[str, ScalarJson]
 
 
 class EndpointOut(Out):

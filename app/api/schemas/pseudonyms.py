@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from .base import In, Out, example
-from .values import PlainScalarJson
+from .values import ScalarJson
 
 MAX_VALUES = 1000
 
@@ -14,7 +14,7 @@ class PseudonymsIn(In):
     model_config = example({"column": "Postcode", "values": ["10115", "20095"]})
 
     column: str = Field(max_length=200, json_schema_extra={"minLength": 1})
-    values: list[PlainScalarJson] = Field(min_length=1, max_length=MAX_VALUES)
+    values: list[ScalarJson] = Field(min_length=1, max_length=MAX_VALUES)
 
 
 class PseudonymsOut(Out):

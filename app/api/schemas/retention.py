@@ -17,7 +17,7 @@ from ...domain.retention import (
 )
 from ...retention.rules import MAX_REASON
 from .base import NOT_BLANK, In, Out, Page, example
-from .values import PlainScalarJson
+from .values import ScalarJson
 
 _HOLD: dict[str, Any] = {"reason": "Case 26-118", "placed_by": "user:ada", "placed_at": "2026-11-20T15:20:00Z"}
 _ERASURE: dict[str, Any] = {
@@ -115,7 +115,7 @@ class ErasureIn(In):
     field: str | None = Field(default=None, examples=["customer"])
     """A meta field."""
 
-    value: PlainScalarJson | None = None
+    value: ScalarJson | None = None
     """Its value for the person, of the same type as it was logged."""
 
 

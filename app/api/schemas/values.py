@@ -51,11 +51,6 @@ _SCALARS: list[dict[str, Any]] = [
     {"type": "boolean"},
 ]
 
-PlainScalarJson = Annotated[
-    str | int | float | bool, PlainValidator(scalar), WithJsonSchema({"anyOf": [{"type": one["type"]} for one in _SCALARS]})
-]
-"""A cell, a class or a constant, of any length."""
-
 ScalarJson = Annotated[str | int | float | bool, PlainValidator(scalar), WithJsonSchema({"anyOf": _SCALARS})]
 
 GroupValueJson = Annotated[

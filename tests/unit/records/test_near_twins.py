@@ -75,7 +75,7 @@ def test_a_near_twin_is_not_among_everybody_else_either() -> None:
 def test_a_listed_group_that_records_have_in_other_letters_is_named(listed: str, seen: str) -> None:
     read = _read([seen, seen, "male"], [listed], ["male"])
 
-    assert read.describe_misspelled() == [f"'sex': no record has {listed!r}, and 2 {seen!r}"]
+    assert read.describe_misspelled() == [f"'sex': no record has {listed!r}, but records have {seen!r}"]
     assert _read([seen, seen, "male"], [listed]).describe_misspelled() == read.describe_misspelled()
 
 
