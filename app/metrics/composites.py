@@ -145,7 +145,7 @@ def _measure_across(metric: Metric, how: Across, evidence: TableEvidence) -> lis
         point = float(how.function(cells.point(sets))[0])
         interval = _interval_across(how, point, cells, sets)
         point_of_large = float(how.function(cells.point([(int(position),) for position in large]))[0]) if is_mixed else math.nan
-    number = _build_number(point, interval, n, "", "every labelled record was wrongly predicted unfavourable")
+    number = _build_number(point, interval, n, "", how.endless)
 
     details = details.changed(smallest_group=evidence.groups[int(present[sizes[present].argmin()])].label)
     if is_mixed:

@@ -32,7 +32,7 @@ INTERVALS: Mapping[str, str] = {
     "posterior_moments": "variance and skewness of the shares in each stratum (delta method, Cornish-Fisher)",
     "posterior_draws": "2,000 draws of the chances that the counts come from (multinomial, Jeffreys' prior)",
     "noncentral_chi_square": "limits of the noncentrality of a sum of squares over the groups",
-    "posterior_limits": "limits of each group's log rate, combined for each two groups (MOVER)",
+    "posterior_limits": "limits of each group's rate, combined for each two groups (MOVER)",
     "wilson_effective": "Wilson's interval for as many whole records as have the variance of the scores",
     "log_student": "Student's t on the scale of logarithms",
     "delong_wilson": "the variance of the placements (DeLong), with limits as Wilson's",

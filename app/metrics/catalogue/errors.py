@@ -5,9 +5,10 @@ from functools import partial
 import numpy as np
 
 from ..comparisons import DIFFERENCE, RATIO, REVERSED_DIFFERENCE, ShareComparison
-from ..formulas import pairs
+from ..formulas import pairs, spread
 from ..values import Scope
-from .metric import ComparedRate, Direction, Metric, OfPair, Order, PairFunction, Side
+from ..verdicts import Limits
+from .metric import Across, ComparedRate, Direction, Metric, OfPair, Order, PairFunction, Side
 from .needed import judged, parts
 from .selection import PAIRS
 
@@ -74,6 +75,28 @@ _NAMES = {
 
 
 _pair_row = partial(Metric, data=("feedback",), scopes=_PAIRS_OF_CELLS, direction=Direction.TOWARDS_IDEAL, needs=("predictions", "labels"))
+
+_TOO_FEW = "for one of the labels fewer than two groups have records"
+
+
+def _spread_row(key: str, title: str, formula: str, *, measure: Across, alias: str, says: str, limits: Limits, ideal: float) -> Metric:
+    return Metric(
+        key,
+        title,
+        formula,
+        data=("feedback",),
+        measure=measure,
+        scopes=("attribute",),
+        ideal=ideal,
+        direction=Direction.HIGHER if ideal else Direction.LOWER,
+        convention="over the groups with records of the label; small ones are often furthest apart by chance",
+        source="fairlearn",
+        says=says,
+        needs=("predictions", "labels"),
+        limits=limits,
+        aliases=(f"fairlearn {alias}",),
+    )
+
 
 _OPENSCALE_DIFFERENCES = (
     ("false_positive", "False positive rate difference"),
@@ -177,8 +200,8 @@ ROWS = (
         convention="the larger distance of the two odds, whichever way it lies",
         says="Of records with equal labels, {monitored} and {reference} are favoured at rates up to {points} percentage points apart.",
         limits=(None, 0.1),
-        source="AIF360 0.6.1; fairlearn",
-        aliases=("AIF360 equalized_odds_difference", "fairlearn equalized_odds_difference"),
+        source="AIF360 0.6.1",
+        aliases=("AIF360 equalized_odds_difference",),
     ),
     _pair_row(
         "equalized_odds_ratio",
@@ -198,8 +221,32 @@ ROWS = (
         says="Of records with equal labels, the one of {monitored} and {reference} that is favoured less often is "
         "favoured at {percent} of the other's rate.",
         limits=(0.8, None),
-        source="fairlearn",
-        aliases=("fairlearn equalized_odds_ratio",),
+        source="fairlearn, of two groups",
+    ),
+    _spread_row(
+        "equalized_odds_difference_across_groups",
+        "Equalized odds difference across groups",
+        "max over labels of (highest rate of favourable predictions of a group - lowest)",
+        measure=Across(spread.odds_difference, "confusion", limits=spread.difference_limits, endless=_TOO_FEW),
+        alias="equalized_odds_difference",
+        says="Of records with equal labels, {any_two} are favoured at rates up to {points} percentage points apart.",
+        limits=(None, 0.1),
+        ideal=0.0,
+    ),
+    _spread_row(
+        "equalized_odds_ratio_across_groups",
+        "Equalized odds ratio across groups",
+        "min over labels of (lowest rate of favourable predictions of a group / highest)",
+        measure=Across(
+            spread.odds_ratio,
+            "confusion",
+            limits=spread.ratio_limits,
+            endless=f"{_TOO_FEW}, or none that was predicted favourable",
+        ),
+        alias="equalized_odds_ratio",
+        says="Of records with equal labels, one of {any_two} is favoured at {percent} of the other's rate, and none at less.",
+        limits=(0.8, None),
+        ideal=1.0,
     ),
     _comparison_row(
         "accuracy_difference",

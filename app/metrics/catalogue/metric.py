@@ -103,7 +103,8 @@ class Across:
     """Function of all groups' cells [..., G, …].
 
     `power` of the figure is, nearly, a sum of squares over the groups; 0: of none. `limits` computes the interval, where it has its own
-    form, from the cells with half a record added to each; `reach` is the least that it covers.
+    form, from the cells with half a record added to each; `reach` is the least that it covers. `endless` is the reason where it is not
+    finite.
     """
 
     function: SetFunction
@@ -111,6 +112,7 @@ class Across:
     power: int = 0
     limits: Callable[[FloatArray], tuple[float, float]] | None = None
     reach: Callable[[FloatArray], tuple[float, float]] | None = None
+    endless: str = "every labelled record was wrongly predicted unfavourable"
 
 
 @frozen

@@ -43,7 +43,7 @@ def limits(shapes: FloatArray) -> tuple[float, float]:
     """
     groups = len(shapes)
     either = [
-        _limits_of_spans(shapes[:, outcome], shapes[:, 1 - outcome], min(BEYOND, 2 * BEYOND / (groups * (groups - 1))))
+        limits_of_spans(shapes[:, outcome], shapes[:, 1 - outcome], np.log, min(BEYOND, 2 * BEYOND / (groups * (groups - 1))))
         for outcome in (0, 1)
     ]
     return max(0.0, *(lower for lower, _ in either)), max(upper for _, upper in either)
@@ -59,16 +59,16 @@ def reach_of_amplification(shapes: FloatArray) -> tuple[float, float]:
     return -labels_high if low == 0 else math.inf, high if labels_low == 0 else -math.inf
 
 
-def _limits_of_spans(counted: FloatArray, others: FloatArray, near: float) -> tuple[float, float]:
-    """Largest lower and upper limit of any two log rates' difference, the lower ones with `near` beyond each end."""
-    log = np.log(counted / (counted + others))
+def limits_of_spans(counted: FloatArray, others: FloatArray, scale: np.ufunc, near: float) -> tuple[float, float]:
+    """Largest lower and upper limit of any two rates' difference on a scale, the lower ones with `near` beyond each end."""
+    rates = scale(counted / (counted + others))
     low, high = (
-        [np.log(np.maximum(betaincinv(counted, others, end), SMALLEST)) for end in (beyond, 1 - beyond)] for beyond in (near, BEYOND)
+        [scale(np.maximum(betaincinv(counted, others, end), SMALLEST)) for end in (beyond, 1 - beyond)] for beyond in (near, BEYOND)
     )
-    difference = np.subtract.outer(log, log)
-    lower = difference - np.hypot.outer(log - low[0], low[1] - log)
-    upper = difference + np.hypot.outer(high[1] - log, log - high[0])
-    apart = ~np.eye(len(log), dtype=np.bool_)
+    difference = np.subtract.outer(rates, rates)
+    lower = difference - np.hypot.outer(rates - low[0], low[1] - rates)
+    upper = difference + np.hypot.outer(high[1] - rates, rates - high[0])
+    apart = ~np.eye(len(rates), dtype=np.bool_)
     return float(lower[apart].max()), float(upper[apart].max())
 
 

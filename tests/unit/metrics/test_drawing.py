@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import beta, ncx2
+from scipy.stats import beta, binom, ncx2
 from syrupy.assertion import SnapshotAssertion
 
 from app.metrics import (
@@ -157,7 +157,8 @@ def test_groups_of_twelve_that_happen_to_be_alike_are_not_surely_equal() -> None
     assert number.upper > 0.01
 
 
-ACROSS = (BETWEEN, "smoothed_empirical_differential_fairness", "differential_fairness_bias_amplification")
+SPREAD = "equalized_odds_difference_across_groups"
+ACROSS = (BETWEEN, "smoothed_empirical_differential_fairness", "differential_fairness_bias_amplification", SPREAD)
 
 
 @pytest.mark.parametrize("metric", ACROSS)
@@ -234,6 +235,30 @@ def test_the_limits_of_differential_fairness_of_two_groups_combine_those_of_thei
 
     assert lower == pytest.approx(difference - math.hypot(log[1] - low[1], high[0] - log[0]))
     assert upper == pytest.approx(difference + math.hypot(high[1] - log[1], log[0] - low[0]))
+
+
+def test_a_group_without_a_label_takes_no_part_in_the_spread_of_its_rate() -> None:
+    three = np.array([[[30, 10], [10, 30]], [[25, 15], [20, 40]], [[0, 0], [9, 11]]])
+    spread, ratio = (value(measured(three, key), key, "attribute") for key in (SPREAD, "equalized_odds_ratio_across_groups"))
+
+    assert (spread.value, ratio.value) == pytest.approx((0.75 - 0.55, 0.25 / 0.375))
+    assert spread.upper is not None
+    assert spread.upper < 0.5
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("groups", "apart"), [(2, 0.0), (5, 0.25), (15, 0.0)])
+def test_the_spread_of_the_odds_is_held_as_often_as_promised(groups: int, apart: float) -> None:
+    rng, worlds, held = np.random.default_rng(groups), 200, 0
+    rates = np.full((groups, 2), [0.3, 0.7]) - np.eye(groups, 2)[:, ::-1] * apart
+    for _ in range(worlds):
+        favourable = rng.binomial(30, rates)
+        number = value(measured(np.stack([30 - favourable, favourable], axis=2), SPREAD), SPREAD, "attribute")
+        assert number.lower is not None
+        assert number.upper is not None
+        held += number.lower <= max(np.ptp(rates, axis=0)) + 1e-9 <= number.upper + 2e-9
+
+    assert held >= binom.ppf(0.001, worlds, 0.95)
 
 
 def test_the_lower_limit_of_differential_fairness_asks_for_more_the_more_groups_there_are() -> None:
