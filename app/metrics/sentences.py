@@ -105,7 +105,7 @@ def _describe(row: Metric, value: float, ends: tuple[float | None, float | None]
 
 def _describe_comparison(how: ComparedRate, value: float, ends: tuple[float | None, float | None], known: Details) -> str:
     among, are = _find_phrases(how.rate, known)
-    shares = [share for side in SIDES if (share := _find_share(how.rate, known.counts_of(side))) is not None]
+    shares = [share for side in SIDES if (share := find_share(how.rate, known.counts_of(side))) is not None]
     # Whatever the sign convention, the sentence is about the monitored group.
     turned = -1 if how.by is REVERSED_DIFFERENCE else 1
     gap = None if how.by.divides else _round_gap(turned * value, shares)
@@ -148,7 +148,8 @@ def _format_points(difference: float | None, digits: int) -> str:
     return f"{points} percentage points {'less' if difference < 0 else 'more'}"
 
 
-def _find_share(rate: str, counts: Counts) -> float | None:
+def find_share(rate: str, counts: Counts) -> float | None:
+    """Rate of a side by its counts; None without them."""
     for noun in (_COUNTED_AS.get(rate, rate), rate):
         for counted, whole in ((f"{noun}_weight", "weight"), (noun, "n")):
             part, total = counts.get(counted), counts.get(whole)

@@ -3,10 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from ..details import SIDES
 from ..domain.checks import DataSet, Measurement
 from ..domain.comparisons import Comparison
 from ..frozen import frozen
+from ..metrics.rounding import write_minus
+from ..metrics.sentences import find_share
 from ..metrics.sides import Disadvantaged
+from ..metrics.statements import is_gap
 from ..metrics.verdicts import GRAVEST, Verdict
 from .figures import judged_figure, limits_of, sentence_of, statements_of
 from .payload_view import notes_on_unseen
@@ -139,7 +143,28 @@ def read_together(logged: WordedFigure, equal: WordedFigure) -> str | None:
     if logged.disadvantaged_group and equal.disadvantaged_group and logged.disadvantaged is not equal.disadvantaged:
         groups = f"as logged {logged.disadvantaged_group}, counterfactual {equal.disadvantaged_group}"
         sides = f" They point to opposite sides at a disadvantage: {groups}."
-    return f"{places}{sides} {_EVERYTHING_EQUAL[verdicts[1]]}"
+    return f"{places}{sides} {_EVERYTHING_EQUAL[verdicts[1]]}{say_parts(logged.measurement, equal.measurement)}"
+
+
+def say_parts(logged: Measurement, equal: Measurement) -> str:
+    """Parts of the difference of two rates as logged, after a blank: what stays with everything else equal, and what does not.
+
+    Empty without counts. Shares are given only of a gap that is larger than chance explains and whose parts point the same way.
+    """
+    gaps = []
+    for details in (logged.details, equal.details):
+        one, other = (find_share("favourable", details.counts_of(side)) for side in SIDES)
+        if one is None or other is None:
+            return ""
+        gaps.append(round(100 * (one - other), 1))
+    gap, stays = gaps
+    share = ""
+    if is_gap(judged_figure(logged)) and gap and 0 <= stays / gap <= 1:
+        share = f" ({abs(100 * stays / gap):.0f} %)"
+    whole, first, rest = (write_minus(f"{points:.1f}") for points in (gap, stays, gap - stays))
+    sides = f"The rate of {logged.details.monitored} less that of {logged.details.reference}"
+    parts = f"{first}{share} with everything else equal, and {rest} through other things in which they differ"
+    return f" {sides} is {whole} percentage points as logged: {parts}."
 
 
 def word_figure(one: Measurement) -> WordedFigure:

@@ -33,7 +33,6 @@ OPEN = {
     "stat-22-recurring-persons/again.csv: without the persons": Open(EVIDENCE),
     "stat-23-labels-still-coming: warning": Open(SENTENCES),
     "stat-26-slow-decline: days": Open(SENTENCES),
-    "stat-28-what-stays/try.py": Open(SENTENCES, ("direct: says",)),
 }
 """Expected failures by case. Once a case passes, the tests fail until its line is taken out of here."""
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -14,7 +15,7 @@ from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope,
 from app.domain.comparisons import Comparison
 from app.metrics.verdicts import Verdict
 from app.views.check_views import Change, SubRange
-from app.views.headlines import NOT_TOGETHER, headlines, summary
+from app.views.headlines import NOT_TOGETHER, headlines, say_parts, summary
 from tests.builders.page_words import says
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -199,6 +200,39 @@ def test_two_figures_with_a_verdict_are_read_together_and_what_is_not_sure_says_
     if (logged, equal) == (Verdict.UNFAIR, Verdict.SUSPECTED) and turned:
         assert says(reading, "female", "male")
         assert reading == snapshot
+
+
+def rates_of(monitored: float, reference: float, **more: Any) -> Measurement:  # noqa: ANN401 - members of details
+    """The figure of so many of a thousand records each; of more than chance, unless `more` says otherwise."""
+    counts = [{"favourable": 10 * rate, "n": 1_000} for rate in (monitored, reference)]
+    own = {"monitored": "female", "reference": "male", "monitored_counts": counts[0], "reference_counts": counts[1], "p_value": 0.0001}
+    return replace(IMPACT, value=0.7, lower=0.6, upper=0.8, details=Details(**own | more))
+
+
+@pytest.mark.parametrize(
+    ("logged", "equal", "parts"),
+    [
+        ((78.5, 100), (80.2, 100), ("−21.5", "−19.8 (92 %)", "−1.7")),
+        ((78.5, 100), (83.9, 83.9), ("−21.5", "0.0 (0 %)", "−21.5")),
+        ((60, 50), (55, 50), ("10.0", "5.0 (50 %)", "5.0")),
+        # Parts that point to opposite sides have no shares.
+        ((48, 50), (45, 50), ("−2.0", "−5.0 with", "3.0")),
+        ((48, 50), (51, 50), ("−2.0", "1.0 with", "−3.0")),
+        ((50, 50), (45, 50), ("0.0", "−5.0 with", "5.0")),
+    ],
+)
+def test_the_parts_of_a_gap_are_said(logged: tuple[float, float], equal: tuple[float, float], parts: tuple[str, str, str]) -> None:
+    whole, stays, rest = parts
+    said = say_parts(rates_of(*logged), rates_of(*equal))
+
+    assert f"female less that of male is {whole} percentage points as logged: {stays}" in said
+    assert f"and {rest} through other things" in said
+
+
+def test_a_gap_that_may_be_chance_has_no_shares_and_one_without_counts_no_parts() -> None:
+    assert "%" not in say_parts(rates_of(60, 65, p_value=0.2), rates_of(61, 65))
+    assert "%" not in say_parts(rates_of(60, 65, p_value=0.01, chosen_p_value=0.3), rates_of(61, 65))
+    assert say_parts(rates_of(60, 65, reference_counts={}), rates_of(61, 65)) == ""
 
 
 @pytest.mark.parametrize("verdict", [Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, Verdict.UNWATCHED, None])
