@@ -1,6 +1,7 @@
 """`evenhand evidence`."""
 
 import json
+import re
 from typing import Annotated
 
 import typer
@@ -32,6 +33,15 @@ from .metrics_files import read_measured
 
 command = typer.Typer(add_completion=False)
 
+_HOURS = {"h": 1, "d": 24}
+
+
+def _read_horizon(text: str) -> int:
+    found = re.fullmatch(r"(\d+)([hd])", text)
+    if found is None:
+        raise typer.BadParameter(f"must be hours or days, such as 36h or 21d, found {text!r}")
+    return int(found[1]) * _HOURS[found[2]]
+
 
 @command.command()
 def evidence(
@@ -52,6 +62,14 @@ def evidence(
     limit: LowerLimit = 0.8,
     time_format: TimeFormat = None,
     earliest: Earliest = None,
+    horizon: Annotated[
+        int | None,
+        typer.Option(
+            parser=_read_horizon,
+            metavar="TIME",
+            help="How long labels take, such as 36h or 21d: figures of labels leave out younger records. By default the file's end says.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Follow a log over time: which group is unfair since when, with at most one false alarm a year over all comparisons."""
@@ -69,7 +87,13 @@ def evidence(
             numbers=number or (),
         )
         found = follow_frame(
-            records.frame, attribute=attribute, limit=limit, time_format=time_format, earliest=earliest, **records.arguments
+            records.frame,
+            attribute=attribute,
+            limit=limit,
+            time_format=time_format,
+            earliest=earliest,
+            horizon=horizon,
+            **records.arguments,
         )
     print_notes(records.notes)
     typer.echo(json.dumps(found.to_json(), indent=2, ensure_ascii=False) if as_json else render_evidence(found, file.name, open_console()))

@@ -93,6 +93,8 @@ def _list_heading(evidence: Evidence, name: str) -> Iterator[str]:
     yield f"Favourable: {', '.join(evidence.favourable)}."
     if evidence.chosen is not None:
         yield f"{evidence.chosen[:1].upper()}{evidence.chosen[1:]}."
+    if evidence.labels is not None:
+        yield evidence.labels
     for warning in evidence.warnings:
         yield f"Warning: {warning}."
 

@@ -27,6 +27,7 @@ from ..metrics.labels import LabelCounts
 from ..metrics.left_out import CountedRecords
 from .columns import check_frame, column_of
 from .grouping import FrameGrouping, group_records
+from .label_lag import settle_labels
 from .left_out import count_left_out
 from .outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, KnownOutcomes, OutcomeLists, read_outcomes, same_label
 from .times import DAY_HOURS, HourNumbers, first_of_each, read_hours
@@ -84,7 +85,7 @@ class ComparisonEvidence:
 
 @frozen(kw_only=True)
 class Evidence:
-    """Evidence of all comparisons."""
+    """Evidence of all comparisons. `labels` says which records are old enough for figures of labels."""
 
     comparisons: tuple[ComparisonEvidence, ...]
     hours: int
@@ -95,13 +96,14 @@ class Evidence:
     favourable: tuple[str, ...]
     warnings: tuple[str, ...]
     chosen: str | None
+    labels: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         span = {"days": self.hours // DAY_HOURS} if self.is_daily else {"hours": self.hours}
         left_out = [asdict(times) for times in self.left_out]
         comparisons = [one.to_json() for one in self.comparisons]
-        return {"comparisons": comparisons, **span, "left_out_times": left_out, "records": self.records.to_json()}
+        return {"comparisons": comparisons, **span, "left_out_times": left_out, "records": self.records.to_json(), "labels": self.labels}
 
 
 def follow_frame(
@@ -120,13 +122,15 @@ def follow_frame(
     budget_hours: float = HOURS_OF_A_YEAR,
     time_format: str | None = None,
     earliest: date | str | None = None,
+    horizon: float | None = None,
 ) -> Evidence:
     """Follows the groups of an attribute, or of several together, over the hours of a log.
 
     Each monitored group is compared with the reference: the ratio of favourable rates with `limit` and 1/`limit` and, where both
     `prediction` and `label` are given, the differences of true positive rate, false positive rate and accuracy with 0.1 on both sides.
     All comparisons together raise at most one false alarm in `budget_hours` on average. With `person` only a person's first record
-    counts. The other arguments are those of `measure_frame`.
+    counts. Labels take up to `horizon` hours: figures of labels leave out records that are younger than that at the last one; without it,
+    those of the last days if they lack more labels. The other arguments are those of `measure_frame`.
 
     Raises:
         InvalidInput: names the argument that is wrong.
@@ -139,12 +143,16 @@ def follow_frame(
     counted = hours.usable
     if person is not None:
         counted = counted & first_of_each(column_of(frame, person, "person"), hours.seconds)
-    figures = list(list_figures(known, limit))
+    labels = None
+    if known.actual is not None:
+        labels = settle_labels(grouping, hours, counted, ~known.actual.is_missing, horizon)
     compared, unknown = [], []
-    for place, figure in product(of_role(grouping.groups, "monitored"), figures):
-        reason = explain_labels(grouping, place, figure, known, counted)
+    for place, figure in product(of_role(grouping.groups, "monitored"), list_figures(known, limit)):
+        needs_labels = known.predicted is None or "labels" in CATALOGUE[figure.metric].needs
+        used = counted & labels.settled if labels is not None and needs_labels else counted
+        reason = explain_labels(grouping, place, figure, known, used)
         if reason is None:
-            compared.append(_Compared(grouping, place, figure, count_hours_of(hours, grouping, place, figure, counted), hours))
+            compared.append(_Compared(grouping, place, figure, count_hours_of(hours, grouping, place, figure, used), hours))
         else:
             unknown.append(f"no evidence on {figure.metric} of {grouping.groups[place].label}: {reason}")
     comparisons = sum(len(one.figure.limits) for one in compared)
@@ -158,6 +166,7 @@ def follow_frame(
         favourable=tuple(label_of(value) for value in lists.favourable),
         warnings=(*grouping.warnings, *unknown),
         chosen=grouping.chosen,
+        labels=None if labels is None else labels.sentence,
     )
 
 

@@ -31,7 +31,6 @@ OPEN = {
     **{case: Open(DOORS) for case in ("sec-uploads/try.py",)},
     "stat-21-equal-records/copies.csv: without the persons": Open(EVIDENCE),
     "stat-22-recurring-persons/again.csv: without the persons": Open(EVIDENCE),
-    "stat-23-labels-still-coming: warning": Open(SENTENCES),
     "stat-26-slow-decline: days": Open(SENTENCES),
 }
 """Expected failures by case. Once a case passes, the tests fail until its line is taken out of here."""
