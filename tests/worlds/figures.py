@@ -69,6 +69,12 @@ def average_odds(match: re.Match[str], facts: Facts) -> None:
     assert is_shown_as(value, match["value"])
 
 
+@says(rf"By this figure (?P<m>{NAME}) and (?P<r>{NAME}) are equal \(value 0(?:\.0+)?, 95 %: {SMALL} to {SMALL}\)\.")
+def equal_sides(match: re.Match[str], facts: Facts) -> None:
+    """Both sides are alike."""
+    assert abs(truth(facts, match["m"], match["r"])) < ROUNDING
+
+
 @says(r"[A-Z][^.:;]*(?:\([^)]*\))? cannot be computed: (?P<why>[^.]+)\.")
 def cannot_be_computed(match: re.Match[str], facts: Facts) -> None:
     """There is nobody on a side, or nothing to divide by; worlds have no model that could be asked about copies."""

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from app.metrics import CATALOGUE, MINIMUM_GROUP_SIZE, Limits, Measured, Undefined, Value, Verdict, verdict
 from app.metrics.catalogue.metric import ComparedRate
-from app.metrics.choice import reach_for_choice
+from app.metrics.intervals import Z
 from app.metrics.sides import judge, mirror_of
 
 
@@ -149,7 +149,7 @@ def test_checks_of_a_world_are_seldom_sure_of_what_is_not_so(truth: float, limit
     row, counted = CATALOGUE["disparate_impact"], Counter[Verdict | None]()
     assert isinstance(row.measure, ComparedRate)
     for favourable, others in np.random.default_rng(1).binomial(1000, (0.5 * truth, 0.5), size=(1000, 2)):
-        found = row.measure.by.interval(favourable, 1000, others, 1000, reach_for_choice(1))
+        found = row.measure.by.interval(favourable, 1000, others, 1000, Z)
         measured = Measured(
             metric=row.key,
             scope="group",

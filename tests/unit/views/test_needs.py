@@ -11,7 +11,7 @@ from app.domain.checks import CheckState, DataSet, WindowCounts
 from app.domain.display_names import DisplayNames, GroupName
 from app.domain.group_words import GroupWords
 from app.domain.workers import WorkersSeen
-from app.metrics.intervals import Interval
+from app.metrics.values import Value
 from app.store.overviews.figures import Compared
 from app.store.overviews.overview import EndedCheck, Unacknowledged
 from app.views.causes import Cause
@@ -83,15 +83,15 @@ def needs(*every: DeploymentOverview, workers: WorkersSeen = ANSWERING, may_mana
 @pytest.mark.parametrize(
     ("for_choice", "more", "reaches"),
     [
-        (Interval(0.65, 0.85, "log_ratio"), {}, True),
-        (Interval(0.65, 0.798, "log_ratio"), {}, False),
+        (Value(0.7, 0.65, 0.85, "log_ratio", 100), {}, True),
+        (Value(0.7, 0.65, 0.79, "log_ratio", 100), {}, False),
         (None, {}, False),
-        (Interval(1.2, 2.0, "log_ratio"), {"value": 1.5, "lower": 1.3, "upper": 1.8, "upper_limit": 1.25}, True),
-        (Interval(0.65, 0.85, "log_ratio"), {"verdict": "suspected"}, False),
+        (Value(1.5, 1.2, 2.0, "log_ratio", 100), {"value": 1.5, "lower": 1.3, "upper": 1.8, "upper_limit": 1.25}, True),
+        (Value(0.7, 0.65, 0.85, "log_ratio", 100), {"verdict": "suspected"}, False),
     ],
 )
 def test_an_unfair_figure_whose_wider_interval_reaches_the_limit_is_known(
-    for_choice: Interval | None, more: dict[str, Any], *, reaches: bool
+    for_choice: Value | None, more: dict[str, Any], *, reaches: bool
 ) -> None:
     assert FAIR.worst is not None
     assert replace(FAIR.worst, for_choice=for_choice, **more).is_unfair_by_own_interval_alone == reaches
