@@ -135,8 +135,9 @@ def _read_numbers(frame: pd.DataFrame, columns: Mapping[str, Sequence[str | None
         option = next(option for option, names in columns.items() if name in names)
         numbers = some_numbers_of(frame[name], option, notes)
         frame.attrs.setdefault(NOT_NUMBERS, {})[name] = np.isnan(numbers) & frame[name].notna().to_numpy()
-        # Double precision merges whole numbers from 2**53 on.
-        frame[name] = [exact_number(cell) for cell in frame[name]] if (np.abs(numbers) >= EXACT).any() else numbers
+        # Double precision, which pandas takes for whole numbers next to an empty cell, merges those from 2**53 on.
+        is_exact = not (np.abs(numbers) >= EXACT).any()
+        frame[name] = numbers if is_exact else pd.array([exact_number(cell) for cell in frame[name]], dtype=object)
     return CsvCells(frame, notes)
 
 

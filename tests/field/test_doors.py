@@ -44,7 +44,7 @@ FILES = {
     "texts and empty cells": _texts(*TEXTS, ""),
     "integers": _groups("integer", "0", "1", "-1", "7", "100000", "20261020", ""),
     "integers of 16 digits": _groups("integer", "1", "9007199254740993", "9007199254740992"),
-    "integers of 64 bits": _groups("integer", "1", "9223372036854775807", "9223372036854775806"),
+    "integers of 64 bits": _groups("integer", "1", "9223372036854775807", "9223372036854775806", ""),
     "spellings of a number": _groups("number", "2", "1.0", "1", "01", "1E0", "+1", "3"),
     "decimals": _groups("number", "1.5", "0.1", "0.10", "1e5", "100000", "-0", "0", ".5", "1.", ""),
     "a text among numbers": _groups("number", "1.5", "2", "?", "n/a", " ", ""),
