@@ -1,9 +1,8 @@
 """Facts of an alert as JSON: enough to trace it without the database."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from ..checks.left_out import LEFT_OUT
 from ..domain.alerts import Alert
@@ -29,8 +28,7 @@ def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int,
             "display_disadvantaged_group": judged_figure(named).disadvantaged_group,
         }
         display |= {} if is_worst else _name_group(measurement.attribute, measurement.group, words)
-    window: Mapping[str, Any] = check.window or {}
-    records = window.get(LEFT_OUT, {}).get(measurement.data.value, {}).get(measurement.attribute)
+    records = (check.window or {}).get(LEFT_OUT, {}).get(measurement.data.value, {}).get(measurement.attribute)
     figures = {name: getattr(measurement, name) for name in ("value", "lower", "upper", "lower_limit", "upper_limit")}
     return {
         "sentence": " ".join((sentence_of(measurement), *statements_of(measurement))),

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from ..details import Details
 from ..frozen import frozen
@@ -135,7 +136,7 @@ class CheckRun:
     lease_token: str | None
     progress: Progress | None
     reason: str | None
-    window: dict[str, object] | None
+    window: dict[str, Any] | None
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None

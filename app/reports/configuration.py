@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from importlib.metadata import version
-from typing import Any
 
 from .. import VERSION
 from ..checks.left_out import LEFT_OUT
@@ -97,8 +96,11 @@ def window_section(check: CheckRun) -> Section:
             case other:
                 text = str(other)
         facts.append((title, text))
-    counted: Any = window.get(LEFT_OUT, {})
-    facts += [(f"{name}, {DATA_SETS[DataSet(data)]}", one["text"]) for data, several in counted.items() for name, one in several.items()]
+    facts += [
+        (f"{name}, {DATA_SETS[DataSet(data)]}", one["text"])
+        for data, several in window.get(LEFT_OUT, {}).items()
+        for name, one in several.items()
+    ]
     facts.append(("Began, ended", f"{moment(check.started_at)}, {moment(check.finished_at)}"))
     return Section("The records", (ReportTable("The window of the check", ("What", "Value"), tuple(facts)),))
 

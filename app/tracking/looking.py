@@ -140,9 +140,8 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
         own = [one for one in figures if (one.key.place, one.key.metric) == (watched.place, watched.definition.metric)]
         # Listed all the same: a missing comparison would look like a fair one.
         if followed is None or not own:
-            reason = problems.get(watched.comparison.label)
-            reason = reason or _explain_absence(watched, monitor, era, has_endpoint=deployment.has_endpoint)
-            found += _list_absent(watched, reason, monitor.evidence.false_alarm_hours)
+            reason = _explain_absence(watched, monitor, era, has_endpoint=deployment.has_endpoint)
+            found += _list_absent(watched, problems.get(watched.comparison.label) or reason, monitor.evidence.false_alarm_hours)
             continue
         found += _look_at(session, followed, watched, own, Budget.of(figures, ended, followed))
     return DeploymentEvidence(

@@ -157,7 +157,7 @@ def is_of_earlier_definition(source: CheckSource) -> bool:
 
 def notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """Of attributes that the model does not see, the meaning of counterfactual figures and whether they can be trusted."""
-    through = cast("Mapping[str, Mapping[str, Any]]", window.get("correlated_features", {}))
+    through = window.get("correlated_features", {})
     plain = [name for name in window.get("attributes_unseen_by_model", ()) if name not in through]
     found: dict[str, tuple[str, ...]] = {name: (LIKE_PAYLOAD.format(attribute=name),) for name in plain}
     for name, used in through.items():
