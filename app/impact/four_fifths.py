@@ -4,11 +4,13 @@ Odds ratios have Woolf's interval.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import combinations
+
+import numpy as np
 
 from ..frozen import frozen
 from ..metrics.intervals import Interval, Z, log_ratio
@@ -198,19 +200,12 @@ class ImpactTable:
         Those of small categories are Bonferroni's over all pairs.
         """
         best, large = self.compared_with, self.large
-        of_pairs = _correct(list(combinations(large, 2)))
+        pairs = sorted((ImpactRow(*pair) for pair in combinations(large, 2)), key=lambda row: row.p_value or 0.0)
+        raw = np.array([row.p_value or 0.0 for row in pairs])
+        corrected = np.maximum.accumulate(np.minimum(1.0, raw * np.arange(raw.size, 0, -1))).tolist()
+        holm = dict(zip((frozenset((row.category, row.compared_with)) for row in pairs), corrected, strict=True))
         for one in self.table.categories:
-            row, corrected = ImpactRow(one, best, one not in large), of_pairs.get(frozenset({one, best}))
+            row, p_value = ImpactRow(one, best, one not in large), holm.get(frozenset((one, best)))
             if row.is_small and row.p_value is not None:
-                corrected = min(1.0, math.comb(len(self.table.categories), 2) * row.p_value)
-            yield replace(row, corrected_p=corrected)
-
-
-def _correct(pairs: Sequence[tuple[Category, Category]]) -> dict[frozenset[Category | None], float]:
-    """p-values of all pairs together (Holm 1979)."""
-    raw = [ImpactRow(*pair).p_value or 0.0 for pair in pairs]
-    found, largest = {}, 0.0
-    for rank, place in enumerate(sorted(range(len(pairs)), key=raw.__getitem__)):
-        largest = max(largest, min(1.0, (len(pairs) - rank) * raw[place]))
-        found[frozenset[Category | None](pairs[place])] = largest
-    return found
+                p_value = min(1.0, math.comb(len(self.table.categories), 2) * row.p_value)
+            yield replace(row, corrected_p=p_value)

@@ -1,6 +1,6 @@
 """Comparisons of a monitored rate with the reference rate."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -79,13 +79,6 @@ class Pairs(NamedTuple):
 
     def to_counts(self) -> dict[str, float]:
         return {f"{_PAIRS}{name}": number for name, number in self._asdict().items()}
-
-    @classmethod
-    def from_counts(cls, counts: Mapping[str, float | None]) -> "Pairs | None":
-        """Numbers that `to_counts` named, if they are among the counts."""
-        found = [counts.get(f"{_PAIRS}{name}") for name in cls._fields]
-        known = [number for number in found if number is not None]
-        return cls(*known) if len(known) == len(found) else None
 
 
 @frozen

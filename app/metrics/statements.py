@@ -129,13 +129,6 @@ def gap_statement(figure: JudgedFigure) -> str | None:
     return f"Whether the gap is chance is a close call: {shown} {speaks}, but {held}."
 
 
-def is_gap(figure: JudgedFigure) -> bool:
-    """Whether the gap is larger than chance explains, by p-value and interval."""
-    alone, together = figure.details.p_value, figure.details.chosen_p_value
-    p_value = alone if together is None else together
-    return figure.excludes_equality and (p_value is None or p_value < SIGNIFICANT)
-
-
 def strata_statement(details: Details) -> str | None:
     """Whether the strata that a pooled figure is of differ; None without a test."""
     tested = details.homogeneity

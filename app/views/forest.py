@@ -91,11 +91,6 @@ class ForestRow:
         return tuple(one for one in (self.logged, self.counterfactual) if one is not None)
 
     @property
-    def choosable(self) -> tuple[ForestFigure, ...]:
-        """Figures with enough records to be chosen as the worst."""
-        return tuple(one for one in self.figures if one.verdict not in (Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE))
-
-    @property
     def leading(self) -> ForestFigure:
         """Gravest figure; of equals the one as logged."""
         return min(self.figures, key=lambda one: one.gravity[0])
@@ -156,8 +151,9 @@ class Forest:
 
     @property
     def compared(self) -> int:
-        """Number of figures that the worst one is chosen from."""
-        return sum(len(row.choosable) for row in self.rows)
+        """Number of figures that the worst one is chosen from: those with enough records."""
+        few = (Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE)
+        return sum(one.verdict not in few for row in self.rows for one in row.figures)
 
 
 @frozen(kw_only=True)

@@ -13,7 +13,7 @@ from ..evidence.sentences import State
 from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import ComparedRate
-from ..metrics.choice import interval_for_choice
+from ..metrics.choice import widen_for_choice
 from ..metrics.figure_text import format_figure
 from ..metrics.rounding import digits_apart, join_of, write_minus
 from ..metrics.sides import Disadvantaged, is_ratio, mirror_of, turned
@@ -115,22 +115,15 @@ def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
     own = word_figure(row, figure, forest.words)
     if forest.compared <= 1 or one.value is None:
         return own
-    of_kinds = f"{forest.compared} figures{_divide_compared(forest)}"
-    chosen = f"this one of {of_kinds} was picked as the worst, and by chance the worst of several looks worse than it is"
+    chosen = f"this one of {forest.compared} figures was picked as the worst, and by chance the worst of several looks worse than it is"
     alone = Value(one.value, one.lower, one.upper, str(one.interval_method), one.n)
-    found = interval_for_choice(CATALOGUE[one.metric], alone, one.details, forest.compared)
+    found = widen_for_choice(CATALOGUE[one.metric], alone, forest.compared)
     shown = word_figure(row, figure, forest.words, ends=(found.lower, found.upper))
     if own.interval:
         return replace(shown, note=f"95 % interval, made wider because {chosen}; the verdict uses the figure's own, {shown.own_interval}")
     # The sentence of such a figure has its own interval.
     interval = format_figure(one.value, found.lower, found.upper).interval
     return replace(own, note=f"{chosen}: with that allowed for, the 95 % interval is {interval}; the verdict uses the figure's own")
-
-
-def _divide_compared(forest: Forest) -> str:
-    """Figures as logged and counterfactual, in brackets; empty where all are of one kind."""
-    logged = sum(one is row.logged for row in forest.rows for one in row.choosable)
-    return f" ({logged} as logged, {forest.compared - logged} counterfactual)" if 0 < logged < forest.compared else ""
 
 
 def word_figure(row: ForestRow, figure: ForestFigure, words: GroupWords, *, ends: Ends | None = None) -> Clause:

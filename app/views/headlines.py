@@ -7,10 +7,9 @@ from ..details import SIDES
 from ..domain.checks import DataSet, Measurement
 from ..domain.comparisons import Comparison
 from ..frozen import frozen
-from ..metrics.rounding import write_minus
+from ..metrics.figure_text import format_to
 from ..metrics.sentences import find_share
 from ..metrics.sides import Disadvantaged
-from ..metrics.statements import is_gap
 from ..metrics.verdicts import GRAVEST, Verdict
 from .figures import judged_figure, limits_of, sentence_of, statements_of
 from .payload_view import notes_on_unseen
@@ -159,9 +158,9 @@ def say_parts(logged: Measurement, equal: Measurement) -> str:
         gaps.append(round(100 * (one - other), 1))
     gap, stays = gaps
     share = ""
-    if is_gap(judged_figure(logged)) and gap and 0 <= stays / gap <= 1:
+    if judged_figure(logged).excludes_equality and gap and 0 <= stays / gap <= 1:
         share = f" ({abs(100 * stays / gap):.0f} %)"
-    whole, first, rest = (write_minus(f"{points:.1f}") for points in (gap, stays, gap - stays))
+    whole, first, rest = (format_to(points, 1) for points in (gap, stays, round(gap - stays, 1)))
     sides = f"The rate of {logged.details.monitored} less that of {logged.details.reference}"
     parts = f"{first}{share} with everything else equal, and {rest} through other things in which they differ"
     return f" {sides} is {whole} percentage points as logged: {parts}."

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from ..details import Details
 from ..domain.checks import DataSet
 from ..metrics.catalogue import CATALOGUE
-from ..metrics.choice import interval_for_choice
+from ..metrics.choice import widen_for_choice
 from ..metrics.sides import Disadvantaged
 from ..metrics.statements import JudgedFigure, other_side
 from ..metrics.values import Value
@@ -104,12 +104,12 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
             check_id=success.id,
         )
 
-    def allow_for_choice(self, chosen_from: int, details: Details | None) -> "WorstGroup":
-        """Adds the interval for a choice from so many figures; `details` are the figure's."""
-        if self.value is None or details is None or chosen_from <= 1:
+    def allow_for_choice(self, chosen_from: int) -> "WorstGroup":
+        """Adds the interval for a choice from so many figures."""
+        if self.value is None or chosen_from <= 1:
             return self
         own = Value(self.value, self.lower, self.upper, "", self.n)
-        return msgspec.structs.replace(self, for_choice=interval_for_choice(CATALOGUE[self.metric], own, details, chosen_from))
+        return msgspec.structs.replace(self, for_choice=widen_for_choice(CATALOGUE[self.metric], own, chosen_from))
 
 
 class JudgedBy(msgspec.Struct, frozen=True, kw_only=True):

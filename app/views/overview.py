@@ -18,7 +18,7 @@ from ..frozen import frozen
 from ..metrics.verdicts import ON_FAIRNESS
 from ..store.checks.workers import workers_seen
 from ..store.evidence.summaries import EvidenceCounts, evidence_counts
-from ..store.overviews.figures import GroupKey, TrendPoint, listed_details, trends
+from ..store.overviews.figures import GroupKey, TrendPoint, count_records, trends
 from ..store.overviews.overview import EndedCheck, OverviewEntry, Unacknowledged, overview_entries
 from .advice import advice_of
 from .causes import (
@@ -189,12 +189,12 @@ def _add_details(session: Session, listed: Sequence[DeploymentOverview], *, poin
     ]
     of_deployment = dict(zip((key.deployment_no for key in keys), trends(session, keys, points=points), strict=True))
     evidence = evidence_counts(session, [one.no for one in listed])
-    details = listed_details(session, {one.no: one.worst.no if one.worst else None for one in listed}, now=now)
+    records = count_records(session, [one.no for one in listed], now=now)
     for one in listed:
         yield msgspec.structs.replace(
             one,
-            worst=None if one.worst is None else one.worst.allow_for_choice(one.chosen_from, details[one.no].figure),
-            records=details[one.no].records,
+            worst=None if one.worst is None else one.worst.allow_for_choice(one.chosen_from),
+            records=records.get(one.no, 0),
             trend=tuple(of_deployment.get(one.no, ())),
             evidence=evidence.get(one.no),
         )

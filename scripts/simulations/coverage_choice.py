@@ -24,7 +24,7 @@ from scipy.special import ndtri
 
 from app.metrics import BalancedCells, GroupCounts, Value, measure_balanced, measure_payload
 from app.metrics.catalogue import CATALOGUE
-from app.metrics.choice import interval_for_choice
+from app.metrics.choice import widen_for_choice
 from app.metrics.groups import FloatArray, Groups, as_groups
 from app.metrics.values import Measured
 from app.metrics.worst import rank
@@ -109,7 +109,7 @@ def simulate(world: World, rounds: int, seed: int) -> Counter[tuple[str, str, bo
 def _holds_overview(world: World, metric: str, several: list[Measured]) -> bool:
     known = [(one, one.number) for one in several if isinstance(one.number, Value)]
     worst, number = min(known, key=lambda pair: rank(pair[1].value, CATALOGUE[metric], LIMITS[metric]))
-    return _holds(interval_for_choice(CATALOGUE[metric], number, worst.details, len(several)), world.truth(metric, worst.group))
+    return _holds(widen_for_choice(CATALOGUE[metric], number, len(several)), world.truth(metric, worst.group))
 
 
 def _holds(interval: Value, truth: float) -> bool:

@@ -3,8 +3,6 @@
 Cells are [..., G, actual 2, predicted 2]. Groups without a label take no part in its rate; NaN where fewer than two have it.
 """
 
-import math
-
 import numpy as np
 
 from ..groups import FloatArray, divide
@@ -13,42 +11,37 @@ from .differential import BEYOND, limits_of_spans
 
 def odds_difference(cells: FloatArray) -> FloatArray:
     """Largest difference [...] of true or false positive rates between any two groups, within [0, 1]."""
-    low, high = _ends(cells)
-    found: FloatArray = (high - low).max(axis=-1)
-    return found
+    return _span(cells, np.positive)
 
 
 def odds_ratio(cells: FloatArray) -> FloatArray:
     """Smallest ratio [...] of true or false positive rates of any two groups, within [0, 1]; NaN where all are 0."""
-    low, high = _ends(cells)
-    found: FloatArray = divide(low, high).min(axis=-1)
+    found: FloatArray = np.exp(-_span(cells, np.log))
     return found
 
 
 def difference_limits(shapes: FloatArray) -> tuple[float, float]:
     """95 % limits of the difference, of cells [G, 2, 2] with half a record added to each; see `differential.limits`."""
     lower, upper = _limits(shapes, np.positive)
-    return max(0.0, lower), min(1.0, upper)
+    return lower, min(1.0, upper)
 
 
 def ratio_limits(shapes: FloatArray) -> tuple[float, float]:
-    lower, upper = _limits(shapes, np.log)
-    return math.exp(-upper), min(1.0, math.exp(-lower))
+    low, high = np.exp(-np.array(_limits(shapes, np.log))[::-1])
+    return float(low), float(high)
 
 
-def _ends(cells: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Lowest and highest rate [..., actual 2]."""
-    rates = divide(cells[..., 1], cells.sum(axis=-1))
-    is_alone = np.isfinite(rates).sum(axis=-2) < 2  # noqa: PLR2004 - a difference needs two
-    low, high = (np.where(is_alone, np.nan, reduce(rates, axis=-2)) for reduce in (np.fmin.reduce, np.fmax.reduce))
-    return low, high
+def _span(cells: FloatArray, scale: np.ufunc) -> FloatArray:
+    rates = scale(divide(cells[..., 1], cells.sum(axis=-1)))
+    spans = np.fmax.reduce(rates, axis=-2) - np.fmin.reduce(rates, axis=-2)
+    # A difference needs two groups.
+    found: FloatArray = np.where((~np.isnan(rates)).sum(axis=-2) > 1, spans, np.nan).max(axis=-1)
+    return found
 
 
 def _limits(shapes: FloatArray, scale: np.ufunc) -> tuple[float, float]:
-    ends = [(0.0, math.inf)]
-    for label in (0, 1):
-        # Without records a group has the added halves alone.
-        known = shapes[shapes[:, label].sum(axis=-1) > 1, label]
-        if len(known) > 1:
-            ends.append(limits_of_spans(known[:, 1], known[:, 0], scale, BEYOND / (len(known) * (len(known) - 1))))
-    return max(lower for lower, _ in ends), max((upper for _, upper in ends[1:]), default=math.inf)
+    # Without records a group has the added halves alone.
+    known = [shapes[shapes[:, label].sum(axis=-1) > 1, label] for label in (0, 1)]
+    ends = [limits_of_spans(own[:, 1], own[:, 0], scale, BEYOND / (len(own) * (len(own) - 1))) for own in known if len(own) > 1]
+    lowers, uppers = zip((0.0, 0.0), *ends, strict=True)
+    return max(lowers), max(uppers)

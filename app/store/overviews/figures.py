@@ -1,16 +1,14 @@
 """Figures of an overview, and trends. Each function is one statement."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
 from sqlalchemy.orm import Session
 
-from ...details import Details
 from ...domain.checks import DataSet
 from ...frozen import frozen
-from ..checks.results import omit_columns
 from ..database.rows import array_text, read_named_rows, read_row, read_rows
 from .overview import LAST_HOUR, OF_SERIES
 
@@ -62,14 +60,6 @@ class GroupFigure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @frozen(kw_only=True)
-class ListedDetails:
-    """Records of this minute and the 60 before it, and those of the figure."""
-
-    records: int
-    figure: Details | None
-
-
-@frozen(kw_only=True)
 class GroupKey:
     deployment_no: int
     metric: str
@@ -110,16 +100,10 @@ _FIGURES = """
     FROM measurements m WHERE m.no = ANY (%(nos)s::bigint[])
 """
 
-_LISTED = """
-    SELECT wanted.deployment_no, coalesce(r.records, 0) AS records, m.details
-    FROM unnest(%(deployment_nos)s::int[], %(figure_nos)s::bigint[]) AS wanted(deployment_no, figure_no)
-    LEFT JOIN (
-        SELECT deployment_no, sum(records)::bigint AS records FROM record_counts
-        WHERE minute >= date_trunc('minute', %(since)s::timestamptz) AND minute <= %(now)s
-          AND deployment_no = ANY (%(deployment_nos)s::int[])
-        GROUP BY deployment_no
-    ) r ON r.deployment_no = wanted.deployment_no
-    LEFT JOIN measurements m ON m.no = wanted.figure_no
+_RECORDS = """
+    SELECT deployment_no, sum(records)::bigint FROM record_counts
+    WHERE minute >= date_trunc('minute', %(since)s::timestamptz) AND minute <= %(now)s AND deployment_no = ANY (%(deployment_nos)s::int[])
+    GROUP BY deployment_no
 """
 
 _TRENDS = f"""
@@ -148,12 +132,10 @@ def group_figures(session: Session, nos: Sequence[int]) -> list[GroupFigure]:
     ]
 
 
-def listed_details(session: Session, figures: Mapping[int, int | None], *, now: datetime) -> dict[int, ListedDetails]:
-    values = {"deployment_nos": array_text(figures), "figure_nos": array_text(figures.values()), "now": now, "since": now - LAST_HOUR}
-    return {
-        no: ListedDetails(records=records, figure=None if details is None else Details.from_json(omit_columns(details)))
-        for no, records, details in read_rows(session, _LISTED, values)
-    }
+def count_records(session: Session, deployment_nos: Sequence[int], *, now: datetime) -> dict[int, int]:
+    """Records of this minute and the 60 before it; none for deployments without any."""
+    values = {"deployment_nos": array_text(deployment_nos), "now": now, "since": now - LAST_HOUR}
+    return dict(read_rows(session, _RECORDS, values))
 
 
 def trends(session: Session, keys: Sequence[GroupKey], *, points: int) -> list[list[TrendPoint]]:

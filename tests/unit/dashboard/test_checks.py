@@ -205,7 +205,7 @@ def test_two_figures_with_a_verdict_are_read_together_and_what_is_not_sure_says_
 def rates_of(monitored: float, reference: float, **more: Any) -> Measurement:  # noqa: ANN401 - members of details
     """The figure of so many of a thousand records each; of more than chance, unless `more` says otherwise."""
     counts = [{"favourable": 10 * rate, "n": 1_000} for rate in (monitored, reference)]
-    own = {"monitored": "female", "reference": "male", "monitored_counts": counts[0], "reference_counts": counts[1], "p_value": 0.0001}
+    own = {"monitored": "female", "reference": "male", "monitored_counts": counts[0], "reference_counts": counts[1]}
     return replace(IMPACT, value=0.7, lower=0.6, upper=0.8, details=Details(**own | more))
 
 
@@ -230,8 +230,8 @@ def test_the_parts_of_a_gap_are_said(logged: tuple[float, float], equal: tuple[f
 
 
 def test_a_gap_that_may_be_chance_has_no_shares_and_one_without_counts_no_parts() -> None:
-    assert "%" not in say_parts(rates_of(60, 65, p_value=0.2), rates_of(61, 65))
-    assert "%" not in say_parts(rates_of(60, 65, p_value=0.01, chosen_p_value=0.3), rates_of(61, 65))
+    assert "%" not in say_parts(replace(rates_of(60, 65), upper=1.1), rates_of(61, 65))
+    assert "%" not in say_parts(replace(rates_of(60, 65), chosen_lower=0.5, chosen_upper=1.1), rates_of(61, 65))
     assert say_parts(rates_of(60, 65, reference_counts={}), rates_of(61, 65)) == ""
 
 
