@@ -1,16 +1,22 @@
-"""One Row class a file, and the metadata for the migrations."""
+"""The Row classes, and the metadata for the migrations."""
 
 from .alerts import AlertChannelRow, AlertCommentRow, AlertRow, AlertRuleChannelRow, AlertRuleRow, NotificationRow
-from .api_keys import ApiKeyRow
-from .arrivals import ArrivalRow, RejectionCountRow
-from .attributions import AttributionAnswerRow, AttributionRow
-from .audit import AuditEventRow
 from .base import Row
-from .check_days import CheckDayRow, TableDayRow
-from .checks import CheckRow, CheckTableRow, FigureDayRow, MeasurementRow
-from .counterfactuals import CopyTargetRow, CounterfactualRow
-from .deployments import DeploymentRow, DeploymentSchemaRow, EndpointFailureRow
+from .checks import CheckDayRow, CheckRow, CheckTableRow, FigureDayRow, ListenerRow, MeasurementRow, TableDayRow, WorkerRow
+from .deployments import (
+    DeploymentRow,
+    DeploymentSchemaRow,
+    EndpointFailureRow,
+    ListedFileRow,
+    MonitorRow,
+    TrainingCorrelationRow,
+    TrainingDataRow,
+    TrainingDistributionRow,
+    TrainingTableRow,
+)
 from .evidence import (
+    AttributionAnswerRow,
+    AttributionRow,
     ChangedHourRow,
     EvidenceClosureRow,
     EvidenceEraRow,
@@ -18,21 +24,27 @@ from .evidence import (
     EvidenceHourRow,
     EvidenceLateLabelRow,
     EvidencePersonRow,
+    SubgroupScanRow,
 )
-from .intake import CallHalfRow, IntakeCountRow
-from .key_limits import KeyLimitsRow, KeyUseRow
-from .listed_files import ListedFileRow
-from .missing_records import MissingRecordRow
 from .mitigation import BiasDetectorRow, FlaggedRecordRow, MitigationProfileRow, MitigationSettingsRow
-from .monitors import MonitorRow
 from .openscale import OpenScaleFactRow
-from .payload import RECORD_NO_BLOCK, FeedbackRecordRow, PayloadKeyRow, PayloadRecordRow, RecordCountRow
-from .people import ActivityRow, SessionRow, UsedLogInRow, UserRow
+from .people import ActivityRow, ApiKeyRow, AuditEventRow, KeyLimitsRow, KeyUseRow, SessionRow, UsedLogInRow, UserRow
+from .records import (
+    RECORD_NO_BLOCK,
+    ArrivalRow,
+    CallHalfRow,
+    CopyTargetRow,
+    CounterfactualRow,
+    FeedbackRecordRow,
+    IntakeCountRow,
+    MissingRecordRow,
+    PayloadKeyRow,
+    PayloadRecordRow,
+    RecordCountRow,
+    RejectionCountRow,
+)
 from .reports import KeptReportFileRow, KeptReportRow, ReportScheduleChannelRow, ReportScheduleRow
 from .retention import ErasedHourRow, ErasedIdRow, ErasureRow, LegalHoldRow, RetentionPolicyRow
-from .subgroups import SubgroupScanRow
-from .training_data import TrainingCorrelationRow, TrainingDataRow, TrainingDistributionRow, TrainingTableRow
-from .workers import ListenerRow, WorkerRow
 
 __all__ = [
     "RECORD_NO_BLOCK",

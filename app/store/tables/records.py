@@ -1,4 +1,4 @@
-"""Logged scoring records.
+"""Logged scoring records, labels, answers to copies, and counts of what arrived.
 
 `payload_keys` holds every id once, because a partition's index contains the month. No foreign key points to the deployment (a quarter of
 the write): the write locks its row, and its deletion deletes these rows first.
@@ -7,10 +7,10 @@ the write): the write locks its row, and its deletion deletes these rows first.
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Index, PrimaryKeyConstraint, Sequence, text
+from sqlalchemy import BigInteger, Identity, Index, PrimaryKeyConstraint, Sequence, SmallInteger, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import Int16, Int64, JsonValue, Row, RowNo, StoredAt, TextKey, TimeKey
+from .base import DeploymentKey, DeploymentNo, Int16, Int64, JsonValue, Row, RowNo, StoredAt, TextKey, TimeKey
 
 RECORD_NO_BLOCK = 1000
 """Record numbers that one `nextval` reserves, from its number on."""
@@ -100,3 +100,107 @@ class FeedbackRecordRow(Row):
     predicted_label: Mapped[JsonValue | None]
     predicted_probability: Mapped[JsonValue | None]
     predicted_revision: Mapped[str | None]
+
+
+class CopyTargetRow(Row):
+    """One kind of copy: `feature` set to `target`, scored by `model_revision`.
+
+    `target` is a value's canonical text, or `[lo, hi]` with `draws` and `seed`. Its number is taken before the model is asked.
+    """
+
+    __tablename__ = "copy_targets"
+    __table_args__ = (
+        UniqueConstraint(
+            "deployment_no", "model_revision", "schema_version", "feature", "target", "draws", "seed", name="copy_targets_key"
+        ),
+    )
+
+    no: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    deployment_no: Mapped[DeploymentNo]
+    model_revision: Mapped[str]
+    schema_version: Mapped[Int16]
+    feature: Mapped[str]
+    target: Mapped[str]
+    draws: Mapped[Int16]
+    seed: Mapped[Int64]
+
+
+class CounterfactualRow(Row):
+    __tablename__ = "counterfactuals"
+
+    target_no: Mapped[int] = mapped_column(primary_key=True)
+    record_no: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    draw: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    prediction: Mapped[JsonValue]
+    probability: Mapped[JsonValue | None]
+    label: Mapped[JsonValue | None]
+
+
+class ArrivalRow(Row):
+    """Records of one kind that one write stored, by its hour and source.
+
+    Inserted, never updated, so that no write waits; `store/records/arrivals.py` adds rows up. No foreign key, as in `payload_records`.
+    """
+
+    __tablename__ = "arrivals"
+
+    deployment_no: Mapped[int] = mapped_column(primary_key=True)
+    hour: Mapped[TimeKey]
+    no: Mapped[RowNo]
+    source: Mapped[str]
+    kind: Mapped[str]
+    records: Mapped[Int64]
+
+
+class RejectionCountRow(Row):
+    """Records of one hour that were not stored. Holds no value of any record."""
+
+    __tablename__ = "rejection_counts"
+
+    deployment_no: Mapped[DeploymentKey]
+    hour: Mapped[TimeKey]
+    source: Mapped[TextKey]
+    kind: Mapped[TextKey]
+    reason: Mapped[TextKey]
+    field: Mapped[TextKey]
+    records: Mapped[Int64]
+
+
+class MissingRecordRow(Row):
+    """Totals of one sender for one hour of its clock; hours without missing records have no row."""
+
+    __tablename__ = "missing_records"
+
+    deployment_no: Mapped[DeploymentKey]
+    hour: Mapped[TimeKey]
+    sender: Mapped[TextKey]
+    not_received: Mapped[Int64]
+    left_out: Mapped[Int64]
+    sample_rate: Mapped[float]
+
+
+class CallHalfRow(Row):
+    __tablename__ = "call_halves"
+
+    deployment_no: Mapped[DeploymentKey]
+    call_id: Mapped[TextKey]
+    side: Mapped[TextKey]
+    source: Mapped[str]
+    received_at: Mapped[datetime]
+    stated_at: Mapped[datetime | None]
+    content_type: Mapped[str]
+    encoding: Mapped[str]
+    body: Mapped[bytes]
+
+
+class IntakeCountRow(Row):
+    """Records (of unpaired and ignored ones: events) of one hour and outcome, and the last reason."""
+
+    __tablename__ = "intake_counts"
+
+    deployment_no: Mapped[DeploymentKey]
+    hour: Mapped[TimeKey]
+    source: Mapped[TextKey]
+    outcome: Mapped[TextKey]
+    count: Mapped[Int64]
+    reason: Mapped[str | None]
