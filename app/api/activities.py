@@ -1,16 +1,19 @@
-"""Routes of activities, the record of who changed what."""
+"""Routes of activities, the record of who changed what, and of audit events, for admins."""
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 
 from ..domain.paging import Paging
 from ..security.principals import Permission
 from ..store.people.activities import ActivityFilter, page
-from ..web.access import ReadableDeployment, Reader, SessionIn
+from ..store.people.audit_events import AuditFilter
+from ..store.people.audit_events import page as page_of_events
+from ..web.access import Admin, ReadableDeployment, Reader, SessionIn
 from ..web.paging import NumberPaging
 from ..web.texts import ID_PATTERN
-from .schemas.activities import ActivityPage
+from ..web.times import Moment, in_utc
+from .schemas.activities import ActivityPage, AuditEventPage
 
 router = APIRouter(prefix="/v1", tags=["activity"])
 
@@ -53,3 +56,21 @@ def list_deployment_activities(
 
 def _list_activities(session: SessionIn, wanted: ActivityFilter, paging: Paging) -> ActivityPage:
     return ActivityPage.of(page(session, wanted, paging), paging)
+
+
+def wanted_events(
+    *, actor: OfActor = None, action: OfAction = None, deployment_id: OfDeployment = None, since: Moment = None, until: Moment = None
+) -> AuditFilter:
+    earliest, latest = in_utc("since", since), in_utc("until", until)
+    return AuditFilter(actor=actor, action=action, deployment_id=deployment_id, since=earliest, until=latest)
+
+
+@router.get("/audit-events")
+def list_audit_events(
+    _admin: Admin,
+    session: SessionIn,
+    wanted: Annotated[AuditFilter, Depends(wanted_events)],
+    paging: NumberPaging,
+) -> AuditEventPage:
+    """Returns log-ins, refusals, changes, and reads and exports of records, newest first, `since` <= `at` < `until`."""
+    return AuditEventPage.of(page_of_events(session, wanted, paging), paging)

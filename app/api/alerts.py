@@ -1,24 +1,67 @@
-"""Routes of alerts: lists, acknowledging, and closing."""
+"""Routes of alerts: lists, one alert as far as the caller may see it, and the work on it."""
 
+from contextlib import suppress
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from sqlalchemy.orm import Session
 
-from ..alerts.lifecycle import close_by_hand, record_acknowledgement
-from ..domain.alerts import AlertState
+from ..alerts.lifecycle import close_by_hand, record_acknowledgement, record_assignment
+from ..domain.alerts import Alert, AlertState
 from ..domain.paging import Paging
-from ..errors import InvalidInput
-from ..store.alerts.alerts import AlertFilter, alerts_page
+from ..domain.texts import character_problem
+from ..errors import Conflict, InvalidInput, NotFound
+from ..security.assignees import is_assignable
+from ..security.principals import USER, Principal
+from ..store.alerts.alert_comments import comments_page, put_comment
+from ..store.alerts.alerts import AlertFilter, alerts_page, get_alert
+from ..store.people import users
 from ..store.people.activities import record_activity
 from ..web.access import Acknowledger, DeploymentsIn, Manager, ReadableDeployment, Reader, SessionIn
 from ..web.paging import NumberPaging
-from ..web.texts import ID_PATTERN
+from ..web.texts import ID_PATTERN, uuid_path
 from .answers import CONFLICT, NOT_FOUND
-from .schemas.alerts import AcknowledgementIn, AlertOut, AlertPage, ClosureIn
-from .seen_alerts import HandledAlert, ManagedAlert, ReadableAlert, check_note
+from .schemas.alerts import (
+    AcknowledgementIn,
+    AcknowledgementsIn,
+    AcknowledgementsOut,
+    AlertOut,
+    AlertPage,
+    AssignmentIn,
+    ClosureIn,
+    CommentIn,
+    CommentOut,
+    CommentPage,
+)
 
 router = APIRouter(tags=["alerts"])
+
+AlertId = Annotated[str, uuid_path("The alert's id.", "0c3a7a55-1f6b-4f0e-9d0a-6d3a5a0f2c11")]
+
+
+def require_seen(principal: Principal, session: Session, alert_id: str) -> Alert:
+    alert = get_alert(session, alert_id)
+    # The same words as for an id that does not exist: a bound key must not distinguish the two.
+    if not principal.sees(alert.deployment_no):
+        raise NotFound("alert", alert_id)
+    return alert
+
+
+def readable_alert(principal: Reader, session: SessionIn, alert_id: AlertId) -> Alert:
+    return require_seen(principal, session, alert_id)
+
+
+def handled_alert(principal: Acknowledger, session: SessionIn, alert_id: AlertId) -> Alert:
+    return require_seen(principal, session, alert_id)
+
+
+def managed_alert(principal: Manager, session: SessionIn, alert_id: AlertId) -> Alert:
+    return require_seen(principal, session, alert_id)
+
+
+ReadableAlert = Annotated[Alert, Depends(readable_alert)]
+HandledAlert = Annotated[Alert, Depends(handled_alert)]
+ManagedAlert = Annotated[Alert, Depends(managed_alert)]
 
 StateIn = Annotated[AlertState | None, Query(description="Only alerts in this state.")]
 AttributeIn = Annotated[str | None, Query(max_length=1000, pattern=r"^[^\x00]*$", description="Only alerts about this attribute.")]
@@ -69,11 +112,8 @@ def acknowledge_alert(
     """
     note = None if body is None or body.note is None else check_note(body.note) or None
 
-    taken, is_new = record_acknowledgement(session, alert, by=principal.actor, note=note)
-    if is_new:
-        deployment = deployments.by_no(alert.deployment_no)
-        record_activity(session, principal.actor, "alert.acknowledged", deployment=deployment, subject=alert.id, details={"note": note})
-    return AlertOut.from_object(taken)
+    acknowledged, _ = _acknowledge(session, deployments, principal, alert, note)
+    return AlertOut.from_object(acknowledged)
 
 
 @router.post("/v1/alerts/{alert_id}/closure", responses=NOT_FOUND | CONFLICT)
@@ -96,3 +136,91 @@ def close_alert(principal: Manager, deployments: DeploymentsIn, alert: ManagedAl
 
 def _list_alerts(session: Session, wanted: AlertFilter, paging: Paging) -> AlertPage:
     return AlertPage.of(alerts_page(session, wanted, paging), paging)
+
+
+CommentId = Annotated[
+    str, uuid_path("An id that the caller makes up for a new comment: a UUID in lower case.", "7b1f0f3e-58f3-4f3b-9a53-2f6f0f0f7c21")
+]
+
+
+@router.post("/v1/alert-acknowledgements", responses=NOT_FOUND)
+def acknowledge_alerts(
+    principal: Acknowledger, deployments: DeploymentsIn, session: SessionIn, body: AcknowledgementsIn
+) -> AcknowledgementsOut:
+    """Acknowledges several alerts with one note, all or none of them. Those that are resolved stay as they are; again changes nothing."""
+    note = None if body.note is None else check_note(body.note) or None
+    wanted = []
+    for place, alert_id in enumerate(body.alerts):
+        try:
+            wanted.append(require_seen(principal, session, alert_id))
+        except NotFound as error:
+            raise InvalidInput.of(f"alerts[{place}]", "is not the id of an alert that you see") from error
+
+    acknowledged = 0
+    # In the order of their numbers, as all code locks alerts.
+    for alert in sorted({one.no: one for one in wanted}.values(), key=lambda one: one.no):
+        if alert.state is not AlertState.RESOLVED:
+            with suppress(Conflict):  # It was resolved since it was read a moment ago.
+                acknowledged += _acknowledge(session, deployments, principal, alert, note)[1]
+    return AcknowledgementsOut(alerts=[AlertOut.from_object(get_alert(session, one.id)) for one in wanted], acknowledged=acknowledged)
+
+
+@router.put("/v1/alerts/{alert_id}/assignment", responses=NOT_FOUND | CONFLICT)
+def assign_alert(
+    principal: Acknowledger, deployments: DeploymentsIn, alert: HandledAlert, session: SessionIn, body: AssignmentIn
+) -> AlertOut:
+    """Assigns an alert to a person, or to nobody. Again changes nothing. 409 if it is resolved."""
+    if body.assignee is not None and body.assignee != principal.actor:
+        user = users.find(session, body.assignee.removeprefix(USER)) if body.assignee.startswith(USER) else None
+        if user is None or not is_assignable(user, alert.deployment_no):
+            raise InvalidInput.of("assignee", "must be `user:` and the name of a user who may acknowledge alerts of this deployment")
+    assigned, is_new = record_assignment(session, alert, body.assignee)
+    if is_new:
+        deployment, details = deployments.by_no(alert.deployment_no), {"assignee": body.assignee}
+        record_activity(session, principal.actor, "alert.assigned", deployment=deployment, subject=alert.id, details=details)
+    return AlertOut.from_object(assigned)
+
+
+@router.put("/v1/alerts/{alert_id}/comments/{comment_id}", responses=NOT_FOUND | CONFLICT)
+def put_alert_comment(
+    *,
+    principal: Acknowledger,
+    deployments: DeploymentsIn,
+    alert: HandledAlert,
+    comment_id: CommentId,
+    session: SessionIn,
+    body: CommentIn,
+) -> CommentOut:
+    """Stores a comment on an alert, resolved or not. Sending it again adds nothing. 409 if the id is that of another comment."""
+    words = check_note(body.text, "text")
+    if not words:
+        raise InvalidInput.of("text", "must not be blank")
+    comment, is_new = put_comment(session, alert, comment_id, by=principal.actor, text=words)
+    if is_new:
+        deployment, details = deployments.by_no(alert.deployment_no), {"comment": comment_id}
+        record_activity(session, principal.actor, "alert.commented", deployment=deployment, subject=alert.id, details=details)
+    return CommentOut.from_object(comment)
+
+
+@router.get("/v1/alerts/{alert_id}/comments", responses=NOT_FOUND)
+def list_alert_comments(alert: ReadableAlert, session: SessionIn, paging: NumberPaging) -> CommentPage:
+    """Returns the comments on an alert, oldest first."""
+    return CommentPage.of(comments_page(session, alert, paging), paging)
+
+
+def _acknowledge(session: Session, deployments: DeploymentsIn, principal: Principal, alert: Alert, note: str | None) -> tuple[Alert, bool]:
+    """Alert as it is now, and whether this call acknowledged it. Raises Conflict."""
+    acknowledged, is_new = record_acknowledgement(session, alert, by=principal.actor, note=note)
+    if is_new:
+        deployment, details = deployments.by_no(alert.deployment_no), {"note": note}
+        record_activity(session, principal.actor, "alert.acknowledged", deployment=deployment, subject=alert.id, details=details)
+    return acknowledged, is_new
+
+
+def check_note(text: str, field: str = "note") -> str:
+    """Text without spaces around it; line breaks are allowed."""
+    stripped = text.strip()
+    wrong = character_problem(stripped.replace("\n", " ").replace("\r", " ").replace("\t", " "))
+    if wrong is not None:
+        raise InvalidInput.of(field, wrong)
+    return stripped

@@ -1,25 +1,113 @@
-"""The route of what came in for a deployment."""
+"""Routes of what came in for a deployment: records and calls by hour, and records that Evenhand did not get."""
 
+from collections import Counter
+from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 
+from ..clock import hour_of
 from ..domain.arrivals import KEPT
+from ..domain.missing_records import MissingTotals
+from ..domain.record_times import TimeRule
+from ..errors import FieldProblem, InvalidInput
+from ..frozen import frozen
+from ..store.records.intake_counts import intake_hours
+from ..store.records.missing_records import missing_hours, put_missing
 from ..views.ingestion import ingestion_of
-from ..web.access import NowIn, ReadableDeployment, SessionIn
-from .schemas.ingestion import IngestionOut
+from ..web.access import LoggableDeployment, NowIn, ReadableDeployment, SessionIn
+from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
+from ..web.texts import uuid_path
+from ..web.times import Moment, in_utc
+from .schemas.arrivals import IngestionOut, IntakeHourOut, IntakeHoursPage, MissingHourOut, MissingHoursPage, MissingRecordsIn
 
-router = APIRouter(prefix="/v1/deployments/{deployment_id}/ingestion", tags=["records"])
+router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["records"])
+
+SenderId = Annotated[
+    str, uuid_path("An id that the sender (a process that logs) has made for itself.", "0b9d6c1e-5f43-4d1a-9c55-3c8f5f0f9a71")
+]
+
+
+@frozen
+class HoursWanted:
+    """Hours, newest first; `limit` with the one that says whether there are more."""
+
+    since: datetime | None
+    until: datetime | None
+    limit: int
+
+
+def read_hours(since: Moment = None, until: Moment = None, limit: Limit = 100, cursor: PlaceCursor = None) -> HoursWanted:
+    before = read_place_cursor(cursor, datetime)
+    if before is not None and before.tzinfo is None:
+        raise InvalidInput.of("cursor", "is not a cursor from this list")
+    ends = [end for end in (in_utc("until", until), in_utc("cursor", before)) if end is not None]
+    return HoursWanted(in_utc("since", since), min(ends, default=None), limit + 1)
+
+
+WantedHours = Annotated[HoursWanted, Depends(read_hours)]
+
+
+@router.put("/missing-records/{sender_id}", status_code=204)
+def put_missing_records(
+    body: MissingRecordsIn, deployment: LoggableDeployment, session: SessionIn, sender_id: SenderId, *, now: NowIn
+) -> None:
+    """Stores how many records a sender dropped, or left out of its sample, by hour.
+
+    The counts are running totals of the sender: of each hour the highest one counts, so the same message may be sent again.
+    `evenhand-client` sends them by itself. Checks show them next to the figures of these hours.
+    """
+    totals = [hour.read_as(MissingTotals) for hour in body.hours]
+    _require_hours(totals, TimeRule.at(now, deployment.earliest))
+    put_missing(session, deployment.no, sender_id, body.sample_rate, totals)
+
+
+@router.get("/missing-records")
+def list_missing_records(deployment: ReadableDeployment, session: SessionIn, wanted: WantedHours) -> MissingHoursPage:
+    """Returns the hours in which records are missing, newest first, `since` <= hour < `until`."""
+    found = missing_hours(session, deployment.no, since=wanted.since, until=wanted.until, limit=wanted.limit)
+    page, next_cursor = cut_at_place(found, wanted.limit - 1, lambda one: one.hour.astimezone(UTC))
+    return MissingHoursPage(hours=[MissingHourOut.from_object(one) for one in page], next_cursor=next_cursor)
+
+
+def _require_hours(totals: list[MissingTotals], rule: TimeRule) -> None:
+    """Refuses hours that are not whole, plausible, and there once."""
+    hours = Counter(one.hour for one in totals)
+    problems = []
+    for index, one in enumerate(totals):
+        problem = None
+        if not rule.earliest <= one.hour <= rule.latest:
+            problem = f"must be between {rule.earliest:%Y-%m-%dT%H:%M:%SZ} and {rule.latest:%Y-%m-%dT%H:%M:%SZ}"
+        elif one.hour != hour_of(one.hour):
+            problem = "must be the beginning of an hour"
+        elif hours[one.hour] > 1:
+            problem = "must be there once"
+        if problem is not None:
+            problems.append(FieldProblem(f"hours[{index}].hour", problem))
+    if problems:
+        raise InvalidInput(problems)
+
 
 MAX_HOURS = KEPT.days * 24
 
 Hours = Annotated[int, Query(ge=1, le=MAX_HOURS, description="Number of hours, the present one included.")]
 
 
-@router.get("")
+@router.get("/ingestion")
 def read_ingestion(deployment: ReadableDeployment, session: SessionIn, *, now: NowIn, hours: Hours = 48) -> IngestionOut:
     """Returns the records that arrived by hour and source, those that were rejected with the reasons, and those that are missing.
 
     Counts are kept for 31 days. Rejected records are counted by the kind of reason and the field; no value of a record is kept.
     """
     return IngestionOut.of(ingestion_of(session, deployment.no, now, hours=hours))
+
+
+@router.get("/intake-counts")
+def list_intake_counts(deployment: ReadableDeployment, session: SessionIn, wanted: WantedHours) -> IntakeHoursPage:
+    """Returns what became of calls through the gateway and of events by hour, newest first, `since` <= hour < `until`.
+
+    Counts appear within ten seconds. Records that were lost before they could be kept are in `missing-records` instead.
+    """
+    found = intake_hours(session, deployment.no, since=wanted.since, until=wanted.until, limit=wanted.limit)
+    page, next_cursor = cut_at_place(list(found), wanted.limit - 1, lambda hour: hour.astimezone(UTC))
+    return IntakeHoursPage(hours=[IntakeHourOut.of(hour, found[hour]) for hour in page], next_cursor=next_cursor)

@@ -1,4 +1,4 @@
-"""Routes of checks, which the worker runs."""
+"""Routes of checks, which the worker runs, and of their four views."""
 
 from dataclasses import replace
 from functools import partial
@@ -14,13 +14,16 @@ from ..store.checks.results import headline_measurements_of, tables_of
 from ..store.people.activities import record_activity
 from ..views.check_advice import outlook_of
 from ..views.check_source import counted_check, read_left_out
+from ..views.check_views import ViewKind
 from ..views.headlines import headlines
 from ..views.requested import read_points
+from ..views.viewing import check_view, views_of
 from ..web.access import LockedDeployment, ManagedDeployment, Manager, ReadableDeployment, SessionIn
 from ..web.paging import NumberPaging
 from ..web.texts import uuid_path
 from .answers import CONFLICT, name_location
 from .measurements import FilteredFigures
+from .schemas.check_views import CheckViewOut, ViewStateOut, ViewStatesOut
 from .schemas.checks import CheckDetailsOut, CheckIn, CheckOut, CheckPage, TableOut, TablesOut
 from .schemas.measurements import CheckMeasurementPage
 
@@ -110,3 +113,20 @@ def cancel_check(deployment: ManagedDeployment, check_id: CheckId, session: Sess
     if not before.cancel_requested:
         record_activity(session, principal.actor, "check.cancelled", deployment=deployment, subject=check_id)
     return CheckOut.of(after, outlook_of(session, deployment.no))
+
+
+@router.get("/{check_id}/views")
+def list_check_views(deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> ViewStatesOut:
+    """Returns the state of the four views of the check, with the reason for each that it does not have."""
+    found = views_of(session, deployment, get(session, deployment.no, check_id))
+    return ViewStatesOut(views=[ViewStateOut.from_object(state) for state in found])
+
+
+@router.get("/{check_id}/views/{view}")
+def read_check_view(deployment: ReadableDeployment, check_id: CheckId, view: ViewKind, session: SessionIn) -> CheckViewOut:
+    """Returns one view: per attribute and group the counts, favourable rates and comparisons, and the window they come from.
+
+    `payload` has the logged records, `payload_perturbed` the same with their copies, `training` the labels of the present training
+    data, `debiased` the records before and after mitigation. Where the check has no such view, `reason` says why and `attributes` is empty.
+    """
+    return CheckViewOut.from_object(check_view(session, deployment, get(session, deployment.no, check_id), view))

@@ -1,28 +1,48 @@
-"""Routes of API keys."""
+"""Routes of API keys and their limits, of a log-in with a name and password, and of who the caller is."""
 
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Request
 
 from ..domain.changes import changes_between
+from ..domain.key_limits import KeyLimits
 from ..domain.texts import name_problem
-from ..errors import InvalidInput, NotFound
+from ..errors import InvalidInput, NotFound, TooManyTries
 from ..security.keys import create_key, key_facts, key_id_of, rotate_key, rotation_facts
+from ..security.sessions import LASTS
+from ..services.logging_in import log_in_with_password
 from ..store.people.activities import record_activity
 from ..store.people.api_keys import ApiKeys
-from ..web.access import Admin, DeploymentsIn, SessionIn
+from ..store.people.key_limits import limits_of, put_limits
+from ..views.key_use import read_key_use
+from ..web.access import Admin, AnyKey, DeploymentsIn, NowIn, ServicesIn, SessionIn
+from ..web.addresses import client_of
 from ..web.paging import ShortNumberPaging
 from ..web.times import in_utc
-from .answers import CONFLICT, NOT_FOUND
-from .schemas.keys import KeyIn, KeyOut, KeyPage, NewKeyOut, RotationIn, RotationOut
+from .answers import CONFLICT, NOT_FOUND, answers
+from .schemas.keys import (
+    KeyIn,
+    KeyLimitsIn,
+    KeyLimitsOut,
+    KeyOut,
+    KeyPage,
+    KeyUseOut,
+    KeyUsePage,
+    LogInIn,
+    LogInOut,
+    MeOut,
+    NewKeyOut,
+    RotationIn,
+    RotationOut,
+)
 
-router = APIRouter(prefix="/v1/api-keys", tags=["API keys"])
+router = APIRouter(prefix="/v1", tags=["API keys"])
 
 KeyId = Annotated[str, Path(description="The key's id: the public part of its text.", pattern=r"^[a-z2-7]{8}$", examples=["k3v7m2qa"])]
 
 
-@router.post("", status_code=201)
+@router.post("/api-keys", status_code=201)
 def create_api_key(body: KeyIn, admin: Admin, session: SessionIn, deployments: DeploymentsIn) -> NewKeyOut:
     """Creates a key. Its text is in this answer only; Evenhand stores just a hash."""
     problem = name_problem(body.name)
@@ -36,13 +56,13 @@ def create_api_key(body: KeyIn, admin: Admin, session: SessionIn, deployments: D
     return NewKeyOut.from_object(stored, key=text)
 
 
-@router.get("")
+@router.get("/api-keys")
 def list_api_keys(_admin: Admin, session: SessionIn, paging: ShortNumberPaging) -> KeyPage:
     """Returns all keys, also those revoked or expired, oldest first."""
     return KeyPage.of(ApiKeys(session).page(paging), paging)
 
 
-@router.post("/{key_id}/rotations", status_code=201, responses=NOT_FOUND | CONFLICT)
+@router.post("/api-keys/{key_id}/rotations", status_code=201, responses=NOT_FOUND | CONFLICT)
 def rotate_api_key(key_id: KeyId, body: RotationIn, admin: Admin, session: SessionIn) -> RotationOut:
     """Creates a key with the name, role and deployment of this one, which stays valid for the overlap. A key is rotated once."""
     expires_at = in_utc("expires_at", body.expires_at)
@@ -51,7 +71,7 @@ def rotate_api_key(key_id: KeyId, body: RotationIn, admin: Admin, session: Sessi
     return RotationOut(old=KeyOut.from_object(rotated.old), new=NewKeyOut.from_object(rotated.new, key=rotated.text))
 
 
-@router.delete("/{key_id}", status_code=204, responses=NOT_FOUND)
+@router.delete("/api-keys/{key_id}", status_code=204, responses=NOT_FOUND)
 def revoke_api_key(key_id: KeyId, admin: Admin, session: SessionIn) -> None:
     """Revokes a key. Processes that have just seen it refuse it after 5 seconds at the latest."""
     if ApiKeys(session).revoke(key_id):
@@ -66,3 +86,56 @@ def bound_to(deployment_id: str | None, deployments: DeploymentsIn) -> int | Non
         return deployments.get(deployment_id).no
     except NotFound as error:
         raise InvalidInput.of("deployment_id", str(error)) from error
+
+
+@router.get("/api-keys/{key_id}/limits", responses=NOT_FOUND)
+def read_key_limits(key_id: KeyId, _admin: Admin, session: SessionIn) -> KeyLimitsOut:
+    """Returns the limits of a key."""
+    return KeyLimitsOut.from_object(limits_of(session, ApiKeys(session).get(key_id).id))
+
+
+@router.put("/api-keys/{key_id}/limits", responses=NOT_FOUND)
+def put_key_limits(key_id: KeyId, body: KeyLimitsIn, admin: Admin, session: SessionIn) -> KeyLimitsOut:
+    """Sets the limits of a key on logging records. They apply within 5 seconds; callers beyond them get 429 or 507 with `Retry-After`."""
+    stored = ApiKeys(session).get(key_id)
+    before, after = limits_of(session, stored.id), body.read_as(KeyLimits)
+    put_limits(session, stored.id, after)
+    if before != after:
+        names = ("requests_per_second", "records_per_second", "max_bytes")
+        old, new = ({name: getattr(limits, name) for name in names} for limits in (before, after))
+        record_activity(session, admin.actor, "api_key.limited", subject=stored.id, details=changes_between(old, new))
+    return KeyLimitsOut.from_object(after)
+
+
+@router.get("/key-use")
+def list_key_use(_admin: Admin, session: SessionIn) -> KeyUsePage:
+    """Returns what the keys used of the routes that log records, next to their limits; some seconds old."""
+    return KeyUsePage(
+        keys=[
+            KeyUseOut.from_object(one.use, key_id=one.key_id, name=one.name, limits=KeyLimitsOut.from_object(one.limits))
+            for one in read_key_use(session)
+        ]
+    )
+
+
+@router.post("/log-ins", status_code=201, responses=answers(TooManyTries))
+async def log_in(body: LogInIn, request: Request, services: ServicesIn, now: NowIn) -> LogInOut:
+    """Returns a token for a user's name and password, to be sent like an API key. It ends with the session, and with a new password.
+
+    For people at a script. Programs that run by themselves have API keys. Failures count by name and address, as on the log-in page.
+    """
+    address: str = request.state.client_address
+    token = await log_in_with_password(services, body.name, body.password, address=address, client=client_of(address))
+    return LogInOut(token=token, expires_at=now + LASTS)
+
+
+@router.get("/me", responses=NOT_FOUND)
+def read_me(principal: AnyKey, deployments: DeploymentsIn) -> MeOut:
+    """Returns the caller and the caller's permissions. Any key may read it."""
+    bound_to = principal.deployment_no
+    return MeOut(
+        actor=principal.actor,
+        role=principal.role,
+        permissions=sorted(principal.role.permissions),
+        deployment_id=None if bound_to is None else deployments.by_no(bound_to).id,
+    )

@@ -1,4 +1,4 @@
-"""Routes of a deployment's mitigation: its settings and profiles."""
+"""Routes of a deployment's mitigation: its settings, profiles and bias detectors."""
 
 from typing import Annotated
 
@@ -13,6 +13,7 @@ from ..mitigation.detector.installed import why_missing
 from ..mitigation.profiles import fit_again
 from ..store.deployments.deployments import Deployments
 from ..store.deployments.monitors import monitor_of
+from ..store.mitigation.bias_detectors import detector_page
 from ..store.mitigation.mitigation import profile_of, put_settings, settings_of
 from ..store.people.activities import record_activity
 from ..web.access import (
@@ -27,10 +28,10 @@ from ..web.access import (
     managed,
     turn,
 )
+from ..web.paging import ShortNumberPaging, cut
 from .answers import CONFLICT, name_location
 from .changes import settings_changes
-from .schemas.mitigation import MitigationIn, MitigationOut
-from .schemas.mitigation_profiles import ProfileOut
+from .schemas.mitigation import BiasDetectorPage, MitigationIn, MitigationOut, ProfileOut, TrainingOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["mitigation"])
 
@@ -99,3 +100,18 @@ def _require_monitor(monitor: Monitor | None, deployment: Deployment) -> Monitor
     if monitor is None:
         raise Conflict(f"Deployment {deployment.id} has no fairness monitor, which says which groups are mitigated; set one first.")
     return monitor
+
+
+@router.get("/bias-detectors")
+def list_bias_detectors(
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    paging: ShortNumberPaging,
+) -> BiasDetectorPage:
+    """Returns the trainings of the deployment's bias detector, newest first, with the quality of each on the records held out.
+
+    Empty while the detector is off, which is the default. A training that is refused says why.
+    """
+    found = detector_page(session, deployment.no, paging)
+    trainings, next_cursor = cut(found, paging, lambda training: training[0].version)
+    return BiasDetectorPage(trainings=[TrainingOut.of(training) for training in trainings], next_cursor=next_cursor)

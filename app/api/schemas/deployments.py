@@ -14,8 +14,7 @@ from ...domain.tables_of_files import FeedbackTable, PayloadTable
 from ...web.texts import ID_PATTERN
 from .base import NOT_BLANK, In, NextPageCursor, Out, Page, Patch
 from .columns import ColumnIn, ColumnOut, column_json
-from .endpoint_tls import TlsOut
-from .endpoints import EndpointHealthOut, EndpointIn, EndpointOut, EndpointPatch
+from .endpoints import EndpointHealthOut, EndpointIn, EndpointOut, EndpointPatch, TlsOut
 from .tables_of_files import FeedbackTableIn, FeedbackTableOut, PayloadTableIn, PayloadTableOut
 from .values import ScalarJson
 

@@ -1,4 +1,4 @@
-"""Kept reports and their schedules as bodies."""
+"""Kept reports, their schedules and presets as bodies."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ...domain.category_schemes import MAX_MAPPINGS, MAX_VALUES, CategoryMapping
 from ...domain.report_schedules import KeptReport, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent
-from ...reports.regulator.presets import ReportPreset, choose_sheets
+from ...reports.regulator.presets import Missing, ReportPreset, SheetPreset, choose_sheets
 from ...reports.regulator.wanted import PeriodSheet, SheetsWanted, ToolKind
 from ...store.reports.schedules import first_due
 from ...web.texts import Timestamp
@@ -253,3 +253,33 @@ class KeptReportPage(Page):
 
     reports: list[KeptReportOut]
     next_cursor: NextPageCursor
+
+
+class MissingPartOut(Out):
+    """One thing that a report lacks."""
+
+    what: str
+    next_step: str = Field(description="What to do about it.")
+    empties_sheet: bool
+    """Whether a sheet has no figures without it."""
+
+
+class ReportPresetOut(Out):
+    """One rule: its sheets, what the deployment lacks for them, and what must accompany the report from elsewhere."""
+
+    preset: ReportPreset
+    title: str
+    sheets: list[PeriodSheet]
+    missing: list[MissingPartOut]
+    elsewhere: list[str] = Field(description="What the rule also asks for, and no log holds.")
+
+    @classmethod
+    def of(cls, name: ReportPreset, preset: SheetPreset, missing: list[Missing]) -> "ReportPresetOut":
+        return cls.from_object(preset, preset=name, missing=missing)
+
+
+class ReportPresetsOut(Out):
+    """All presets."""
+
+    presets: list[ReportPresetOut]
+    notice: str

@@ -1,4 +1,4 @@
-"""API keys as bodies."""
+"""API keys, their limits and use, a log-in, and the caller as bodies."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Any
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ...security.keys import MAX_OVERLAP, USUAL_OVERLAP_HOURS
-from ...security.principals import Role
+from ...security.principals import Permission, Role
 from ...web.texts import ID_PATTERN, Timestamp
 from .base import In, NextPageCursor, Out, Page, example
 
@@ -106,3 +106,111 @@ class KeyPage(Page):
 
     keys: list[KeyOut]
     next_cursor: NextPageCursor
+
+
+_LIMITS = {"requests_per_second": 50.0, "records_per_second": 5000.0, "max_bytes": 10_000_000_000}
+
+
+class KeyLimitsIn(In):
+    """The limits of a key. A member that is left out or null: no limit of that kind."""
+
+    model_config = example(_LIMITS)
+
+    requests_per_second: float | None = Field(default=None, gt=0, le=1_000_000)
+    """Requests to log records, on average."""
+
+    records_per_second: float | None = Field(default=None, gt=0, le=10_000_000)
+    """Records in them, on average."""
+
+    max_bytes: int | None = Field(default=None, ge=0, le=2**60)
+    """Bytes of all requests whose records were stored, ever."""
+
+
+class KeyLimitsOut(Out):
+    """The limits of a key."""
+
+    model_config = example(_LIMITS)
+
+    requests_per_second: float | None
+    records_per_second: float | None
+    max_bytes: int | None
+
+
+class KeyUseOut(Out):
+    """Use of the routes that log records by one key."""
+
+    key_id: str
+    name: str
+    limits: KeyLimitsOut
+    requests: int
+    records: int
+    """Records that were stored."""
+
+    bytes: int
+    """Bytes of the requests whose records were stored. Erasing records does not lower it."""
+
+    refused: int
+    """Requests that were refused because of a limit."""
+
+    first_at: datetime | None
+    last_at: datetime | None
+
+
+class KeyUsePage(Out):
+    """Use of the keys that have a limit or were used, in the order of their ids."""
+
+    model_config = example(
+        {
+            "keys": [
+                {
+                    "key_id": "k3v7m2qa",
+                    "name": "scoring service",
+                    "limits": _LIMITS,
+                    "requests": 1200,
+                    "records": 120_000,
+                    "bytes": 41_000_000,
+                    "refused": 3,
+                    "first_at": "2026-11-01T09:00:00Z",
+                    "last_at": "2026-11-20T15:20:00Z",
+                }
+            ]
+        }
+    )
+
+    keys: list[KeyUseOut]
+
+
+class LogInIn(In):
+    """A user's name and password."""
+
+    model_config = example({"name": "ada", "password": "correct horse battery staple"})
+
+    name: str = Field(max_length=500, pattern=r"^[^\x00]*$")
+    password: str = Field(max_length=500)
+
+
+class LogInOut(Out):
+    """A session."""
+
+    model_config = example({"token": "5f0c7a52Kd0e4a529a530d1f3c2b7e11XyZabcdefgh", "expires_at": "2026-03-01T21:00:00Z"})
+
+    token: str
+    """To be sent as `Authorization: Bearer …`."""
+
+    expires_at: datetime
+
+
+class MeOut(Out):
+    """The caller, and the caller's permissions."""
+
+    model_config = example(
+        {"actor": "k3v7m2qa", "role": "manage", "permissions": ["acknowledge", "log", "manage", "read"], "deployment_id": None}
+    )
+
+    actor: str
+    """The id of the API key, or `user:` and a name. Activities name it as the author of a change."""
+
+    role: Role
+    permissions: list[Permission]
+    deployment_id: str | None
+    """The only deployment the caller knows of; null for all."""

@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 from syrupy.assertion import SnapshotAssertion
 
-from app.api.schemas.mitigation_profiles import ProfileOut
+from app.api.schemas.mitigation import ProfileOut
 from app.domain.mitigation import AttributeProfile, CutOff, Profile, Reading, StandIn
 
 

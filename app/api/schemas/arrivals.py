@@ -1,0 +1,264 @@
+"""Records and calls as they come in by hour, and records that Evenhand did not get, as bodies."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from ...domain.arrivals import LogKind, RecordSource, RejectionCount, RejectionReason
+from ...domain.intake import IntakeCount, IntakeOutcome
+from ...views.ingestion import IngestionHour, IngestionView, remedy_of, sentence_of
+from ...web.texts import Timestamp
+from .base import In, Out, example
+
+MAX_HOURS = 1000
+"""Max hours in one message."""
+
+_MAX_COUNT = 10**15
+
+
+class MissingHourIn(In):
+    """Running totals of the sender for one hour."""
+
+    hour: Timestamp
+    """The beginning of the hour (UTC) in which the records were logged, by the clock of the sender."""
+
+    not_received: int = Field(ge=0, le=_MAX_COUNT)
+    """Records that the sender dropped, so that Evenhand will never get them."""
+
+    left_out: int = Field(default=0, ge=0, le=_MAX_COUNT)
+    """Records that are not in its sample."""
+
+
+class MissingRecordsIn(In):
+    """Totals of records that one sender could not, or did not, send."""
+
+    model_config = example({"sample_rate": 0.1, "hours": [{"hour": "2026-03-01T09:00:00Z", "not_received": 12, "left_out": 4500}]})
+
+    sample_rate: float = Field(default=1.0, ge=0, le=1)
+    """The share of records that the sender logs."""
+
+    hours: list[MissingHourIn] = Field(min_length=1, max_length=MAX_HOURS)
+
+
+class MissingHourOut(Out):
+    """Missing records of one hour, of all senders together."""
+
+    hour: datetime
+    not_received: int
+    """Records that were dropped before they reached Evenhand."""
+
+    left_out: int
+    """Records that are not in a sample."""
+
+    lowest_rate: float | None
+    """The lowest sample rate of the senders that left records out; null where none did."""
+
+    highest_rate: float | None
+    senders: int
+    """Processes that counted them."""
+
+
+class MissingHoursPage(Out):
+    """Hours in which records are missing."""
+
+    model_config = example(
+        {
+            "hours": [
+                {
+                    "hour": "2026-03-01T09:00:00Z",
+                    "not_received": 12,
+                    "left_out": 4500,
+                    "lowest_rate": 0.1,
+                    "highest_rate": 0.1,
+                    "senders": 4,
+                }
+            ],
+            "next_cursor": None,
+        }
+    )
+
+    hours: list[MissingHourOut]
+    """Newest first; hours in which nothing is missing are left out."""
+
+    next_cursor: str | None
+
+
+class ArrivedOut(Out):
+    """Records that were stored."""
+
+    source: RecordSource
+    kind: LogKind
+    records: int
+
+
+class IngestionHourOut(Out):
+    """Numbers of one hour."""
+
+    hour: datetime
+    """The beginning of the hour (UTC)."""
+
+    arrived: list[ArrivedOut]
+    """Records stored then, whichever hour they lie in. Sources with none are left out."""
+
+    rejected: int
+    """Records that were not stored."""
+
+    unreadable_requests: int
+    """Requests that could not be read as a whole, whatever they held."""
+
+    not_received: int
+    """Records of this hour that their senders dropped, by the senders' clocks."""
+
+    left_out: int
+    """Records of this hour that are not in a sample, by the senders' clocks."""
+
+    @classmethod
+    def of(cls, hour: IngestionHour) -> "IngestionHourOut":
+        arrived = [
+            ArrivedOut(source=source, kind=kind, records=records)
+            for kind, counts in ((LogKind.PAYLOAD, hour.payload), (LogKind.FEEDBACK, hour.feedback))
+            for source, records in counts.items()
+        ]
+        return cls.from_object(hour, arrived=arrived)
+
+
+class RejectedOut(Out):
+    """Records that were not stored, of one source, for one reason."""
+
+    source: RecordSource
+    kind: LogKind
+    reason: RejectionReason
+    field: str
+    """The column or member; empty for one that the schema does not have, whose name is not kept."""
+
+    records: int
+    """Records; for the reason `unreadable`, requests."""
+
+    newest_hour: datetime
+    """The last hour with any."""
+
+    sentence: str
+    """The reason in words."""
+
+    remedy: str = Field(description="What to do about it.")
+
+    @classmethod
+    def of(cls, rejection: RejectionCount) -> "RejectedOut":
+        return cls.from_object(rejection, newest_hour=rejection.hour, sentence=sentence_of(rejection), remedy=remedy_of(rejection))
+
+
+class IngestionOut(Out):
+    """Records as they come in, by hour and source."""
+
+    model_config = example(
+        {
+            "hours": [
+                {
+                    "hour": "2026-03-01T09:00:00Z",
+                    "arrived": [{"source": "client", "kind": "payload", "records": 4180}],
+                    "rejected": 12,
+                    "unreadable_requests": 0,
+                    "not_received": 0,
+                    "left_out": 0,
+                }
+            ],
+            "rejections": [
+                {
+                    "source": "client",
+                    "kind": "payload",
+                    "reason": "wrong_type",
+                    "field": "Age",
+                    "records": 12,
+                    "newest_hour": "2026-03-01T09:00:00Z",
+                    "sentence": "Age is of another type",
+                    "remedy": "Send the type that the schema says, or change the schema.",
+                }
+            ],
+            "waiting_labels": 3,
+            "has_more_waiting_labels": False,
+            "signs": ["12 of 4,192 records of the last hour were rejected and are in no figure."],
+        }
+    )
+
+    hours: list[IngestionHourOut]
+    """Newest first, the present hour included; hours without records are there."""
+
+    rejections: list[RejectedOut]
+    """The most frequent reason first."""
+
+    waiting_labels: int
+    """Labels whose payload record has not arrived: at most 1,000 are counted."""
+
+    has_more_waiting_labels: bool
+    """Whether there are more than that."""
+
+    signs: list[str]
+    """Sentences about what a person should look at; empty where nothing seems wrong."""
+
+    @classmethod
+    def of(cls, view: IngestionView) -> "IngestionOut":
+        return cls(
+            hours=[IngestionHourOut.of(hour) for hour in view.hours],
+            rejections=[RejectedOut.of(one) for one in view.rejections],
+            waiting_labels=view.waiting_labels,
+            has_more_waiting_labels=view.is_more,
+            signs=list(view.signs),
+        )
+
+
+class IntakeCountOut(Out):
+    """One outcome of one source in one hour."""
+
+    source: str
+    """`gateway` or `events`."""
+
+    outcome: IntakeOutcome
+    """`stored`, `duplicate` and `rejected` count records (a call that cannot be read is one),
+    `rounded_probability` those stored whose probability lay within 0.000001 of [0, 1] and is 0 or 1 now.
+    `unpaired_request`, `unpaired_response` and `ignored` count events: those whose other half did not
+    come, and those that are no half of a call."""
+
+    count: int
+    reason: str | None
+    """Why the last one was rejected, ignored or is unpaired."""
+
+
+class IntakeHourOut(Out):
+    """Counts of one hour, in which the calls were received."""
+
+    hour: datetime
+    counts: list[IntakeCountOut]
+
+    @classmethod
+    def of(cls, hour: datetime, counts: list[IntakeCount]) -> "IntakeHourOut":
+        return cls(hour=hour, counts=[IntakeCountOut.from_object(one) for one in counts])
+
+
+class IntakeHoursPage(Out):
+    """Hours in which calls came."""
+
+    model_config = example(
+        {
+            "hours": [
+                {
+                    "hour": "2026-03-01T09:00:00Z",
+                    "counts": [
+                        {"source": "events", "outcome": "stored", "count": 4411, "reason": None},
+                        {
+                            "source": "events",
+                            "outcome": "unpaired_response",
+                            "count": 2,
+                            "reason": "the request of this answer did not come in time",
+                        },
+                        {"source": "gateway", "outcome": "rejected", "count": 1, "reason": "Age: must be a whole number, found 'young'"},
+                    ],
+                }
+            ],
+            "next_cursor": None,
+        }
+    )
+
+    hours: list[IntakeHourOut]
+    """Newest first; hours without calls are left out."""
+
+    next_cursor: str | None
