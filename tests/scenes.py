@@ -21,7 +21,7 @@ from app.domain.monitors import Monitor
 from app.metrics.catalogue import CATALOGUE
 from app.mitigation.window.mitigating import mitigate_window
 from app.outbound.egress import OPEN, EgressPolicy
-from app.store.checks.check_runs import read_run
+from app.store.checks.checks import read_run
 from app.store.checks.results import StoredTable, measurements_of, tables_of
 from app.store.database.engine import Database
 from app.store.database.partitions import ensure_months

@@ -36,8 +36,7 @@ from ..frozen import frozen
 from ..metrics.verdicts import ON_FAIRNESS, Verdict
 from ..store.alerts.alert_rules import hold_deployment, rule_by_no, rule_nos, try_lock_alerts
 from ..store.alerts.alerts import deployments_to_revisit, unresolved_of_rule
-from ..store.checks.check_runs import read_run
-from ..store.checks.checks import current_time
+from ..store.checks.checks import current_time, read_run
 from ..store.checks.ended_checks import (
     deployments_with_ended_checks,
     earlier_verdicts,

@@ -13,8 +13,7 @@ from ..domain.texts import character_problem
 from ..errors import Conflict, InvalidInput, NotFound
 from ..security.assignees import is_assignable
 from ..security.principals import USER, Principal
-from ..store.alerts.alert_comments import comments_page, put_comment
-from ..store.alerts.alerts import AlertFilter, alerts_page, get_alert
+from ..store.alerts.alerts import AlertFilter, alerts_page, comments_page, get_alert, put_comment
 from ..store.people import users
 from ..store.people.activities import record_activity
 from ..web.access import Acknowledger, DeploymentsIn, Manager, ReadableDeployment, Reader, SessionIn

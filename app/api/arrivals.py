@@ -12,8 +12,7 @@ from ..domain.missing_records import MissingTotals
 from ..domain.record_times import TimeRule
 from ..errors import FieldProblem, InvalidInput
 from ..frozen import frozen
-from ..store.records.intake_counts import intake_hours
-from ..store.records.missing_records import missing_hours, put_missing
+from ..store.records.arrivals import intake_hours, missing_hours, put_missing
 from ..views.ingestion import ingestion_of
 from ..web.access import LoggableDeployment, NowIn, ReadableDeployment, SessionIn
 from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor

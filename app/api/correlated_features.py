@@ -6,8 +6,7 @@ from fastapi import APIRouter, Query
 
 from ..domain.training_data import RECOMMENDED_ABOVE, TrainingForm
 from ..errors import InvalidInput, require_present
-from ..store.training.correlations import associations_of, donor_features_of
-from ..store.training.training_data import training_summary_of
+from ..store.training.training_data import associations_of, donor_features_of, training_summary_of
 from ..web.access import ReadableDeployment, SessionIn
 from .schemas.correlated_features import CorrelatedFeaturesOut, correlated_feature
 

@@ -22,7 +22,7 @@ from ..services import Services
 from ..store.deployments.deployments import Deployments
 from ..store.deployments.monitors import monitor_of
 from ..store.people.activities import record_activity
-from ..store.retention.own_files import DELETED_TABLE
+from ..store.retention.flag_files import DELETED_TABLE
 from ..web.access import DeploymentsIn, LockedDeployment, Manager, ReadableDeployment, Reader, ServicesIn, SessionIn, WholeManager
 from ..web.paging import ShortNumberPaging
 from ..web.problems import field_problems

@@ -29,7 +29,7 @@ from ..ingest import LogRequest
 from ..ingest.plan import IngestPlan
 from ..ingest.rejections import RejectedPart, part_of
 from ..services import Services
-from ..store.records.missing_records import put_missing
+from ..store.records.arrivals import put_missing
 from ..web.access import DeploymentId, Logger, NowIn, ServicesIn
 from ..web.media import takes
 from ..web.times import Moment, in_utc

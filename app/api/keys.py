@@ -13,8 +13,7 @@ from ..security.keys import create_key, key_facts, key_id_of, rotate_key, rotati
 from ..security.sessions import LASTS
 from ..services.logging_in import log_in_with_password
 from ..store.people.activities import record_activity
-from ..store.people.api_keys import ApiKeys
-from ..store.people.key_limits import limits_of, put_limits
+from ..store.people.api_keys import ApiKeys, limits_of, put_limits
 from ..views.key_use import read_key_use
 from ..web.access import Admin, AnyKey, DeploymentsIn, NowIn, ServicesIn, SessionIn
 from ..web.addresses import client_of

@@ -13,8 +13,7 @@ from ..mitigation.detector.installed import why_missing
 from ..mitigation.profiles import fit_again
 from ..store.deployments.deployments import Deployments
 from ..store.deployments.monitors import monitor_of
-from ..store.mitigation.bias_detectors import detector_page
-from ..store.mitigation.mitigation import profile_of, put_settings, settings_of
+from ..store.mitigation.mitigation import detector_page, profile_of, put_settings, settings_of
 from ..store.people.activities import record_activity
 from ..web.access import (
     NEEDS_LOGGED,

@@ -17,7 +17,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from ..errors import NotFound, TooLarge, UnsupportedMediaType
 from .answers import problems
 from .debiased_predictions_openapi import ANSWER, DEBIASED
-from .schemas.base import In, Out, Page, Problem
+from .schemas.base import In, Out, PageOut, Problem
 from .schemas.training_data import TrainingDistributionsIn
 
 API_VERSION = "1"
@@ -97,7 +97,7 @@ def _build_document(app: FastAPI, more_paths: Mapping[str, Any]) -> dict[str, An
         extra = model.model_config.get("json_schema_extra")
         if isinstance(extra, dict):
             schema["examples"] = extra["examples"]
-        elif issubclass(model, Page):
+        elif issubclass(model, PageOut):
             schema["examples"] = [model.build_example()]
         for name, text in _describe_members(model).items():
             schema["properties"][name]["description"] = text

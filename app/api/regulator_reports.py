@@ -26,9 +26,18 @@ from ..store.alerts.alert_rules import unknown_channels
 from ..store.checks.checks import current_time
 from ..store.deployments.monitors import monitor_of
 from ..store.people.activities import record_activity
-from ..store.reports.kept import get_kept, kept_page, read_kept_file, request_report
-from ..store.reports.schedules import delete_schedule, find_schedule, get_schedule, put_schedule, schedules_page
-from ..store.retention.policies import policy_of
+from ..store.reports.kept import (
+    delete_schedule,
+    find_schedule,
+    get_kept,
+    get_schedule,
+    kept_page,
+    put_schedule,
+    read_kept_file,
+    request_report,
+    schedules_page,
+)
+from ..store.retention.holds import policy_of
 from ..web.access import LockedDeployment, Manager, NowIn, ReadableDeployment, Reader, ServicesIn, SessionIn
 from ..web.paging import NumberPaging, ShortNumberPaging
 from ..web.texts import ID_PATTERN, uuid_path

@@ -10,8 +10,7 @@ from ..retention.rules import check_reason, check_selector, complete_policy
 from ..store.deployments.deployments import Deployments
 from ..store.people.activities import record_activity
 from ..store.retention.erasures import erasures_of, get_erasure, request_erasure
-from ..store.retention.holds import hold_of, place_hold, release_hold
-from ..store.retention.policies import policy_of, put_policy
+from ..store.retention.holds import hold_of, place_hold, policy_of, put_policy, release_hold
 from ..web.access import NEEDS_LOGGED, Admin, LockedDeployment, Manager, ReadableDeployment, ServicesIn, SessionIn
 from ..web.paging import NumberPaging
 from .answers import CONFLICT, name_location

@@ -16,7 +16,7 @@ from ..domain.values import Scalar, label_of
 from ..errors import FieldProblem, InvalidInput
 from ..frozen import frozen
 from ..records.grouping import NEITHER, Group, typed_value
-from ..store.training.correlations import donor_features_of
+from ..store.training.training_data import donor_features_of
 
 MOST_REPRESENTATIVES = 20
 

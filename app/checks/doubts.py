@@ -10,7 +10,7 @@ from ..domain.monitors import Monitor
 from ..domain.training_data import Association
 from ..errors import FieldProblem
 from ..frozen import frozen
-from ..store.training.correlations import associations_of
+from ..store.training.training_data import associations_of
 
 CHANCE = "no_stronger_than_chance"
 """Member of a window that lists such features, with strength and level of chance."""

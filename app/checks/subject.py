@@ -18,7 +18,7 @@ from ..store.database.sealer import Sealer
 from ..store.deployments.deployments import Deployments
 from ..store.deployments.monitors import monitor_of
 from ..store.mitigation.mitigation import newest_profile, settings_of
-from ..store.training.correlations import associations_of, donors_of
+from ..store.training.training_data import associations_of, donors_of
 from .donors import GroupDonors, describe_missing_field, donors_of_groups
 from .doubts import Doubts, find_doubts
 

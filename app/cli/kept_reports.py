@@ -17,8 +17,7 @@ from ..security.secrets import open_secret_box
 from ..store.alerts.alert_rules import unknown_channels
 from ..store.deployments.deployments import Deployments
 from ..store.people.activities import record_activity
-from ..store.reports.kept import get_kept, kept_page, read_kept_file
-from ..store.reports.schedules import put_schedule, schedules_page
+from ..store.reports.kept import get_kept, kept_page, put_schedule, read_kept_file, schedules_page
 from ..web.texts import ID_PATTERN
 from .database import ready_database
 from .startup import command_settings

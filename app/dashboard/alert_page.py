@@ -15,8 +15,7 @@ from ..domain.paging import Paging
 from ..errors import NotFound
 from ..security.assignees import list_assignees
 from ..security.principals import USER, Permission
-from ..store.alerts.alert_comments import comments_page
-from ..store.alerts.alerts import counterparts_of, get_alert
+from ..store.alerts.alerts import comments_page, counterparts_of, get_alert
 from ..store.attributions.attributions import attribution_of_alert
 from ..store.evidence.eras import followed_deployment
 from ..store.records.transactions import RecordCount

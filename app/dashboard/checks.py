@@ -31,7 +31,7 @@ from ..store.attributions.attributions import newest_of_gaps
 from ..store.checks import checks
 from ..store.checks.results import measurements_of
 from ..store.deployments.monitors import monitor_of
-from ..store.overviews.figures import RankedKey, ranked_figures
+from ..store.overviews.overview import RankedKey, ranked_figures
 from ..views.check_advice import advice_on_check, outlook_of
 from ..views.check_source import counted_check
 from ..views.check_views import GroupShare, ViewKind

@@ -16,8 +16,7 @@ from ..metrics.catalogue import CATALOGUE
 from ..metrics.sides import both_sides, is_ratio
 from ..security.principals import Permission
 from ..store.evidence.summaries import EvidenceCounts
-from ..store.overviews.figures import TrendPoint
-from ..store.overviews.overview import LAST_HOUR
+from ..store.overviews.overview import LAST_HOUR, TrendPoint
 from ..views.judging import WorstGroup
 from ..views.needs import lasting, needs_of
 from ..views.overview import DeploymentState, OverviewSort, OverviewWanted, overview

@@ -26,9 +26,8 @@ from ..reports.regulator.presets import PRESETS, find_missing
 from ..reports.regulator.sections import SHEETS
 from ..reports.regulator.wanted import PeriodSheet, SheetsWanted, ToolKind
 from ..store.deployments.monitors import monitor_of
-from ..store.reports.kept import kept_page
-from ..store.reports.schedules import first_due, schedules_page
-from ..store.retention.policies import policy_of
+from ..store.reports.kept import first_due, kept_page, schedules_page
+from ..store.retention.holds import policy_of
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from .offered_reports import OFFERS_REPORTS
 from .ranges import KEEPS_RANGE, RangeIn, build_bar, chosen_span

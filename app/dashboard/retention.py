@@ -9,8 +9,7 @@ from ..domain.paging import Paging
 from ..domain.retention import RetentionPreset
 from ..security.principals import Permission
 from ..store.retention.erasures import erasures_of
-from ..store.retention.holds import hold_of
-from ..store.retention.policies import policy_of
+from ..store.retention.holds import hold_of, policy_of
 from ..web.access import AnyKey, NowIn, ReadableDeployment, SessionIn
 from ..web.paging import NumberCursor, cut
 from .people import people

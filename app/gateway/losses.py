@@ -13,7 +13,7 @@ from ..domain.missing_records import MissingTotals
 from ..frozen import frozen
 from ..store.database.engine import Database
 from ..store.deployments.deployments import find_numbers
-from ..store.records.missing_records import put_missing
+from ..store.records.arrivals import put_missing
 
 FILE = "losses.json"
 

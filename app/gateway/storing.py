@@ -19,8 +19,8 @@ from ..security.column_keys import open_body, seal_body
 from ..store.database.engine import Database
 from ..store.database.sealer import Sealer
 from ..store.deployments.deployments import Deployments
+from ..store.records.arrivals import add_counts
 from ..store.records.call_halves import CallKey, StoredHalf, add_halves, expire_halves, find_halves, remove_halves
-from ..store.records.intake_counts import add_counts
 from .entries import CallHalf, CallSide, CallSource, CompleteCall, Entry
 from .plans import CallPlans
 

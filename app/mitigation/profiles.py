@@ -15,7 +15,7 @@ from ..store.database.engine import Database
 from ..store.deployments.monitors import list_values
 from ..store.mitigation.mitigation import newest_profile, store_profile
 from ..store.people.activities import record_activity
-from ..store.training.correlations import donor_digests_of, donors_of
+from ..store.training.training_data import donor_digests_of, donors_of
 from .fitting import Goal, fit_profile
 
 

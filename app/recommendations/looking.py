@@ -10,7 +10,7 @@ from ..domain.monitors import Monitor
 from ..domain.outcomes import OutcomeRule
 from ..domain.training_data import Cell, Distribution, TrainingSummary
 from ..domain.values import Range, Scalar
-from ..store.records.samples import SampledRecord, newest_records
+from ..store.records.newest import SampledRecord, newest_records
 from ..store.training.training_data import distributions_of, training_summary_of
 from .detecting import is_named
 from .observed import CountsOrigin, Observed, Source

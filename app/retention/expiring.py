@@ -22,8 +22,8 @@ from ..store.database.engine import Database
 from ..store.people.audit_events import insert_event
 from ..store.retention.erasures import count_aged, finish_erasure, open_erasures
 from ..store.retention.finding import find_aged, find_detached
-from ..store.retention.flag_files import aged_flag_files, forget_flag_files
-from ..store.retention.holds import may_erase
+from ..store.retention.flag_files import aged_flag_files, deleted_tables, forget_flag_files, payload_tables
+from ..store.retention.holds import AppliedPolicy, may_erase, note_answers_erased, policies_to_apply
 from ..store.retention.months import (
     LogMonth,
     attach_month,
@@ -33,8 +33,6 @@ from ..store.retention.months import (
     drop_month,
     log_months,
 )
-from ..store.retention.own_files import deleted_tables, payload_tables
-from ..store.retention.policies import AppliedPolicy, note_answers_erased, policies_to_apply
 from ..store.retention.quotations import forget_rejection_reasons, remove_quotations
 from ..store.retention.record_traces import StoredPlace, erase_aged, erase_answers, erase_labels
 from ..telemetry.metrics import erased_rows

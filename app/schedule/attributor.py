@@ -15,8 +15,7 @@ from ..domain.attributions import AttributionRun, AttributionTrigger
 from ..domain.retrying import CHECK_POLICY, CheckPolicy
 from ..errors import CheckCancelled, EvenhandError, LeaseLost, Unavailable
 from ..outbound.failures import without_excerpt
-from ..store.attributions.answers import forget_answers
-from ..store.attributions.leases import claim_attribution, end_abandoned, fail_attribution, stop_attribution
+from ..store.attributions.attributions import claim_attribution, end_abandoned, fail_attribution, forget_answers, stop_attribution
 from ..store.database.engine import Database
 from .held import HeldWork, leased_attribution
 from .polling import LONGEST_PAUSE_SECONDS, Pauses

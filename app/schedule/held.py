@@ -16,7 +16,7 @@ from ..domain.attributions import AttributionRun
 from ..domain.checks import CheckRun, Progress
 from ..errors import CheckCancelled, CheckTooLong, EvenhandError, LeaseLost, Unavailable
 from ..frozen import frozen
-from ..store.attributions.leases import release_attribution, renew_attribution
+from ..store.attributions.attributions import release_attribution, renew_attribution
 from ..store.checks.leases import release, renew
 from ..store.database.engine import Database
 

@@ -17,7 +17,7 @@ from ..store.checks.checks import current_time
 from ..store.checks.workers import record_beat
 from ..store.database.engine import Database
 from ..store.database.sealer import Sealer
-from ..store.reports.schedules import queue_due_reports
+from ..store.reports.kept import queue_due_reports
 from ..tracking.subgroups.scanning import run_next_scan
 from ..tracking.updating import update_evidence
 from .due import GRACE

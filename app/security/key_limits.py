@@ -18,7 +18,7 @@ from ..clock import monotonic_seconds
 from ..domain.key_limits import BURST_SECONDS, KeyLimit, KeyLimits, KeyUse
 from ..errors import QuotaReached, RateReached, Unavailable
 from ..store.database.engine import Database
-from ..store.people.key_limits import add_use, all_limits, stored_bytes
+from ..store.people.api_keys import add_use, all_limits, stored_bytes
 from ..telemetry.metrics import refused_requests
 
 SYNC_SECONDS = 5.0

@@ -14,8 +14,7 @@ from sqlalchemy.orm import Session
 from ..clock import utc_now
 from ..errors import Conflict, InvalidInput
 from ..frozen import frozen
-from ..store.people.api_keys import ApiKey, ApiKeys, NewApiKey
-from ..store.people.key_limits import limits_of, put_limits
+from ..store.people.api_keys import ApiKey, ApiKeys, NewApiKey, limits_of, put_limits
 from .principals import Role
 
 KEY_PATTERN = re.compile(r"evk_([a-z2-7]{8})_[A-Za-z0-9_-]{43}", re.ASCII)

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from ..clock import hour_of
 from ..domain.values import canonical
 from ..records.cells import MISSING, stored_cells
-from ..store.evidence.people import Placed, first_records, store_first_records
+from ..store.evidence.late_labels import Placed, first_records, store_first_records
 
 
 class FirstOfSpan:

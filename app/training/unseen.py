@@ -13,7 +13,7 @@ from ..domain.texts import nearest
 from ..domain.values import GroupValue, Range, canonical, fold, label_of, number_of, spelled
 from ..errors import FieldProblem
 from ..frozen import frozen
-from ..store.records.samples import SampledColumn, ValueCount, newest_values
+from ..store.records.newest import SampledColumn, ValueCount, newest_values
 from ..store.training.training_data import distributions_of, training_summary_of
 from .from_distributions import Inexact, classify_cell_label
 

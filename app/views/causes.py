@@ -12,8 +12,7 @@ from ..domain.monitors import Schedule
 from ..domain.workers import WorkersSeen, WorkerState
 from ..frozen import frozen
 from ..metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict
-from ..store.overviews.figures import Compared, GroupFigure
-from ..store.overviews.overview import EndedCheck, OverviewEntry, Success
+from ..store.overviews.overview import Compared, EndedCheck, GroupFigure, OverviewEntry, Success
 
 QUEUED_AFTER = timedelta(minutes=1)
 """Until then the next check is that of the hour that has just ended."""

@@ -15,9 +15,7 @@ from ..domain.checks import Span
 from ..domain.intake import IntakeCount, IntakeOutcome
 from ..domain.missing_records import MissingHour
 from ..frozen import frozen
-from ..store.records.arrivals import MOST_WAITING, arrivals_in, rejections_in, waiting_labels
-from ..store.records.intake_counts import intake_hours
-from ..store.records.missing_records import missing_hours
+from ..store.records.arrivals import MOST_WAITING, arrivals_in, intake_hours, missing_hours, rejections_in, waiting_labels
 
 SOURCE_WORDS: Final[Mapping[RecordSource, str]] = MappingProxyType(
     {

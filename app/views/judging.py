@@ -16,8 +16,7 @@ from ..metrics.statements import JudgedFigure, other_side
 from ..metrics.values import Value
 from ..metrics.verdicts import GRAVEST, ON_FAIRNESS, Limits, Verdict, verdict
 from ..metrics.worst import distance_under
-from ..store.overviews.figures import GroupFigure, RankedFigure, RankedKey, group_figures, ranked_figures
-from ..store.overviews.overview import OverviewEntry, Success
+from ..store.overviews.overview import GroupFigure, OverviewEntry, RankedFigure, RankedKey, Success, group_figures, ranked_figures
 
 HEADLINE = "disparate_impact"
 """Metric that deployments are judged by, on payload and balanced data."""

@@ -4,8 +4,7 @@ from sqlalchemy.orm import Session
 
 from ..domain.key_limits import KeyLimits, KeyUse
 from ..frozen import frozen
-from ..store.people.api_keys import ApiKeys
-from ..store.people.key_limits import all_limits, use_of
+from ..store.people.api_keys import ApiKeys, all_limits, use_of
 
 
 @frozen(kw_only=True)

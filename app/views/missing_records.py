@@ -9,7 +9,7 @@ from ..checks.window_details import LABELS_OF_SOME
 from ..domain.checks import CheckRun, DataSet
 from ..domain.groups import NEAR_TWINS
 from ..metrics.left_out import list_lines
-from ..store.records.missing_records import missing_in
+from ..store.records.arrivals import missing_in
 from .check_source import CountedCheck, counted_check, read_left_out
 
 SAMPLED: Final = (

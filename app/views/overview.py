@@ -18,8 +18,16 @@ from ..frozen import frozen
 from ..metrics.verdicts import ON_FAIRNESS
 from ..store.checks.workers import workers_seen
 from ..store.evidence.summaries import EvidenceCounts, evidence_counts
-from ..store.overviews.figures import GroupKey, TrendPoint, count_records, trends
-from ..store.overviews.overview import EndedCheck, OverviewEntry, Unacknowledged, overview_entries
+from ..store.overviews.overview import (
+    EndedCheck,
+    GroupKey,
+    OverviewEntry,
+    TrendPoint,
+    Unacknowledged,
+    count_records,
+    overview_entries,
+    trends,
+)
 from .advice import advice_of
 from .causes import (
     Because,

@@ -17,7 +17,7 @@ from ..records.grouping import ListedGroups
 from ..store.deployments.monitors import monitor_of
 from ..store.records.counterfactuals import TargetKey
 from ..store.records.transactions import StoredCopy, StoredRecord, schemas_of, targets_of
-from ..store.training.correlations import donor_digests_of
+from ..store.training.training_data import donor_digests_of
 
 OutcomeWord: TypeAlias = Literal["favourable", "unfavourable", "unclassified"]
 Change: TypeAlias = Literal["gained", "lost", "none"]

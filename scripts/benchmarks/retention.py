@@ -36,7 +36,7 @@ from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_coming_months, ensure_months
 from app.store.deployments.deployments import Deployments
 from app.store.retention.erasures import request_erasure
-from app.store.retention.policies import put_policy
+from app.store.retention.holds import put_policy
 from scripts.benchmarks.load import Load, drive
 from scripts.benchmarks.service import service
 

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field, field_serializer
 
 from ...domain.audit import AuditOutcome
-from .base import NextPageCursor, Out, Page, example
+from .base import NextPageCursor, Out, PageOut, example
 
 _ACTIVITY = {
     "at": "2026-07-01T12:00:00Z",
@@ -37,7 +37,7 @@ class ActivityOut(Out):
     fields left out. Never a secret."""
 
 
-class ActivityPage(Page):
+class ActivityPage(PageOut):
     """A page of changes, newest first."""
 
     activities: list[ActivityOut]
@@ -101,7 +101,7 @@ class AuditEventOut(Out):
         return None if value is None else value.hex()
 
 
-class AuditEventPage(Page):
+class AuditEventPage(PageOut):
     """A page of audited events, newest first."""
 
     audit_events: list[AuditEventOut]

@@ -10,7 +10,7 @@ from ...alerts.catching_up import CaughtUp
 from ...domain.alerts import Event
 from ...domain.channels import MAX_ADDRESS, MAX_RECIPIENTS, MAX_URL, ChannelContent, ChannelKind
 from ...domain.notifications import NotificationState
-from .base import In, NextPageCursor, Out, Page, example
+from .base import In, NextPageCursor, Out, PageOut, example
 
 _WEBHOOK = {"name": "On-call", "kind": "webhook", "url": "https://alerts.example.com/evenhand"}
 _SLACK = {"name": "Risk officers", "kind": "slack", "url": "https://hooks.example.com/services/of-your-own"}
@@ -132,7 +132,7 @@ class OpenAlertsSentOut(Out):
         )
 
 
-class AlertChannelPage(Page):
+class AlertChannelPage(PageOut):
     """Some channels, oldest first."""
 
     channels: list[AlertChannelOut]
@@ -164,7 +164,7 @@ class NotificationOut(Out):
     sent_at: datetime | None
 
 
-class NotificationPage(Page):
+class NotificationPage(PageOut):
     """Some notifications, newest first."""
 
     notifications: list[NotificationOut]

@@ -19,7 +19,7 @@ from ...domain.alerts import (
 )
 from ...domain.checks import DataSet, Scope
 from ...web.texts import ID_PATTERN
-from .base import FollowingCursor, In, Out, Page, example
+from .base import FollowingCursor, In, Out, PageOut, example
 
 _CONDITION: dict[str, Any] = {
     "kind": "verdict",
@@ -172,7 +172,7 @@ class AlertRuleOut(Out):
         return cls.model_validate({"id": rule.id, "version": rule.version, **rule_json(rule.content), **dates})
 
 
-class AlertRulePage(Page):
+class AlertRulePage(PageOut):
     """Alert rules, oldest first."""
 
     alert_rules: list[AlertRuleOut]

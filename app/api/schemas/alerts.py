@@ -8,7 +8,7 @@ from pydantic import AliasPath, Field
 from ...domain.alerts import AlertState, ClosingReason, Resolution, RuleKind
 from ...domain.checks import DataSet
 from .attributions import ChangedGapOut
-from .base import FollowingCursor, In, Out, Page, example
+from .base import FollowingCursor, In, Out, PageOut, example
 
 MAX_NOTE = 2000
 
@@ -143,7 +143,7 @@ class AlertOut(Out):
     the alert has opened; null until then, and for other kinds."""
 
 
-class AlertPage(Page):
+class AlertPage(PageOut):
     """Alerts, newest first."""
 
     alerts: list[AlertOut]
@@ -216,7 +216,7 @@ class CommentOut(Out):
     created_at: datetime
 
 
-class CommentPage(Page):
+class CommentPage(PageOut):
     """Comments, oldest first."""
 
     comments: list[CommentOut]

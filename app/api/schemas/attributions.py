@@ -11,7 +11,7 @@ from ...domain.attributions import AttributionLimits, AttributionRun, Attributio
 from ...domain.comparisons import Comparison
 from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS, MAX_ATTRIBUTES, MAX_INTERSECTIONS
 from ...web.texts import UUID_PATTERN
-from .base import FollowingCursor, Out, Page, example
+from .base import FollowingCursor, Out, PageOut, example
 from .checks import ProgressOut, RangeIn
 from .monitors import FeatureName
 
@@ -356,7 +356,7 @@ class AttributionOut(Out):
         )
 
 
-class AttributionPage(Page):
+class AttributionPage(PageOut):
     """A page of attributions, newest first."""
 
     attributions: list[AttributionOut]

@@ -80,7 +80,7 @@ class _Joined:
         return self._members[name] if name in self._members else getattr(self._source, name)
 
 
-class Page(Out):
+class PageOut(Out):
     """Some items of a list, in the first member; `next_cursor` is null on the last page."""
 
     @classmethod

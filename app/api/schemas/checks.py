@@ -13,7 +13,7 @@ from ...views.check_advice import advice_on_check
 from ...views.check_source import CheckRecords
 from ...views.headlines import Headline
 from ...web.texts import Timestamp
-from .base import In, Out, Page, example
+from .base import In, Out, PageOut, example
 from .measurements import MEASUREMENT, RECORDS, RECORDS_MEANING, MeasurementOut
 
 _WINDOW: dict[str, Any] = {
@@ -222,7 +222,7 @@ class CheckDetailsOut(CheckOut):
         return cls.from_object(check, **_advice_members(check, outlook), headlines=bodies, records=records)
 
 
-class CheckPage(Page):
+class CheckPage(PageOut):
     """A page of checks."""
 
     checks: list[CheckOut]

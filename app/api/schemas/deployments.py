@@ -12,7 +12,7 @@ from ...domain.deployments import Deployment, OutputFields, ProblemType
 from ...domain.record_times import parse_moment
 from ...domain.tables_of_files import FeedbackTable, PayloadTable
 from ...web.texts import ID_PATTERN
-from .base import NOT_BLANK, In, NextPageCursor, Out, Page, Patch
+from .base import NOT_BLANK, In, NextPageCursor, Out, PageOut, Patch
 from .columns import ColumnIn, ColumnOut, column_json
 from .endpoints import EndpointHealthOut, EndpointIn, EndpointOut, EndpointPatch, TlsOut
 from .tables_of_files import FeedbackTableIn, FeedbackTableOut, PayloadTableIn, PayloadTableOut
@@ -247,7 +247,7 @@ class DeploymentOut(Out):
         )
 
 
-class DeploymentPage(Page):
+class DeploymentPage(PageOut):
     """Some deployments, oldest first."""
 
     deployments: list[DeploymentOut]

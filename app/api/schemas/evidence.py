@@ -11,7 +11,7 @@ from ...evidence.sentences import State
 from ...tracking.looking import ComparisonState, DeploymentEvidence
 from ...tracking.planning import EvidencePlan, PlannedComparison, WantedDetection
 from ...tracking.wording import list_remarks, say_comparison
-from .base import FollowingCursor, Out, Page, example
+from .base import FollowingCursor, Out, PageOut, example
 from .measurements import RECORDS, RECORDS_MEANING
 
 _COMPARISON: dict[str, Any] = {
@@ -266,7 +266,7 @@ class EvidenceHourOut(Out):
     evidence: list[DirectionOfHourOut]
 
 
-class EvidenceHourPage(Page):
+class EvidenceHourPage(PageOut):
     """Hours of one comparison, oldest first."""
 
     hours: list[EvidenceHourOut]

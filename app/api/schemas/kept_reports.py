@@ -11,10 +11,10 @@ from ...domain.category_schemes import MAX_MAPPINGS, MAX_VALUES, CategoryMapping
 from ...domain.report_schedules import KeptReport, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent
 from ...reports.regulator.presets import Missing, ReportPreset, SheetPreset, choose_sheets
 from ...reports.regulator.wanted import PeriodSheet, SheetsWanted, ToolKind
-from ...store.reports.schedules import first_due
+from ...store.reports.kept import first_due
 from ...web.texts import Timestamp
 from .alert_rules import ChannelId
-from .base import In, NextPageCursor, Out, Page, example
+from .base import In, NextPageCursor, Out, PageOut, example
 
 MOST_NAMES = 20
 _SCHEDULE: dict[str, Any] = {
@@ -191,7 +191,7 @@ class ReportScheduleOut(Out):
         )
 
 
-class ReportSchedulePage(Page):
+class ReportSchedulePage(PageOut):
     """Schedules of a deployment, oldest first."""
 
     report_schedules: list[ReportScheduleOut]
@@ -248,7 +248,7 @@ class KeptReportOut(Out):
         return cls.from_object(report, from_=report.span.start, to=report.span.end, **_sheet_members(report.wanted))
 
 
-class KeptReportPage(Page):
+class KeptReportPage(PageOut):
     """Kept reports of a deployment, newest first."""
 
     reports: list[KeptReportOut]

@@ -8,7 +8,7 @@ from pydantic import Field
 from ...security.keys import MAX_OVERLAP, USUAL_OVERLAP_HOURS
 from ...security.principals import Permission, Role
 from ...web.texts import ID_PATTERN, Timestamp
-from .base import In, NextPageCursor, Out, Page, example
+from .base import In, NextPageCursor, Out, PageOut, example
 
 _EXPIRES = "The key is refused from then on. Within 10 years; left out for a key that does not expire."
 
@@ -101,7 +101,7 @@ class RotationOut(Out):
     new: NewKeyOut
 
 
-class KeyPage(Page):
+class KeyPage(PageOut):
     """Some keys, oldest first."""
 
     keys: list[KeyOut]

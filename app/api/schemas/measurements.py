@@ -9,7 +9,7 @@ from ...domain.checks import DataSet, Measurement, Scope
 from ...evidence.nulls import UnfairSide
 from ...evidence.sentences import State
 from ...metrics.sides import Disadvantaged
-from .base import FollowingCursor, Out, Page, example
+from .base import FollowingCursor, Out, PageOut, example
 from .verdicts import BEYOND_LIMIT, DISADVANTAGED, DISADVANTAGED_GROUP, GAP, VERDICT, derive_members
 
 MEASUREMENT: dict[str, Any] = {
@@ -225,7 +225,7 @@ class MeasurementOut(Out):
         return own | {"attribute": found.attribute, "details": found.details.to_json()} | derive_members(found)
 
 
-class CheckMeasurementPage(Page):
+class CheckMeasurementPage(PageOut):
     """Measurements of a check."""
 
     measurements: list[MeasurementOut]

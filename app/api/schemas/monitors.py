@@ -35,7 +35,7 @@ from ...errors import FieldProblem
 from ...metrics.catalogue import CATALOGUE, DEFAULT_METRICS
 from ...metrics.sides import mirrored_ratio
 from ...store.deployments.monitors import PlacedMonitor
-from .base import In, NextPageCursor, Out, Page, example
+from .base import In, NextPageCursor, Out, PageOut, example
 from .values import GroupValueJson, ScalarJson
 
 _EXAMPLE: dict[str, Any] = {
@@ -463,7 +463,7 @@ class ListedMonitorOut(Out):
         return cls(deployment_id=placed.deployment_id, monitor=MonitorOut.of(placed.monitor))
 
 
-class MonitorPage(Page):
+class MonitorPage(PageOut):
     """Some monitors, those of the oldest deployments first."""
 
     model_config = example({"fairness_monitors": [{"deployment_id": "credit-risk", "monitor": _STORED}], "next_cursor": None})

@@ -9,7 +9,7 @@ from ...domain.checks import CheckState, DataSet
 from ...domain.group_words import GroupWords
 from ...metrics.catalogue import CATALOGUE
 from ...metrics.sides import Disadvantaged, disadvantaged
-from ...store.overviews.figures import TrendPoint
+from ...store.overviews.overview import TrendPoint
 from ...views.causes import Cause
 from ...views.judging import WorstGroup
 from ...views.overview import DeploymentOverview, DeploymentState

@@ -16,7 +16,7 @@ from ...domain.retention import (
     RetentionPreset,
 )
 from ...retention.rules import MAX_REASON
-from .base import NOT_BLANK, In, Out, Page, example
+from .base import NOT_BLANK, In, Out, PageOut, example
 from .values import ScalarJson
 
 _HOLD: dict[str, Any] = {"reason": "Case 26-118", "placed_by": "user:ada", "placed_at": "2026-11-20T15:20:00Z"}
@@ -150,7 +150,7 @@ class ErasureOut(Out):
         return cls.from_object(erasure, erased=erasure.counts)
 
 
-class ErasurePage(Page):
+class ErasurePage(PageOut):
     """Erasures, newest first."""
 
     erasures: list[ErasureOut]

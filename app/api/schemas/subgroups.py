@@ -12,7 +12,7 @@ from ...store.subgroups.scans import SubgroupScan
 from ...tracking.subgroups.looking import read_result, say_scan
 from ...tracking.subgroups.requests import SCANNED_HOURS
 from ...tracking.subgroups.watching import find_watched
-from .base import FollowingCursor, In, Out, Page, example
+from .base import FollowingCursor, In, Out, PageOut, example
 from .measurements import RECORDS_MEANING
 from .monitors import FeatureName, GroupRuleOut
 
@@ -158,7 +158,7 @@ class SubgroupScanOut(Out):
         )
 
 
-class SubgroupScanPage(Page):
+class SubgroupScanPage(PageOut):
     """Scans of a deployment, newest first."""
 
     scans: list[SubgroupScanOut]

@@ -7,7 +7,7 @@ from pydantic import Field, SecretStr
 
 from ...security.principals import Role
 from ...web.texts import ID_PATTERN
-from .base import In, NextPageCursor, Out, Page, example
+from .base import In, NextPageCursor, Out, PageOut, example
 
 _USER: dict[str, Any] = {
     "name": "ada.lovelace",
@@ -64,7 +64,7 @@ class UserOut(Out):
     """The issuer at which the user logs in; null for one with a password."""
 
 
-class UserPage(Page):
+class UserPage(PageOut):
     """Some users, oldest first."""
 
     users: list[UserOut]

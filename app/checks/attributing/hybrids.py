@@ -19,7 +19,7 @@ from ...domain.values import Scalar
 from ...metrics.groups import FloatArray
 from ...records.outcomes import OutcomeClassifier
 from ...scoring.refusals import Refusal
-from ...store.attributions.answers import keep_answers, read_answers
+from ...store.attributions.attributions import keep_answers, read_answers
 from ...store.database.arrow import arrow_reader
 from ...store.database.engine import Database
 from ...store.records.window import features_of

@@ -42,8 +42,7 @@ from ...outbound.egress import EgressPolicy
 from ...store.alerts.alert_rules import hold_deployment
 from ...store.alerts.alerts import alerts_by_no, note_change
 from ...store.alerts.notifications import queue_notifications
-from ...store.attributions.attributions import encode_result
-from ...store.attributions.leases import finish_attribution, note_cost
+from ...store.attributions.attributions import encode_result, finish_attribution, note_cost
 from ...store.database.arrow import ArrowReader, arrow_reader
 from ...store.database.engine import Database
 from ...store.database.sealer import Sealer

@@ -8,7 +8,7 @@ import structlog
 from sqlalchemy.orm import Session
 
 from ...errors import InvalidInput
-from ...store.mitigation.bias_detectors import model_of, usable_versions
+from ...store.mitigation.mitigation import model_of, usable_versions
 from .model import BiasDetector
 
 MOST_KEPT = 64

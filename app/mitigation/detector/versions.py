@@ -14,7 +14,7 @@ from ...domain.deployments import Column
 from ...domain.values import Scalar
 from ...frozen import frozen
 from ...metrics.groups import FloatArray
-from ...store.mitigation.bias_detectors import NewDetector
+from ...store.mitigation.mitigation import NewDetector
 from .features import Encoding
 from .model import LIBRARY, BiasDetector, limit_threads, predict
 from .quality import BoolArray, find_threshold, measure_quality

@@ -19,8 +19,7 @@ from ...store.database.engine import Database
 from ...store.database.sealer import Sealer
 from ...store.deployments.deployments import Deployments
 from ...store.deployments.monitors import monitor_of
-from ...store.mitigation.bias_detectors import usable_versions
-from ...store.mitigation.mitigation import settings_of
+from ...store.mitigation.mitigation import settings_of, usable_versions
 from ..detector.choosing import Chooser, DetectorChooser
 from ..detector.installed import why_missing
 from ..detector.loading import LoadedDetectors

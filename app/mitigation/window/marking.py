@@ -18,7 +18,7 @@ from ...records.grouping import group_records
 from ...records.outcomes import outcome_codes
 from ...store.database.arrow import ArrowReader
 from ...store.database.engine import Database
-from ...store.mitigation.bias_detectors import NewDetector, newest_detectors
+from ...store.mitigation.mitigation import NewDetector, newest_detectors
 from ...store.records.window import VALUE_PREFIX, WindowQuery, features_of, newest_payload, probabilities_of
 from ..detector.choosing import bias_scores
 from ..detector.installed import why_missing

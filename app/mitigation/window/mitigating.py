@@ -25,7 +25,7 @@ from ...metrics.groups import as_groups
 from ...metrics.tables import DebiasedCells
 from ...store.database.arrow import ArrowReader, arrow_reader
 from ...store.database.engine import Database
-from ...store.mitigation.bias_detectors import NewDetector, store_detectors
+from ...store.mitigation.mitigation import NewDetector, store_detectors
 from ...store.records.flagged_records import clear_flags, keep_flags_of, store_flagged
 from ..fitting import Goal, Payload, fit_to
 from ..profiles import current_profile

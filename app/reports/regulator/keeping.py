@@ -13,8 +13,7 @@ from ...store.checks.checks import current_time
 from ...store.database.engine import Database
 from ...store.database.sealer import Sealer
 from ...store.deployments.deployments import Deployments
-from ...store.reports.kept import claim_report, fail_report, keep_report
-from ...store.reports.schedules import channels_of_schedule, find_schedule
+from ...store.reports.kept import channels_of_schedule, claim_report, fail_report, find_schedule, keep_report
 from ..authors import name_author
 from ..document import Made
 from .making import ReadContent, ReportForm, read_content

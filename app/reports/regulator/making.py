@@ -16,7 +16,7 @@ from ...frozen import frozen
 from ...store.database.arrow import arrow_reader
 from ...store.database.engine import Database
 from ...store.deployments.monitors import monitor_of
-from ...store.retention.policies import policy_of
+from ...store.retention.holds import policy_of
 from ..document import Attachment, Document, Made
 from ..html import as_html
 from ..pdf import as_pdf

@@ -1,22 +1,32 @@
-"""Asks for attributions, and reads them."""
+"""Attributions: asked for, claimed by workers, and read; and the model's answers to their parts."""
 
 import uuid
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 from sqlalchemy import Select, case, delete, func, literal, select, text, update
 from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from ...domain.attributions import AttributionLimits, AttributionResult, AttributionRun, AttributionState, AttributionTrigger
-from ...domain.checks import Span
+from ...domain.attributions import (
+    AttributionCost,
+    AttributionLimits,
+    AttributionResult,
+    AttributionRun,
+    AttributionState,
+    AttributionTrigger,
+)
+from ...domain.checks import Progress, Span
 from ...domain.comparisons import Comparison
 from ...domain.paging import Paging
 from ...errors import Conflict, NotFound
+from ..database.leased_rows import HeldRow, lease_row, returned_values, write_held
 from ..database.paging import page_newest
 from ..database.rows import read_row
-from ..tables import AttributionRow, DeploymentRow, MonitorRow
+from ..tables import AttributionAnswerRow, AttributionRow, DeploymentRow, MonitorRow
 
 _SELECT = select(AttributionRow, DeploymentRow.id).join(DeploymentRow, DeploymentRow.no == AttributionRow.deployment_no)
 
@@ -204,3 +214,128 @@ def _read(session: Session, statement: Select[AttributionRow, str]) -> list[Attr
 def encode_result(result: AttributionResult) -> dict[str, Any]:
     encoded: dict[str, Any] = msgspec.to_builtins(result)
     return encoded
+
+
+_NEXT = text("""
+    SELECT a.no
+    FROM attributions a
+    WHERE a.claimable_at <= now() AND a.trigger = ANY(:triggers)
+      AND (a.state = 'running' OR a.trigger = 'alert'
+           OR NOT EXISTS (
+               SELECT FROM attributions r
+               WHERE r.deployment_no = a.deployment_no AND r.state = 'running' AND r.trigger <> 'alert'))
+    ORDER BY a.state <> 'running', CASE a.trigger WHEN 'nightly' THEN 1 ELSE 0 END, a.no
+    LIMIT 1
+    FOR UPDATE OF a SKIP LOCKED
+""")
+"""One whose worker went silent first, then those that somebody waits for."""
+
+_END_ABANDONED = text("""
+    UPDATE attributions
+    SET state = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'failed' END,
+        problem = CASE WHEN NOT cancel_requested THEN :problem END,
+        claimable_at = NULL, lease_token = NULL, finished_at = now()
+    WHERE no IN (
+        SELECT no FROM attributions
+        WHERE state = 'running' AND claimable_at <= now() AND (cancel_requested OR attempts >= :most)
+        FOR UPDATE SKIP LOCKED
+    )
+""")
+
+_UNLEASED: dict[str, Any] = {"lease_token": None, "claimable_at": None}
+
+
+def end_abandoned(session: Session, *, max_attempts: int, problem: str) -> None:
+    """Ends attributions of silent workers that have no attempt left, or are to be cancelled."""
+    session.execute(_END_ABANDONED, {"most": max_attempts, "problem": problem})
+
+
+def claim_attribution(session: Session, *, token: str, lease: timedelta, triggers: Sequence[AttributionTrigger]) -> AttributionRun | None:
+    """Claims the next attribution, or one whose worker went silent; `token` is new for each claim."""
+    try:
+        # A collision must not undo what the transaction did before.
+        with session.begin_nested():
+            no = session.scalar(_NEXT, {"triggers": [one.value for one in triggers]})
+            if no is None:
+                return None
+            lease_row(
+                session,
+                AttributionRow,
+                no,
+                token=token,
+                lease=lease,
+                state=AttributionState.RUNNING,
+                progress=None,
+                planned_rows=None,
+                planned_requests=None,
+                started_at=func.now(),
+            )
+    except IntegrityError:  # another worker started one of this deployment
+        return None
+    return read_attribution(session, no)
+
+
+def renew_attribution(session: Session, run: AttributionRun, *, lease: timedelta, progress: Progress | None) -> bool:
+    """Keeps the lease, and stores the progress; returns whether to cancel. Raises LeaseLost."""
+    values: dict[str, Any] = {"claimable_at": func.now() + lease}
+    if progress is not None:
+        values["progress"] = {"step": progress.step, "done": progress.done, "total": progress.total}
+    return _write(session, run, values)
+
+
+def note_cost(session: Session, run: AttributionRun, cost: AttributionCost) -> None:
+    """Stores the cost before anything is asked. Raises LeaseLost."""
+    _write(session, run, {"planned_rows": cost.rows, "planned_requests": cost.requests})
+
+
+def finish_attribution(session: Session, run: AttributionRun, result: AttributionResult, *, asked_rows: int) -> None:
+    """Ends the attribution with its result. If it raises LeaseLost, roll everything back."""
+    found = {"result": encode_result(result), "asked_rows": asked_rows}
+    _write(session, run, {"state": AttributionState.DONE, "finished_at": func.now(), **found, **_UNLEASED})
+
+
+def fail_attribution(session: Session, run: AttributionRun, *, problem: str) -> None:
+    """Ends the attribution without a result or another try. Raises LeaseLost."""
+    _write(session, run, {"state": AttributionState.FAILED, "problem": problem, "finished_at": func.now(), **_UNLEASED})
+
+
+def stop_attribution(session: Session, run: AttributionRun) -> None:
+    """Ends the attribution as cancelled. Raises LeaseLost."""
+    _write(session, run, {"state": AttributionState.CANCELLED, "finished_at": func.now(), **_UNLEASED})
+
+
+def release_attribution(session: Session, run: AttributionRun) -> None:
+    """Puts the attribution back, the attempt not counted, or ends one to be cancelled. Raises LeaseLost."""
+    _write(session, run, returned_values(AttributionRow))
+
+
+def _write(session: Session, run: AttributionRun, values: dict[str, Any]) -> bool:
+    """Returns whether to cancel."""
+    if_lost = f"Attribution {run.id} is no longer this worker's: nothing was written."
+    held = HeldRow(table=AttributionRow, no=run.no, token=run.lease_token, if_lost=if_lost)
+    return write_held(session, held, values, AttributionRow.cancel_requested)
+
+
+_KEEP = text("""
+    INSERT INTO attribution_answers (attribution_no, part, question, outcomes)
+    SELECT no, :part, :question, :outcomes FROM attributions WHERE no = :attribution_no FOR KEY SHARE
+    ON CONFLICT (attribution_no, part) DO UPDATE SET question = excluded.question, outcomes = excluded.outcomes
+""")
+"""No lease fences it: an answer is true, whichever worker asked."""
+
+
+def read_answers(session: Session, attribution_no: int, part: int, *, question: bytes) -> bytes | None:
+    """Returns that part's outcomes, one byte each; None if not answered, or asked otherwise."""
+    key = (AttributionAnswerRow.attribution_no == attribution_no, AttributionAnswerRow.part == part)
+    return session.scalar(select(AttributionAnswerRow.outcomes).where(*key, AttributionAnswerRow.question == question))
+
+
+def keep_answers(session: Session, attribution_no: int, part: int, *, question: bytes, outcomes: bytes) -> None:
+    session.execute(_KEEP, {"attribution_no": attribution_no, "part": part, "question": question, "outcomes": outcomes})
+
+
+def forget_answers(session: Session) -> None:
+    """Deletes the answers of ended attributions."""
+    over = select(AttributionRow.no).where(AttributionRow.claimable_at.is_(None))
+    deletion = delete(AttributionAnswerRow).where(AttributionAnswerRow.attribution_no.in_(over))
+    session.execute(deletion)

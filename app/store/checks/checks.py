@@ -11,8 +11,8 @@ from ...domain.paging import Paging
 from ...errors import Conflict, require_present
 from ...telemetry.traces import current_traceparent
 from ..database.paging import page_newest
-from ..tables import CheckRow
-from .check_runs import SELECT_RUNS, read_run, to_run
+from ..database.rows import read_row
+from ..tables import CheckRow, DeploymentRow
 
 _QUEUE_SCHEDULED = text("""
     INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, claimable_at, attempts, cancel_requested, created_by)
@@ -152,3 +152,21 @@ def request_cancel(session: Session, check: CheckRun) -> CheckRun:
     if session.scalar(statement) is None:
         raise Conflict(f"Check {check.id} is over; there is nothing left to cancel.")
     return read_run(session, check.no)
+
+
+SELECT_RUNS = select(CheckRow, DeploymentRow.id).join(DeploymentRow, DeploymentRow.no == CheckRow.deployment_no)
+
+
+def read_run(session: Session, no: int) -> CheckRun:
+    return to_run(*session.execute(SELECT_RUNS.where(CheckRow.no == no)).one())
+
+
+def to_run(row: CheckRow, deployment_id: str) -> CheckRun:
+    waits_for_retry = row.state == CheckState.FAILED
+    return read_row(
+        CheckRun,
+        row,
+        deployment_id=deployment_id,
+        span=Span(start=row.span_start, end=row.span_end),
+        next_attempt_at=row.claimable_at if waits_for_retry else None,
+    )

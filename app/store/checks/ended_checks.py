@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from ...domain.alerts import AlertSubject, VerdictCondition
 from ...domain.checks import PRESENT_TRIGGERS, CheckRun, CheckState, Failure, Measurement, Scope, Span
 from ..tables import CheckRow, MeasurementRow
-from .check_runs import SELECT_RUNS, to_run
+from .checks import SELECT_RUNS, to_run
 from .results import is_of_scope, measurement_from
 
 _NEXT_DUE = text("""

@@ -15,7 +15,7 @@ from ...domain.retrying import CheckPolicy
 from ...frozen import frozen
 from ..database.leased_rows import HeldRow, lease_row, returned_values, write_held
 from ..tables import CheckRow
-from .check_runs import read_run
+from .checks import read_run
 
 _COLLISIONS = 5
 

@@ -13,7 +13,7 @@ from ...domain.comparisons import Comparison
 from ...domain.outcomes import OutcomeRule, outcome_texts
 from ...domain.paging import Paging
 from ...frozen import frozen
-from ..database.conditions import equal, within
+from ..database.paging import equal, within
 from ..database.rows import read_rows
 from ..tables import CheckRow, MeasurementRow, TableDayRow
 from .check_days import DAY, Stretch, stretches_between

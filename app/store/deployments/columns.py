@@ -1,9 +1,12 @@
-"""Columns of a schema version as JSON."""
+"""Columns of a schema version, and tables of files, as a deployment's rows hold them."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
+from ...domain.definitions import Definition
 from ...domain.deployments import Column, ColumnGroup, FieldKind, FieldType, Storage, StorageKind
+from ...domain.tables_of_files import FeedbackColumns, FeedbackTable, PayloadColumns, PayloadTable, TableFormat
 from ...domain.values import Range
 
 
@@ -46,3 +49,25 @@ def _read_storage(stored: Mapping[str, Any]) -> Storage:
         for one in stored["groups"]
     )
     return Storage(kind=StorageKind(stored["kind"]), sent=FieldType(stored["sent"]), groups=groups)
+
+
+def write_tables(definition: Definition) -> dict[str, Any] | None:
+    """Returns the stored form; None where records are logged."""
+    if definition.payload is None:
+        return None
+    feedback = None if definition.feedback is None else asdict(definition.feedback)
+    return {"payload": asdict(definition.payload), "feedback": feedback}
+
+
+def read_payload_table(stored: Mapping[str, Any] | None) -> PayloadTable | None:
+    if stored is None:
+        return None
+    table = stored["payload"]
+    return PayloadTable(**{**table, "format": TableFormat(table["format"]), "columns": PayloadColumns(**table["columns"])})
+
+
+def read_feedback_table(stored: Mapping[str, Any] | None) -> FeedbackTable | None:
+    if stored is None or stored["feedback"] is None:
+        return None
+    table = stored["feedback"]
+    return FeedbackTable(**{**table, "format": TableFormat(table["format"]), "columns": FeedbackColumns(**table["columns"])})

@@ -47,9 +47,8 @@ from ..tables import (
     PayloadRecordRow,
     RecordCountRow,
 )
-from .columns import columns_of, write_columns
+from .columns import columns_of, read_feedback_table, read_payload_table, write_columns, write_tables
 from .endpoint_health import IS_OPEN, health_from, record_answer
-from .record_tables import read_feedback_table, read_payload_table, write_tables
 
 _MAX_SCHEMA_VERSION = 2**15 - 1
 """Every record carries its version in two bytes."""

@@ -11,7 +11,7 @@ from ...domain.checks import Span
 from ...domain.tables_of_files import FeedbackTable, PayloadTable, TableFormat
 from ...frozen import frozen
 from ..tables import DeploymentRow, ListedFileRow
-from .record_tables import read_feedback_table, read_payload_table
+from .columns import read_feedback_table, read_payload_table
 
 PAYLOAD, FEEDBACK = "payload", "feedback"
 

@@ -12,8 +12,7 @@ from ...domain.deployments import ProblemType, RecordSchema
 from ...domain.tables_of_files import FeedbackTable, PayloadTable
 from ...frozen import frozen
 from ..database.rows import read_row
-from ..deployments.columns import columns_of
-from ..deployments.record_tables import read_feedback_table, read_payload_table
+from ..deployments.columns import columns_of, read_feedback_table, read_payload_table
 from ..tables import ChangedHourRow, DeploymentRow, DeploymentSchemaRow, EvidenceEraRow, EvidenceLateLabelRow, MonitorRow
 
 _LOCK = 0x65766964

@@ -1,14 +1,15 @@
-"""Labels that arrived later than their horizon, by the hour of their record: they do not count."""
+"""Labels that arrived later than their horizon, by the hour of their record, and first records of people."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import delete, text
+from sqlalchemy import delete, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...domain.checks import Span
-from ..tables import EvidenceLateLabelRow
+from ..tables import EvidenceLateLabelRow, EvidencePersonRow
 from .eras import Era
 
 _IS_LATE = """f.usable_at > p.logged_at + make_interval(secs => :horizon) AND p.model_revision = :revision
@@ -64,3 +65,29 @@ def _count(session: Session, statement: str, values: Mapping[str, object], era: 
     of_era = {"revision": era.model_revision, "starts_at": era.starts_at, "horizon": horizon.total_seconds()}
     rows = session.execute(text(statement), {**values, **of_era})
     return {hour: count for hour, count in rows}  # noqa: C416 - rows are no pairs to mypy
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Placed:
+    """Place of a record in the order of the log."""
+
+    logged_at: datetime
+    record_no: int
+
+
+def first_records(session: Session, era_no: int, people: Sequence[bytes]) -> Mapping[bytes, Placed]:
+    rows = session.scalars(select(EvidencePersonRow).where(EvidencePersonRow.era_no == era_no, EvidencePersonRow.person.in_(people)))
+    return {row.person: Placed(row.logged_at, row.record_no) for row in rows.all()}
+
+
+def store_first_records(session: Session, era_no: int, found: Mapping[bytes, Placed]) -> None:
+    rows = [
+        {"era_no": era_no, "person": person, "logged_at": placed.logged_at, "record_no": placed.record_no}
+        for person, placed in sorted(found.items())
+    ]
+    if not rows:
+        return
+    insertion = insert(EvidencePersonRow)
+    kept = {name: insertion.excluded[name] for name in ("logged_at", "record_no")}
+    session.execute(insertion.on_conflict_do_update(index_elements=["era_no", "person"], set_=kept), rows)
+    session.expire_all()

@@ -10,8 +10,7 @@ from sqlalchemy.orm import Session
 from ...domain.deployments import Deployment
 from ...domain.paging import Paging
 from ...frozen import frozen
-from ..database.conditions import equal
-from ..database.paging import page_newest
+from ..database.paging import equal, page_newest
 from ..database.rows import read_row
 from ..tables import ActivityRow
 from .audit_events import insert_event

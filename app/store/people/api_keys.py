@@ -1,19 +1,21 @@
-"""API keys: only what identifies one, never the key itself."""
+"""API keys, their limits and their use: only what identifies a key, never the key itself."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import func, insert, or_, select, update
+from sqlalchemy import delete, func, or_, select, update
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from ...domain.key_limits import KeyLimits, KeyUse
 from ...domain.paging import Paging
 from ...errors import require_present
 from ...frozen import frozen
 from ..database.paging import page_oldest
 from ..database.rows import read_row
-from ..tables import ApiKeyRow, DeploymentRow
+from ..tables import ApiKeyRow, DeploymentRow, KeyLimitsRow, KeyUseRow
 
 USE_NOTED_EVERY: Final = timedelta(minutes=1)
 """Min time between two moments of use that are stored of one key."""
@@ -106,3 +108,40 @@ _SELECT = select(ApiKeyRow, DeploymentRow.id.label("deployment_id")).outerjoin(D
 
 def _key(row: ApiKeyRow, deployment_id: str | None) -> ApiKey:
     return read_row(ApiKey, row, deployment_id=deployment_id)
+
+
+_COUNTS = ("requests", "records", "bytes", "refused")
+
+
+def limits_of(session: Session, key_id: str) -> KeyLimits:
+    return all_limits(session).get(key_id, KeyLimits())
+
+
+def all_limits(session: Session) -> dict[str, KeyLimits]:
+    return {row.key_id: read_row(KeyLimits, row) for row in session.scalars(select(KeyLimitsRow))}
+
+
+def put_limits(session: Session, key_id: str, limits: KeyLimits) -> None:
+    if limits == KeyLimits():
+        session.execute(delete(KeyLimitsRow).where(KeyLimitsRow.key_id == key_id))
+        return
+    values = asdict(limits)
+    insertion = insert(KeyLimitsRow).values(key_id=key_id, **values)
+    session.execute(insertion.on_conflict_do_update(index_elements=["key_id"], set_=values))
+
+
+def use_of(session: Session) -> dict[str, KeyUse]:
+    return {row.key_id: read_row(KeyUse, row) for row in session.scalars(select(KeyUseRow))}
+
+
+def add_use(session: Session, used: Mapping[str, KeyUse]) -> None:
+    # By ids, so that two processes never wait for each other.
+    rows = [{"key_id": key_id, **{name: getattr(used[key_id], name) for name in _COUNTS}} for key_id in sorted(used)]
+    if rows:
+        insertion = insert(KeyUseRow).values(rows)
+        sums = {name: getattr(KeyUseRow, name) + insertion.excluded[name] for name in _COUNTS}
+        session.execute(insertion.on_conflict_do_update(index_elements=["key_id"], set_={**sums, "last_at": func.now()}))
+
+
+def stored_bytes(session: Session) -> dict[str, int]:
+    return {row.key_id: row.bytes for row in session.scalars(select(KeyUseRow))}

@@ -15,8 +15,7 @@ from ...domain.audit import FIRST_HASH, AuditEvent, AuditOutcome, chain_hash
 from ...domain.paging import Paging
 from ...errors import Unavailable
 from ...frozen import frozen
-from ..database.conditions import equal, within
-from ..database.paging import page_newest
+from ..database.paging import equal, page_newest, within
 from ..database.rows import read_row
 from ..tables import AuditEventRow
 

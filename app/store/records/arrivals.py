@@ -1,16 +1,21 @@
-"""Arrived and rejected records by hour: added up, read, and forgotten after some weeks."""
+"""Records by hour: arrived, rejected, not received, and calls through the gateway or by events."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from datetime import datetime
+from typing import Any, Final
 
-from sqlalchemy import func, select, text
+from sqlalchemy import case, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...domain.arrivals import KEPT, Arrivals, RejectionCount
 from ...domain.checks import Span
+from ...domain.intake import IntakeCount
+from ...domain.missing_records import MissingHour, MissingRecords, MissingTotals
+from ..database.paging import within
 from ..database.rows import read_row
-from ..tables import ArrivalRow, DeploymentRow, FeedbackRecordRow, RejectionCountRow
+from ..deployments.deployments import find_numbers
+from ..tables import ArrivalRow, DeploymentRow, FeedbackRecordRow, IntakeCountRow, MissingRecordRow, RejectionCountRow
 
 MOST_WAITING: Final = 1000
 """Max labels without a record that are counted; more are shown as "more than"."""
@@ -113,3 +118,111 @@ def waiting_labels(session: Session, deployment_no: int) -> int:
     # A partial index holds these labels alone.
     some = select(row.feedback_no).where(row.deployment_no == deployment_no, row.usable_at.is_(None)).limit(MOST_WAITING + 1)
     return session.scalar(select(func.count()).select_from(some.subquery())) or 0
+
+
+def add_counts(session: Session, counts: Sequence[IntakeCount]) -> None:
+    """Adds to the counts, without deployments that were deleted."""
+    if not counts:
+        return
+    numbers = {one.deployment_no for one in counts}
+    present = find_numbers(session, numbers)
+    rows = [
+        {
+            "deployment_no": one.deployment_no,
+            "hour": one.hour,
+            "source": one.source,
+            "outcome": one.outcome,
+            "count": one.count,
+            "reason": one.reason,
+        }
+        # Processes lock rows in one order.
+        for one in sorted(counts, key=lambda one: (one.deployment_no, one.hour, one.source, one.outcome))
+        if one.deployment_no in present
+    ]
+    if not rows:
+        return
+    insertion = insert(IntakeCountRow)
+    new = insertion.excluded
+    added = {"count": IntakeCountRow.count + new.count, "reason": func.coalesce(new.reason, IntakeCountRow.reason)}
+    keys = ["deployment_no", "hour", "source", "outcome"]
+    session.execute(insertion.on_conflict_do_update(index_elements=keys, set_=added), rows)
+
+
+def intake_hours(
+    session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None, limit: int
+) -> dict[datetime, list[IntakeCount]]:
+    """Returns at most `limit` hours in [since, until) with their counts, newest first."""
+    hours = (
+        select(IntakeCountRow.hour)
+        .where(IntakeCountRow.deployment_no == deployment_no, *within(IntakeCountRow.hour, since, until))
+        .distinct()
+        .order_by(IntakeCountRow.hour.desc())
+        .limit(limit)
+    )
+    statement = select(IntakeCountRow).where(IntakeCountRow.deployment_no == deployment_no, IntakeCountRow.hour.in_(hours))
+    found: dict[datetime, list[IntakeCount]] = {}
+    for row in session.scalars(statement.order_by(IntakeCountRow.hour.desc(), IntakeCountRow.source, IntakeCountRow.outcome)):
+        found.setdefault(row.hour, []).append(read_row(IntakeCount, row))
+    return found
+
+
+_RATE = case((MissingRecordRow.left_out > 0, MissingRecordRow.sample_rate))
+_SUMS = (
+    func.coalesce(func.sum(MissingRecordRow.not_received), 0).label("not_received"),
+    func.coalesce(func.sum(MissingRecordRow.left_out), 0).label("left_out"),
+    func.min(_RATE).label("lowest_rate"),
+    func.max(_RATE).label("highest_rate"),
+)
+
+
+def put_missing(session: Session, deployment_no: int, sender: str, sample_rate: float, totals: Sequence[MissingTotals]) -> None:
+    """Stores a sender's totals. They only grow, so messages may repeat, in any order."""
+    if not totals:
+        return
+    insertion = insert(MissingRecordRow)
+    new = insertion.excluded
+    rows = [
+        {
+            "deployment_no": deployment_no,
+            "hour": one.hour,
+            "sender": sender,
+            "not_received": one.not_received,
+            "left_out": one.left_out,
+            "sample_rate": sample_rate,
+        }
+        # Requests lock rows in one order.
+        for one in sorted(totals, key=lambda one: one.hour)
+    ]
+    raised = {
+        "not_received": func.greatest(MissingRecordRow.not_received, new.not_received),
+        "left_out": func.greatest(MissingRecordRow.left_out, new.left_out),
+    }
+    grows = or_(MissingRecordRow.not_received < new.not_received, MissingRecordRow.left_out < new.left_out)
+    session.execute(insertion.on_conflict_do_update(index_elements=["deployment_no", "hour", "sender"], set_=raised, where=grows), rows)
+
+
+def missing_in(session: Session, deployment_no: int, hours: Span) -> MissingRecords:
+    row = session.execute(
+        select(*_SUMS).where(MissingRecordRow.deployment_no == deployment_no, *within(MissingRecordRow.hour, hours.start, hours.end))
+    ).one()
+    return MissingRecords(**_members(row))
+
+
+def missing_hours(
+    session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None, limit: int
+) -> Sequence[MissingHour]:
+    """Returns at most `limit` hours in [since, until) with missing records, newest first."""
+    statement = select(MissingRecordRow.hour, func.count().label("senders"), *_SUMS)
+    missing = statement.where(MissingRecordRow.deployment_no == deployment_no, *within(MissingRecordRow.hour, since, until))
+    rows = session.execute(missing.group_by(MissingRecordRow.hour).order_by(MissingRecordRow.hour.desc()).limit(limit))
+    return [MissingHour(hour=row.hour, senders=row.senders, **_members(row)) for row in rows]
+
+
+def _members(row: Any) -> dict[str, Any]:  # noqa: ANN401 - a row of the sums
+    return {
+        # Sums of 64 bits are numerics to the database.
+        "not_received": int(row.not_received),
+        "left_out": int(row.left_out),
+        "lowest_rate": row.lowest_rate,
+        "highest_rate": row.highest_rate,
+    }

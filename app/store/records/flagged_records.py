@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 from ...domain.deployments import RecordSchema
 from ...domain.mitigation import FlaggedRecord
 from ...frozen import frozen
-from ..database.conditions import equal, within
 from ..database.page_size import Page, fill_page
+from ..database.paging import equal, within
 from ..database.rows import driver_connection, read_row
 from ..deployments.columns import columns_of
 from ..tables import DeploymentSchemaRow, FlaggedRecordRow, PayloadRecordRow

@@ -1,8 +1,9 @@
-"""The payload record that was logged last."""
+"""The payload records that were logged last, for a look at columns."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from ...domain.deployments import Deployment
@@ -40,4 +41,95 @@ def newest_record(session: Session, deployment_no: int) -> NewestRecord | None:
         model_revision=row.model_revision,
         features=row.features,
         answer=Prediction(row.prediction, probability, row.label),
+    )
+
+
+SAMPLED = 10_000
+
+
+@frozen
+class SampledRecord:
+    """One payload record; columns are in the order of the schema; the outcome is the label, or the prediction."""
+
+    logged_at: datetime
+    features: Sequence[Scalar | None]
+    meta: Sequence[Scalar | None]
+    outcome: Scalar | None
+
+
+def newest_records(session: Session, deployment_no: int, schema_version: int) -> list[SampledRecord]:
+    """Returns those of the newest SAMPLED records that are of that schema version, newest first."""
+    rows = session.execute(
+        # The limit is inside: a search for the version could read all records.
+        text(
+            """SELECT logged_at, features, meta, coalesce(label, prediction) AS outcome
+               FROM (SELECT * FROM payload_records WHERE deployment_no = :deployment_no
+                     ORDER BY logged_at DESC, record_no DESC LIMIT :limit) newest
+               WHERE schema_version = :schema_version ORDER BY logged_at DESC, record_no DESC"""
+        ),
+        {"deployment_no": deployment_no, "schema_version": schema_version, "limit": SAMPLED},
+    )
+    return [SampledRecord(row.logged_at, row.features, row.meta or (), row.outcome) for row in rows]
+
+
+@frozen
+class SampledColumn:
+    """Position of a column among features, or else meta fields."""
+
+    in_features: bool
+    position: int
+
+
+@frozen
+class ValueCount:
+    value: Scalar
+    records: int
+
+
+@frozen
+class NewestValues:
+    """Values of the newest records: outcomes, and each requested column.
+
+    `records` are those looked at, `records_of_version` those of the schema version.
+    """
+
+    records: int
+    records_of_version: int
+    outcomes: Sequence[ValueCount]
+    columns: Sequence[Sequence[ValueCount]]
+
+
+_OUTCOMES, _RECORDS = -1, -2
+
+
+def newest_values(session: Session, deployment_no: int, schema_version: int, columns: Sequence[SampledColumn]) -> NewestValues:
+    """Returns the distinct values of the newest SAMPLED records, counted by the database."""
+    parts = [
+        # Only positions of columns are written into the statement.
+        f"UNION ALL SELECT {place}, {'features' if column.in_features else 'meta'} -> {column.position:d} FROM newest"  # noqa: S608 - above
+        " WHERE schema_version = :schema_version"
+        for place, column in enumerate(columns)
+    ]
+    rows = session.execute(
+        text(
+            f"""WITH newest AS MATERIALIZED (
+                    SELECT schema_version, features, meta, coalesce(label, prediction) AS outcome FROM payload_records
+                    WHERE deployment_no = :deployment_no ORDER BY logged_at DESC, record_no DESC LIMIT :limit)
+                SELECT place, value, count(*) AS records FROM (
+                    SELECT {_OUTCOMES} AS place, outcome AS value FROM newest
+                    UNION ALL SELECT {_RECORDS}, to_jsonb(schema_version = :schema_version) FROM newest
+                    {" ".join(parts)}) found
+                GROUP BY place, value"""  # noqa: S608 - positions of columns only
+        ),
+        {"deployment_no": deployment_no, "schema_version": schema_version, "limit": SAMPLED},
+    ).all()
+    found: dict[int, list[ValueCount]] = {place: [] for place in (_OUTCOMES, _RECORDS, *range(len(columns)))}
+    for row in rows:
+        if row.value is not None:
+            found[row.place].append(ValueCount(row.value, row.records))
+    return NewestValues(
+        records=sum(one.records for one in found[_RECORDS]),
+        records_of_version=sum(one.records for one in found[_RECORDS] if one.value is True),
+        outcomes=found[_OUTCOMES],
+        columns=[found[place] for place in range(len(columns))],
     )

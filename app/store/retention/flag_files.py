@@ -1,10 +1,14 @@
-"""Files with flags of records, by the checks that wrote them."""
+"""Files that Evenhand wrote about records in tables: flags, by the checks that wrote them, and where all files are."""
 
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import text
+from sqlalchemy import select, text
 from sqlalchemy.orm import Session
+
+from ...domain.tables_of_files import PayloadTable, TableFormat
+from ..deployments.columns import read_payload_table
+from ..tables import DeploymentRow
 
 _AGED = text(
     """SELECT "window"->>'flag_file' AS path FROM checks
@@ -22,3 +26,22 @@ def aged_flag_files(session: Session, deployment_no: int, *, after: str, before:
 
 def forget_flag_files(session: Session, deployment_no: int, paths: Sequence[str]) -> None:
     session.execute(_FORGET, {"no": deployment_no, "paths": list(paths)})
+
+
+DELETED_TABLE = "payload_table"
+
+_DELETED = text(
+    """SELECT deployment_id, details->'payload_table'->0->>0 AS location, details->'payload_table'->0->>1 AS format
+       FROM activities WHERE action = 'deployment.deleted' AND details ? 'payload_table' ORDER BY no"""
+)
+
+
+def payload_tables(session: Session) -> dict[int, tuple[str, PayloadTable]]:
+    """Returns ids and payload tables by deployment number."""
+    rows = session.execute(select(DeploymentRow.no, DeploymentRow.id, DeploymentRow.record_tables))
+    found = {no: (deployment_id, read_payload_table(stored)) for no, deployment_id, stored in rows}
+    return {no: (deployment_id, table) for no, (deployment_id, table) in found.items() if table is not None}
+
+
+def deleted_tables(session: Session) -> list[tuple[str, PayloadTable]]:
+    return [(row.deployment_id, PayloadTable(location=row.location, format=TableFormat(row.format))) for row in session.execute(_DELETED)]

@@ -1,11 +1,16 @@
-"""Stored legal holds."""
+"""Stored legal holds and policies of retention."""
 
-from sqlalchemy import Select, func, insert, select, text, update
+from dataclasses import replace
+from datetime import datetime
+
+from sqlalchemy import Select, func, select, text, update
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.retention import LegalHold
+from ...domain.retention import LegalHold, RetentionPolicy
+from ...frozen import frozen
 from ..database.rows import read_row
-from ..tables import LegalHoldRow
+from ..tables import DeploymentRow, LegalHoldRow, RetentionPolicyRow
 
 
 def hold_of(session: Session, deployment_no: int) -> LegalHold | None:
@@ -42,3 +47,47 @@ def may_erase(session: Session, deployment_no: int) -> bool:
 
 def _in_force(deployment_no: int) -> Select[LegalHoldRow]:
     return select(LegalHoldRow).where(LegalHoldRow.deployment_no == deployment_no, LegalHoldRow.released_at.is_(None))
+
+
+@frozen(kw_only=True)
+class AppliedPolicy:
+    """A policy with its deployment. Answers are erased up to `answers_until`."""
+
+    deployment_no: int
+    deployment_id: str
+    policy: RetentionPolicy
+    answers_until: datetime | None
+
+
+def policy_of(session: Session, deployment_no: int) -> RetentionPolicy:
+    """Returns the policy; version 0, which keeps everything, where none was set."""
+    row = session.get(RetentionPolicyRow, deployment_no, populate_existing=True)
+    return RetentionPolicy() if row is None else read_row(RetentionPolicy, row)
+
+
+def put_policy(session: Session, deployment_no: int, policy: RetentionPolicy) -> RetentionPolicy:
+    """Stores the policy as the next version unless it is the same. The deployment is locked."""
+    stored = policy_of(session, deployment_no)
+    if stored == replace(policy, version=stored.version) and stored.version:
+        return stored
+    numbered = replace(policy, version=stored.version + 1)
+    values = {name: getattr(numbered, name) for name in ("version", "preset", "records_months", "feedback_months", "answers_months")}
+    insertion = insert(RetentionPolicyRow).values(deployment_no=deployment_no, **values)
+    session.execute(insertion.on_conflict_do_update(index_elements=["deployment_no"], set_={**values, "updated_at": func.now()}))
+    return numbered
+
+
+def policies_to_apply(session: Session) -> list[AppliedPolicy]:
+    """Returns the policies of deployments that are not on hold."""
+    held = select(LegalHoldRow.no).where(LegalHoldRow.deployment_no == DeploymentRow.no, LegalHoldRow.released_at.is_(None)).exists()
+    statement = select(RetentionPolicyRow, DeploymentRow.id).join(DeploymentRow, DeploymentRow.no == RetentionPolicyRow.deployment_no)
+    return [
+        AppliedPolicy(
+            deployment_no=row.deployment_no, deployment_id=name, policy=read_row(RetentionPolicy, row), answers_until=row.answers_until
+        )
+        for row, name in session.execute(statement.where(~held).order_by(DeploymentRow.no))
+    ]
+
+
+def note_answers_erased(session: Session, deployment_no: int, until: datetime) -> None:
+    session.execute(update(RetentionPolicyRow).where(RetentionPolicyRow.deployment_no == deployment_no).values(answers_until=until))

@@ -10,7 +10,7 @@ from app.domain.alerts import AlertingVerdict, AlertState, Resolution, VerdictCo
 from app.domain.checks import CheckState, Scope, Trigger
 from app.domain.retrying import CHECK_POLICY
 from app.store.alerts.alert_rules import get_rule, try_lock_alerts
-from app.store.checks.check_runs import read_run
+from app.store.checks.checks import read_run
 from app.store.checks.ended_checks import take_ended_check
 from app.store.checks.leases import finish
 from app.store.database.engine import Database

@@ -7,7 +7,7 @@ import pytest
 from app.domain.bias_detectors import ALL_TOGETHER, DetectorCounts
 from app.mitigation.detector.versions import DetectorEvidence, train_detectors
 from app.security.principals import Role
-from app.store.mitigation.bias_detectors import NewDetector, store_detectors
+from app.store.mitigation.mitigation import NewDetector, store_detectors
 from tests.builders.bodies import deployment
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.queued_checks import ask

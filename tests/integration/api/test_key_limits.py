@@ -13,7 +13,7 @@ from app.errors import QuotaReached, RateReached, Unavailable
 from app.security import key_limits
 from app.security.key_limits import LimitKeeper
 from app.store.database.engine import Database
-from app.store.people.key_limits import put_limits, use_of
+from app.store.people.api_keys import put_limits, use_of
 from tests.progress import wait_until
 from tests.service import RunningService
 

@@ -14,7 +14,7 @@ from app.domain.monitors import Schedule
 from app.errors import InvalidInput
 from app.schedule.due import queue_due_checks
 from app.schedule.late_files import look_for_late_files
-from app.store.checks.check_runs import read_run
+from app.store.checks.checks import read_run
 from app.store.checks.ended_checks import is_overtaken, newest_record_at
 from app.store.database.engine import Database
 from app.store.tables import CheckRow

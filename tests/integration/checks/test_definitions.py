@@ -9,7 +9,7 @@ from app.charts.theme import LOOKS, Theme
 from app.checks.rollups import Period
 from app.domain.checks import DataSet, Scope
 from app.metrics.catalogue import CATALOGUE
-from app.store.overviews.figures import GroupKey, trends
+from app.store.overviews.overview import GroupKey, trends
 from app.views.check_views import ViewKind
 from app.views.payload_view import EARLIER_DEFINITION, INTERVALS_DIFFER
 from app.views.series import Series, SeriesWanted, series_of

@@ -14,7 +14,7 @@ from app.domain.checks import CheckRun, CheckState, Trigger
 from app.domain.deployments import Endpoint
 from app.domain.monitors import MonitoredAttribute
 from app.security.principals import Role
-from app.store.checks.check_runs import read_run
+from app.store.checks.checks import read_run
 from app.store.database.engine import Database
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.check_results import read_measurements

@@ -11,8 +11,7 @@ from app.clock import hour_of, utc_now
 from app.domain.arrivals import LogKind, RecordSource, RejectionCount, RejectionReason
 from app.domain.intake import IntakeCount, IntakeOutcome
 from app.store.database.engine import Database
-from app.store.records.arrivals import add_rejections
-from app.store.records.intake_counts import add_counts
+from app.store.records.arrivals import add_counts, add_rejections
 from app.views.ingestion import REASON_WORDS, REMEDIES, SOURCE_WORDS
 from tests.builders.page_words import says
 from tests.builders.queries import rows

@@ -10,8 +10,7 @@ from app.clock import utc_now
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.mitigation.detector.versions import DetectorEvidence, train_detectors
 from app.store.database.engine import Database
-from app.store.mitigation.bias_detectors import store_detectors
-from app.store.mitigation.mitigation import newest_profile
+from app.store.mitigation.mitigation import newest_profile, store_detectors
 from app.store.tables import DeploymentRow
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.queries import rows

@@ -14,8 +14,7 @@ from app.domain.outcomes import OutcomeRule
 from app.errors import ScoringFailed
 from app.mitigation.profiles import fit_again
 from app.store.database.engine import Database
-from app.store.mitigation.bias_detectors import newest_detectors
-from app.store.mitigation.mitigation import newest_profile, put_settings
+from app.store.mitigation.mitigation import newest_detectors, newest_profile, put_settings
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.lender import COLUMNS, HOUSING, UNFAIR, counts, everybody, use
 from tests.models.faulty import Fault, faulty

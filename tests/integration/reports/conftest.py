@@ -10,7 +10,7 @@ from app.domain.deployments import Endpoint
 from app.domain.monitors import MonitoredAttribute
 from app.domain.values import Range
 from app.reports import making
-from app.store.checks.check_runs import read_run
+from app.store.checks.checks import read_run
 from app.store.database.engine import Database
 from app.store.tables import CheckRow
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of

@@ -20,7 +20,7 @@ from app.reports.regulator import keeping
 from app.reports.regulator.keeping import make_next_report
 from app.reports.regulator.verification import check_file, read_report_file
 from app.schedule.looks import look_for_reports
-from app.store.reports.schedules import queue_due_reports
+from app.store.reports.kept import queue_due_reports
 from tests.builders.page_words import says
 from tests.integration.reports.reported import Reported
 from tests.scenes import HOUR, NOON, PlainSealer

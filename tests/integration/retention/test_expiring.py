@@ -16,8 +16,7 @@ from app.retention import expiring
 from app.retention.expiring import apply_policies
 from app.schedule.retention import look_for_aged_records
 from app.store.deployments.deployments import Deployments
-from app.store.retention.holds import place_hold
-from app.store.retention.policies import put_policy
+from app.store.retention.holds import place_hold, put_policy
 from tests.builders.kept_records import PERSON, SERIES
 from tests.builders.lender import UNFAIR
 from tests.builders.traces import rows_of, tables_with, tables_with_number

@@ -13,8 +13,7 @@ from app.domain.deployments import Endpoint
 from app.domain.retention import RetentionPolicy
 from app.retention.expiring import apply_policies
 from app.store.database.engine import Database
-from app.store.retention.holds import place_hold, release_hold
-from app.store.retention.policies import put_policy
+from app.store.retention.holds import place_hold, put_policy, release_hold
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import Lake, lake_of
 from tests.models.rules import RuleScorer

@@ -17,9 +17,8 @@ from app.retention.expiring import apply_policies, delete_left_files
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
 from app.store.people.activities import record_activity
-from app.store.retention.holds import place_hold, release_hold
-from app.store.retention.own_files import DELETED_TABLE
-from app.store.retention.policies import put_policy
+from app.store.retention.flag_files import DELETED_TABLE
+from app.store.retention.holds import place_hold, put_policy, release_hold
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import Lake, lake_of
 from tests.models.rules import RuleScorer

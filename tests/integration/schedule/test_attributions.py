@@ -21,8 +21,16 @@ from app.errors import LeaseLost
 from app.schedule.attributor import QUEUES, Attributor
 from app.schedule.due import queue_due_attributions
 from app.schedule.held import leased_attribution
-from app.store.attributions.attributions import cancel_attribution, delete_attribution, queue_manual
-from app.store.attributions.leases import claim_attribution, fail_attribution, finish_attribution, release_attribution, stop_attribution
+from app.store.attributions.attributions import (
+    cancel_attribution,
+    claim_attribution,
+    delete_attribution,
+    fail_attribution,
+    finish_attribution,
+    queue_manual,
+    release_attribution,
+    stop_attribution,
+)
 from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.builders.attributing_process import attributing_process

@@ -13,7 +13,7 @@ from app.mitigation.detector.loading import LoadedDetectors
 from app.mitigation.detector.model import BiasDetector
 from app.mitigation.detector.versions import DetectorEvidence, train_detectors
 from app.store.database.engine import Database
-from app.store.mitigation.bias_detectors import NewDetector, detector_page, newest_detectors, store_detectors, usable_versions
+from app.store.mitigation.mitigation import NewDetector, detector_page, newest_detectors, store_detectors, usable_versions
 from app.store.tables import BiasDetectorRow, CheckRow, DeploymentRow
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.queued_checks import add_deployments, ask

@@ -23,8 +23,7 @@ from app.domain.training_data import (
 )
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
-from app.store.training.correlations import associations_of, donor_features_of, donors_of
-from app.store.training.training_data import delete_training_data, store_training_data
+from app.store.training.training_data import associations_of, delete_training_data, donor_features_of, donors_of, store_training_data
 from tests.scenes import PlainSealer
 
 WEAK = Association(

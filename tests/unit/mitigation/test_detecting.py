@@ -10,7 +10,7 @@ from app.domain.values import Scalar
 from app.mitigation.detector.choosing import Chooser, DetectorChooser, bias_scores
 from app.mitigation.detector.model import BiasDetector
 from app.mitigation.detector.versions import DetectorEvidence, pool_evidence, train_detectors
-from app.store.mitigation.bias_detectors import NewDetector
+from app.store.mitigation.mitigation import NewDetector
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.refused_women import COLUMNS, Refused, refused
 

@@ -13,8 +13,7 @@ from app.domain.checks import CheckRun, CheckState, DataSet, Failure, Span, Trig
 from app.domain.monitors import Schedule
 from app.domain.workers import WorkersSeen
 from app.metrics.verdicts import Verdict
-from app.store.overviews.figures import Compared, GroupFigure
-from app.store.overviews.overview import EndedCheck, OverviewEntry, Success
+from app.store.overviews.overview import Compared, EndedCheck, GroupFigure, OverviewEntry, Success
 from app.views.advice import advice_of
 from app.views.causes import (
     Because,

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from app.metrics.catalogue import CATALOGUE
 from app.metrics.worst import how_far_out
-from app.store.overviews.figures import RankedFigure
+from app.store.overviews.overview import RankedFigure
 from app.views.judging import FURTHEST, Distances
 
 VALUES = st.none() | st.floats(0, 20) | st.sampled_from((0.0, 0.5, 0.8, 1.0, 1.25, 2.0))

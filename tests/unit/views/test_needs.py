@@ -12,8 +12,7 @@ from app.domain.display_names import DisplayNames, GroupName
 from app.domain.group_words import GroupWords
 from app.domain.workers import WorkersSeen
 from app.metrics.values import Value
-from app.store.overviews.figures import Compared
-from app.store.overviews.overview import EndedCheck, Unacknowledged
+from app.store.overviews.overview import Compared, EndedCheck, Unacknowledged
 from app.views.causes import Cause
 from app.views.judging import WorstGroup
 from app.views.needs import MOST_LINES, STEPS, Needs, lasting, needs_of
