@@ -74,28 +74,31 @@ def metrics(_principal: Annotated[Principal, Depends(whole_reader)], session: Se
 
 
 class _Gauges(Collector):
-    def __init__(self, found: Vitals) -> None:
-        self._found = found
+    def __init__(self, vitals: Vitals) -> None:
+        self._vitals = vitals
 
     def collect(self) -> Iterator[Metric]:
         states = GaugeMetricFamily("evenhand_checks_stored", "Checks in the database, by state.", labels=["state"])
-        for state, count in self._found.checks.items():
+        for state, count in self._vitals.checks.items():
             states.add_metric([state], count)
         yield states
-        yield GaugeMetricFamily("evenhand_queue_age_seconds", "Age of the oldest check that waits.", value=self._found.queue_age_seconds)
-        waiting, age = self._found.notifications_waiting, self._found.notification_age_seconds
-        yield GaugeMetricFamily("evenhand_notifications_waiting", "Notifications that are not yet delivered.", value=waiting)
-        yield GaugeMetricFamily("evenhand_notification_age_seconds", "Age of the oldest of them.", value=age)
-        answering = self._found.workers.answering
-        yield GaugeMetricFamily("evenhand_workers_answering", "Workers that gave a heartbeat in the last 45 seconds.", value=answering)
-        age = self._found.newest_record_age_seconds
-        yield GaugeMetricFamily("evenhand_newest_record_age_seconds", "Time since the minute of the newest record.", value=age)
-        delay = self._found.check_delay_seconds
-        yield GaugeMetricFamily("evenhand_check_delay_seconds", "Time since the end of the oldest hour that is not checked.", value=delay)
-        yield GaugeMetricFamily("evenhand_erasures_waiting", "Erasures without a receipt yet.", value=self._found.erasures_waiting)
-        yield GaugeMetricFamily("evenhand_months_ahead", "Months ahead that records can be stored in.", value=self._found.months_ahead)
-        yield GaugeMetricFamily("evenhand_deployments", "Deployments in the database.", value=self._found.deployments)
-        yield alert_gauge(self._found.alerts)
+        for name, meaning, value in (
+            ("evenhand_queue_age_seconds", "Age of the oldest check that waits.", self._vitals.queue_age_seconds),
+            ("evenhand_notifications_waiting", "Notifications that are not yet delivered.", self._vitals.notifications_waiting),
+            ("evenhand_notification_age_seconds", "Age of the oldest of them.", self._vitals.notification_age_seconds),
+            ("evenhand_workers_answering", "Workers that gave a heartbeat in the last 45 seconds.", self._vitals.workers.answering),
+            ("evenhand_newest_record_age_seconds", "Time since the minute of the newest record.", self._vitals.newest_record_age_seconds),
+            (
+                "evenhand_check_delay_seconds",
+                "Time since the end of the oldest hour that is not checked.",
+                self._vitals.check_delay_seconds,
+            ),
+            ("evenhand_erasures_waiting", "Erasures without a receipt yet.", self._vitals.erasures_waiting),
+            ("evenhand_months_ahead", "Months ahead that records can be stored in.", self._vitals.months_ahead),
+            ("evenhand_deployments", "Deployments in the database.", self._vitals.deployments),
+        ):
+            yield GaugeMetricFamily(name, meaning, value=value)
+        yield alert_gauge(self._vitals.alerts)
 
 
 def alert_gauge(alerts: Sequence[OpenAlerts]) -> GaugeMetricFamily:

@@ -59,15 +59,18 @@ class PayloadColumnsIn(In):
     """Absent: all records are of the deployment's present revision."""
 
 
-class PayloadTableIn(In):
-    """A table of files with scoring records. A row is a record; ids must differ."""
-
-    model_config = example(_PAYLOAD_EXAMPLE)
-
+class _TableIn(In):
     source: Literal["table"]
     format: FormatIn = TableFormat.PARQUET
     location: str = Field(max_length=2000, description=_LOCATION, json_schema_extra={"minLength": 1})
     partition_by: str | None = Field(default=None, description=_PARTITION)
+
+
+class PayloadTableIn(_TableIn):
+    """A table of files with scoring records. A row is a record; ids must differ."""
+
+    model_config = example(_PAYLOAD_EXAMPLE)
+
     columns: PayloadColumnsIn = PayloadColumnsIn()
 
 
@@ -83,13 +86,9 @@ class FeedbackColumnsIn(In):
     label: str = "label"
 
 
-class FeedbackTableIn(In):
+class FeedbackTableIn(_TableIn):
     """A table of files with ground-truth labels."""
 
-    source: Literal["table"]
-    format: FormatIn = TableFormat.PARQUET
-    location: str = Field(max_length=2000, description=_LOCATION, json_schema_extra={"minLength": 1})
-    partition_by: str | None = Field(default=None, description=_PARTITION)
     columns: FeedbackColumnsIn = FeedbackColumnsIn()
 
 
@@ -106,13 +105,16 @@ class PayloadColumnsOut(Out):
     model_revision: str | None
 
 
-class PayloadTableOut(Out):
-    """A table of files with scoring records."""
-
+class _TableOut(Out):
     source: Literal["table"]
     format: TableFormat
     location: str
     partition_by: str | None
+
+
+class PayloadTableOut(_TableOut):
+    """A table of files with scoring records."""
+
     columns: PayloadColumnsOut
 
 
@@ -124,11 +126,7 @@ class FeedbackColumnsOut(Out):
     label: str
 
 
-class FeedbackTableOut(Out):
+class FeedbackTableOut(_TableOut):
     """A table of files with ground-truth labels."""
 
-    source: Literal["table"]
-    format: TableFormat
-    location: str
-    partition_by: str | None
     columns: FeedbackColumnsOut
