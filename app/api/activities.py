@@ -11,8 +11,7 @@ from ..store.people.audit_events import AuditFilter
 from ..store.people.audit_events import page as page_of_events
 from ..web.access import Admin, ReadableDeployment, Reader, SessionIn
 from ..web.paging import NumberPaging
-from ..web.texts import ID_PATTERN
-from ..web.times import Moment, in_utc
+from ..web.texts import ID_PATTERN, Moment, in_utc
 from .schemas.activities import ActivityPage, AuditEventPage
 
 router = APIRouter(prefix="/v1", tags=["activity"])

@@ -11,8 +11,8 @@ from ..domain.alerts import Alert, AlertState
 from ..domain.paging import Paging
 from ..domain.texts import character_problem
 from ..errors import Conflict, InvalidInput, NotFound
-from ..security.assignees import is_assignable
 from ..security.principals import USER, Principal
+from ..security.users import is_assignable
 from ..store.alerts.alerts import AlertFilter, alerts_page, comments_page, get_alert, put_comment
 from ..store.people import users
 from ..store.people.activities import record_activity

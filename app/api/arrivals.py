@@ -16,8 +16,7 @@ from ..store.records.arrivals import intake_hours, missing_hours, put_missing
 from ..views.ingestion import ingestion_of
 from ..web.access import LoggableDeployment, NowIn, ReadableDeployment, SessionIn
 from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
-from ..web.texts import uuid_path
-from ..web.times import Moment, in_utc
+from ..web.texts import Moment, in_utc, uuid_path
 from .schemas.arrivals import IngestionOut, IntakeHourOut, IntakeHoursPage, MissingHourOut, MissingHoursPage, MissingRecordsIn
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["records"])

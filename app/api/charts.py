@@ -25,8 +25,7 @@ from ..views.renaming import rename_series, rename_shares
 from ..views.series import Series, SeriesWanted, Volume, series_of, volume_of
 from ..views.viewing import check_view
 from ..web.access import NowIn, ReadableDeployment, SessionIn
-from ..web.texts import FilterText
-from ..web.times import Moment, in_utc
+from ..web.texts import FilterText, Moment, in_utc
 from .answers import CONFLICT, Answers
 from .checks import CheckId
 from .exports import exported

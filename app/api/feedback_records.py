@@ -9,7 +9,7 @@ from ..store.records.transactions import schemas_of
 from ..web.access import NEEDS_LOGGED, ReadableDeployment, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.paging import Limit, PlaceCursor, encode_place, read_place_cursor
-from ..web.times import Moment, in_utc
+from ..web.texts import Moment, in_utc
 from .answers import CONFLICT, answers
 from .payload_records import RecordId, WithCount
 from .schemas.feedback_records import FeedbackRecordOut, FeedbackRecordPage

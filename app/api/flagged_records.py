@@ -14,8 +14,7 @@ from ..store.records.flagged_records import FlaggedFilter, FlaggedPayload, FlagP
 from ..web.access import NEEDS_LOGGED, ReadableDeployment, ServicesIn, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
-from ..web.texts import FilterText
-from ..web.times import Moment, in_utc
+from ..web.texts import FilterText, Moment, in_utc
 from .answers import answers
 from .csv_streams import CsvAnswer, CsvExport, CsvPiece, Raw, RowLimit, send_csv
 from .exports import exported

@@ -32,7 +32,7 @@ from ..services import Services
 from ..store.records.arrivals import put_missing
 from ..web.access import DeploymentId, Logger, NowIn, ServicesIn
 from ..web.media import takes
-from ..web.times import Moment, in_utc
+from ..web.texts import Moment, in_utc
 from .schemas.imports import ImportReportOut
 from .uploads import sent_type, spooled
 

@@ -18,7 +18,7 @@ from ..views.key_use import read_key_use
 from ..web.access import Admin, AnyKey, DeploymentsIn, NowIn, ServicesIn, SessionIn
 from ..web.addresses import client_of
 from ..web.paging import ShortNumberPaging
-from ..web.times import in_utc
+from ..web.texts import in_utc
 from .answers import CONFLICT, NOT_FOUND, answers
 from .schemas.keys import (
     KeyIn,

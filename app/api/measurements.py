@@ -23,8 +23,7 @@ from ..store.mitigation.mitigation import settings_of
 from ..views.requested import read_points
 from ..web.access import ReadableDeployment, SessionIn
 from ..web.paging import NumberPaging, cut
-from ..web.texts import FilterText
-from ..web.times import Moment, in_utc
+from ..web.texts import FilterText, Moment, in_utc
 from .answers import CONFLICT
 from .schemas.measurements import SeriesEvidenceOut, SeriesMeasurementOut, SeriesPage
 

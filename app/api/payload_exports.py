@@ -15,7 +15,7 @@ from ..store.records.record_conditions import GapPlace, RecordPlace
 from ..views.transactions import RecordSummary, RecordsWanted, records_of
 from ..web.access import ReadableDeployment, ServicesIn, SessionIn
 from ..web.auditing import READS_RECORDS
-from ..web.times import Moment, in_utc
+from ..web.texts import Moment, in_utc
 from .answers import CONFLICT
 from .csv_streams import CsvAnswer, CsvExport, CsvPiece, Raw, RowLimit, send_csv
 from .exports import exported

@@ -14,10 +14,8 @@ from ..views.record_lens import OutcomeWord
 from ..views.transactions import ChangedFilter, RecordSort, RecordsWanted, records_of
 from ..web.access import NEEDS_LOGGED, ReadableDeployment, SessionIn
 from ..web.auditing import READS_RECORDS
-from ..web.paging import Limit, PlaceCursor, encode_place
-from ..web.record_places import read_record_cursor
-from ..web.texts import UUID_PATTERN, FilterText
-from ..web.times import Moment, in_utc
+from ..web.paging import Limit, PlaceCursor, encode_place, read_record_cursor
+from ..web.texts import UUID_PATTERN, FilterText, Moment, in_utc
 from .answers import CONFLICT, answers
 from .schemas.payload_records import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
 

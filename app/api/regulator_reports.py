@@ -40,8 +40,7 @@ from ..store.reports.kept import (
 from ..store.retention.holds import policy_of
 from ..web.access import LockedDeployment, Manager, NowIn, ReadableDeployment, Reader, ServicesIn, SessionIn
 from ..web.paging import NumberPaging, ShortNumberPaging
-from ..web.texts import ID_PATTERN, uuid_path
-from ..web.times import in_utc
+from ..web.texts import ID_PATTERN, in_utc, uuid_path
 from .answers import CONFLICT, Answers, name_location
 from .exports import exported
 from .reports import ReportFile, describe_files, make_stamp, name_regulator_file, report_turn, send_file, wanted_period

@@ -24,7 +24,7 @@ from ..store.checks.measurements import Point, SeriesFilter
 from ..store.checks.results import measurements_of
 from ..views.requested import read_points
 from ..web.access import NowIn, ReadableDeployment, Reader, ServicesIn, SessionIn
-from ..web.times import Moment, in_utc
+from ..web.texts import Moment, in_utc
 from .answers import Answers
 from .checks import CheckId
 from .csv_streams import CsvAnswer, CsvExport, CsvPiece, send_csv

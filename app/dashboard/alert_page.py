@@ -13,8 +13,8 @@ from ..domain.alerts import ClosingReason
 from ..domain.checks import DataSet
 from ..domain.paging import Paging
 from ..errors import NotFound
-from ..security.assignees import list_assignees
 from ..security.principals import USER, Permission
+from ..security.users import list_assignees
 from ..store.alerts.alerts import comments_page, counterparts_of, get_alert
 from ..store.attributions.attributions import attribution_of_alert
 from ..store.evidence.eras import followed_deployment

@@ -24,9 +24,8 @@ from ..store.checks.results import tables_of
 from ..views.check_source import counted_check
 from ..views.record_lens import OutcomeWord
 from ..views.transactions import ChangedFilter, RecordSort, RecordsWanted
-from ..web.record_places import read_record_cursor
-from ..web.texts import Timestamp
-from ..web.times import in_utc
+from ..web.paging import read_record_cursor
+from ..web.texts import Timestamp, in_utc
 
 CHECK_ID = r"^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?$"
 

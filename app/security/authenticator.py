@@ -15,12 +15,12 @@ from ..errors import Unauthenticated, Unavailable
 from ..store.database.engine import Database
 from ..store.people.api_keys import USE_NOTED_EVERY, ApiKey, ApiKeys
 from ..store.people.sessions import holder_of
-from .issuer_users import admit_user, bound_number
 from .keys import hash_key, key_id_of, key_refusal
 from .oidc.bearers import BearerTokens, is_of_issuer
 from .oidc.claims import Identity
 from .principals import USER, Principal, Role
 from .sessions import TOKEN, principal_of, token_hash
+from .users import admit_user, bound_number
 
 CACHE_SECONDS = 5.0
 """Seconds for which a valid key is trusted without asking again: a revoked key is refused after this at the latest."""

@@ -15,12 +15,11 @@ from ..store.people import sessions, users
 from ..store.people.activities import record_activity
 from ..store.people.api_keys import ApiKeys
 from ..store.people.sessions import Holder
-from .issuer_users import admit_user
 from .keys import hash_key, key_id_of, key_refusal
 from .oidc.claims import Identity
 from .passwords import is_password
 from .principals import USER, Permission, Principal, Role
-from .users import NAME
+from .users import NAME, admit_user
 
 LASTS = timedelta(hours=12)
 """Using a session does not make it last longer."""

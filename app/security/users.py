@@ -1,14 +1,19 @@
-"""People who log in: created by an admin, with a name, a password and a role."""
+"""Users, those of an issuer, and who may work on alerts."""
 
 import re
+from typing import Final
 
 from sqlalchemy.orm import Session
 
-from ..errors import FieldProblem, InvalidInput
+from ..domain.changes import changes_between
+from ..domain.paging import Paging
+from ..errors import FieldProblem, Forbidden, InvalidInput, Unauthenticated
 from ..store.people import users
+from ..store.people.activities import record_activity
 from ..store.people.users import User
+from .oidc.claims import Identity
 from .passwords import hash_password, password_problem
-from .principals import Role
+from .principals import USER, Permission, Role
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}", re.ASCII)
 
@@ -57,3 +62,58 @@ def _role_problems(role: Role, *, bound: bool) -> list[FieldProblem]:
     if role is Role.ADMIN and bound:
         return [FieldProblem("deployment_id", "an admin cannot be bound to a deployment; use the role manage")]
     return []
+
+
+def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User:
+    """Returns the user of an identity. A log-in renews the stored role and deployment; a bearer token has its own and changes nothing.
+
+    Raises:
+    Unauthenticated: the user is disabled here.
+    Forbidden: the identity's deployment does not exist.
+    """
+    no = bound_number(session, identity)
+    grant = {"role": identity.grant.role.value, "deployment": identity.grant.deployment_id}
+    user = users.find_of_issuer(session, identity.issuer, identity.subject)
+    if user is None:
+        for name in (identity.name, identity.distinct_name):
+            facts = {"issuer": identity.issuer, "subject": identity.subject, "role": identity.grant.role.value, "deployment_no": no}
+            if users.add_of_issuer(session, name, **facts):  # type: ignore[arg-type]
+                details = changes_between(None, {**grant, "issuer": identity.issuer})
+                record_activity(session, f"{USER}{name}", "user.created", subject=name, details=details)
+                break
+        user = users.find_of_issuer(session, identity.issuer, identity.subject)
+    if user is None or user.disabled_at is not None:
+        raise Unauthenticated("This user is disabled. Ask an admin.")
+    if is_log_in and (user.role, user.deployment_no) != (identity.grant.role.value, no):
+        users.set_grant(session, user, role=identity.grant.role.value, deployment_no=no)
+        details = changes_between({"role": user.role, "deployment": user.deployment_id}, grant)
+        record_activity(session, f"{USER}{user.name}", "user.changed", subject=user.name, details=details)
+    return user
+
+
+def bound_number(session: Session, identity: Identity) -> int | None:
+    """Returns the number of the deployment that the identity is bound to; None for all.
+
+    Raises:
+    Forbidden: there is no such deployment. Without it, the role would be one for all.
+    """
+    wanted = identity.grant.deployment_id
+    if wanted is None:
+        return None
+    no = users.number_of_deployment(session, wanted)
+    if no is None:
+        raise Forbidden(f"Your role is for the deployment {wanted}, which does not exist here.")
+    return no
+
+
+MOST_ASSIGNEES: Final = 500
+
+
+def is_assignable(user: User, deployment_no: int) -> bool:
+    may_acknowledge = Permission.ACKNOWLEDGE in Role(user.role).permissions
+    return may_acknowledge and user.disabled_at is None and user.deployment_no in {None, deployment_no}
+
+
+def list_assignees(session: Session, deployment_no: int) -> list[str]:
+    known = users.page(session, Paging(MOST_ASSIGNEES))
+    return sorted(user.name for user in known if is_assignable(user, deployment_no))

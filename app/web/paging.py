@@ -11,6 +11,8 @@ from fastapi import Depends, Query
 
 from ..domain.paging import Paging
 from ..errors import InvalidInput
+from ..store.records.record_conditions import GapPlace, RecordPlace
+from ..views.transactions import RecordSort
 
 MAX_PAGE = 1000
 
@@ -100,3 +102,7 @@ def _decode(cursor: str) -> bytes:
 
 def _refuse_cursor() -> InvalidInput:
     return InvalidInput.of("cursor", "is not a cursor from this list")
+
+
+def read_record_cursor(cursor: str | None, sort: RecordSort) -> RecordPlace | GapPlace | None:
+    return read_place_cursor(cursor, GapPlace) if sort is RecordSort.GAP else read_place_cursor(cursor, RecordPlace)

@@ -1,10 +1,13 @@
-"""The form of an id and of a moment."""
+"""The form of ids, texts and moments."""
 
 import re
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import Path, Query
 from pydantic import AwareDatetime, BeforeValidator, Field
+
+from ..errors import InvalidInput
 
 ID_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,63}$"
 """Pattern of a deployment's id."""
@@ -29,3 +32,13 @@ Timestamp = Annotated[AwareDatetime, Field(strict=False, examples=["2026-03-01T0
 def uuid_path(description: str, example: str) -> Any:  # noqa: ANN401 - as `Path` itself
     """Part of an address that is a UUID."""
     return Path(description=description, pattern=UUID_PATTERN, examples=[example])
+
+
+Moment = Annotated[Timestamp | None, Query(description="ISO 8601 with an offset.", examples=["2026-11-20T00:00:00Z"])]
+
+
+def in_utc(field: str, moment: datetime | None) -> datetime | None:
+    try:
+        return None if moment is None else moment.astimezone(UTC)
+    except OverflowError as error:
+        raise InvalidInput.of(field, "lies outside the years 1 to 9999 in UTC") from error
