@@ -156,14 +156,14 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     )
     gate = KeyGate(limited, authenticator=services.authenticator, open_paths=open_paths)
     audited = AuditLayer(gate, database=services.database, turns=services.turns, exempt=is_unaudited, open_paths=open_paths)
-    inner: ASGIApp = RequestContext(audited, trusted_proxies=settings.trusted_networks)
+    inner: ASGIApp = HeadAsGet(RequestContext(audited, trusted_proxies=settings.trusted_networks))
     if face is not None:
         inner = face.wrap(inner)
     ingestion = IngestionRoutes(inner, services)
     whole = GatewayRoute(EventRoutes(ingestion, services), services)
     if mounted is not None:
         mounted[1].connect(api=_create_api(), ingestion=ingestion, whole=whole)
-    return HeadAsGet(whole)
+    return whole
 
 
 @cache
