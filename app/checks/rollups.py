@@ -16,7 +16,7 @@ from ..domain.monitors import Monitor
 from ..domain.values import label_of
 from ..frozen import frozen
 from ..metrics.left_out import CountedRecords
-from ..metrics.tables import FeedbackCells, GroupCounts
+from ..metrics.tables import BalancedCells, FeedbackCells, GroupCounts
 from ..store.checks.measurements import HourTable
 from .measuring import measure_table
 from .revisions import explain_nulls
@@ -37,7 +37,7 @@ class Period(StrEnum):
 class RolledUp:
     """One measurement of a period, and its number of checked hours. Its moment is the period's start.
 
-    `records` are those of the hours' windows, of payload tables.
+    `records` are those of the hours' windows; of counterfactual figures only where the payload tables are there, too.
     """
 
     hours: int
@@ -58,22 +58,31 @@ def roll_up(
     def of_point(table: HourTable) -> tuple[datetime, DataSet, tuple[str, ...]]:
         return period_start(table.hour, period), table.data, table.comparison.features
 
-    found, words = [], GroupWords.of(monitor)
-    for (start, source, features), members in groupby(sorted(present, key=of_point), key=of_point):
-        sums = list(members)
+    def add_up(source: DataSet, sums: Sequence[HourTable]) -> Table:
         parts = [_read_table(one, has_strata=monitor.strata is not None and one.cells.get(STRATA_OF) == monitor.strata) for one in sums]
-        whole = merged(source, parts)
+        return merged(source, parts)
 
+    results, words = [], GroupWords.of(monitor)
+    points = {point: list(members) for point, members in groupby(sorted(present, key=of_point), key=of_point)}
+    for (start, source, features), sums in points.items():
+        whole = add_up(source, sums)
         has_no_strata = monitor.strata is not None and isinstance(whole, GroupCounts | FeedbackCells) and whole.strata is None
         lacking = {"strata": OTHER_STRATA.format(column=monitor.strata)} if has_no_strata else {}
         others = merge_revisions(one.cells for one in sums)
         hours = sum(one.hours for one in sums)
         label = Comparison(features).label
-        records = CountedRecords.of_table(label, whole, "predictions").named(words.label) if isinstance(whole, GroupCounts) else None
+        records = None
+        if isinstance(whole, GroupCounts | FeedbackCells):
+            answers = "predictions" if isinstance(whole, GroupCounts) else None
+            records = CountedRecords.of_table(label, whole, answers)
+        elif isinstance(whole, BalancedCells) and (logged := points.get((start, DataSet.PAYLOAD, features))):
+            of_logged = CountedRecords.of_table(label, cast("GroupCounts", add_up(DataSet.PAYLOAD, logged)), None)
+            records = of_logged.leave_out("not_rescored", whole.outcomes) if of_logged.groups == whole.groups else None
         for data in data_measured_on(source):
             measured = measure_table(data, Comparison(features), whole, monitor=monitor, at=start, lacking=lacking, scopes=scopes)
-            found += [RolledUp(hours, measurement, records) for measurement in explain_nulls(measured, whole.groups, others)]
-    return found
+            named = None if records is None else records.named(words.label)
+            results += [RolledUp(hours, measurement, named) for measurement in explain_nulls(measured, whole.groups, others)]
+    return results
 
 
 def sum_days(tables: Iterable[HourTable]) -> list[HourTable]:

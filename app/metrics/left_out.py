@@ -11,7 +11,7 @@ from ..frozen import frozen
 from .comparisons import Share
 from .groups import NEITHER, ComparedGroup, Groups, IntArray, as_groups, of_role
 from .rates import significance
-from .tables.count_table import OUTCOMES, GroupCounts
+from .tables.count_table import OUTCOMES, FeedbackCells, GroupCounts
 from .tables.weighting import count_keys, slices
 
 Marks: TypeAlias = npt.NDArray[np.bool_]
@@ -146,6 +146,12 @@ class CountedRecords:
         cells = {reason: self.left_out.get(reason, nobody) + other.left_out.get(reason, nobody) for reason in reasons}
         return replace(self, counts=self.counts + other.counts, left_out=cells)
 
+    def leave_out(self, reason: str, counts: IntArray) -> "CountedRecords":
+        """Counts only these records [groups, 2], and leaves the others out for the reason."""
+        cells = np.zeros_like(self.counts)
+        cells[:-1, :UNCLASSIFIED] = counts
+        return replace(self, counts=cells, left_out={**self.left_out, reason: self.counts - cells})
+
     def add_ungrouped(self, **counts: int) -> "CountedRecords":
         """Adds records by reason of which neither group nor outcome is known."""
         cells = {reason: np.zeros_like(self.counts) for reason in counts}
@@ -154,12 +160,19 @@ class CountedRecords:
         return self.plus(replace(self, counts=np.zeros_like(self.counts), left_out=cells))
 
     @classmethod
-    def of_table(cls, attribute: str, table: GroupCounts, answers: str) -> Self:
+    def of_table(cls, attribute: str, table: GroupCounts | FeedbackCells, answers: str | None) -> Self:
         """Records of a stored table, which tells neither missing from unlisted outcomes nor unknown values from those in no group."""
-        cells = {name: np.zeros_like(table.cells) for name in ("counts", "unclassified", "no_group")}
-        cells["counts"][:-1, :UNCLASSIFIED] = table.cells[:-1, :UNCLASSIFIED]
-        cells["unclassified"][:-1, UNCLASSIFIED] = table.cells[:-1, UNCLASSIFIED]
-        cells["no_group"][-1] = table.cells[-1]
+        names = ("counts", "unclassified", "label_unlisted", "no_group")
+        cells = {name: np.zeros((len(table.groups) + 1, OUTCOMES), np.int64) for name in names}
+        outcomes = table.cells
+        if isinstance(table, FeedbackCells):
+            labelled = table.cells.sum(axis=-1)  # by label, then by prediction
+            outcomes = labelled[:, :UNCLASSIFIED].sum(axis=1)
+            cells["label_unlisted"][:-1] = labelled[:-1, UNCLASSIFIED]
+            cells["no_group"][-1] = labelled[-1, UNCLASSIFIED]
+        cells["counts"][:-1, :UNCLASSIFIED] = outcomes[:-1, :UNCLASSIFIED]
+        cells["unclassified"][:-1, UNCLASSIFIED] = outcomes[:-1, UNCLASSIFIED]
+        cells["no_group"][-1] += outcomes[-1]
         return cls(attribute=attribute, groups=table.groups, counts=cells.pop("counts"), left_out=cells, answers=answers)
 
     def pack(self) -> dict[str, Any]:

@@ -19,7 +19,10 @@ Test = TypeVar("Test", bound=Callable[..., None])
 
 @dataclass(frozen=True)
 class Open:
-    """The issue that a case waits for, or the rule that overrules it. Of a program, only lines that begin like this are wrong; by default any may be."""
+    """The issue that a case waits for, or the rule that overrules it.
+
+    Of a program, only lines that begin like this are wrong; by default any may be.
+    """
 
     issue: str
     lines: tuple[str, ...] = ("",)

@@ -134,6 +134,12 @@ class BalancedCells(RecordKinds):
     def has_unequal_weights(self) -> bool:
         return self.weight is not None and self.weight.size > 0 and not np.isclose(self.weight, self.weight[0], rtol=1e-9).all()
 
+    @property
+    def outcomes(self) -> IntArray:
+        """Counts [groups, unfavourable and favourable] of the records themselves."""
+        counts = np.bincount(self.group * 2 + self.outcome, self.count, minlength=2 * len(self.groups))
+        return counts.astype(np.int64).reshape(-1, 2)
+
     def crossing(self) -> IntArray:
         """1 [K, groups] where a counterfactual crosses from one side to the other; only such count."""
         monitored = np.array([group.role == "monitored" for group in self.groups], dtype=np.bool_)

@@ -42,6 +42,27 @@ def test_records_added_from_earlier_hours_are_counted_once(stage: Scene) -> None
     assert rolled(stage, Period.DAY, "favourable_rate") == [(pytest.approx(2 / 21), 21, 2)]
 
 
+def test_a_day_says_which_logged_labelled_and_counterfactual_records_it_counts(stage: Scene) -> None:
+    rows = applicants(20, 20, 2)
+    stage.log([*rows, rows[0] | {"id": "unlisted", "prediction": 7}, rows[0] | {"id": "nobody", "sex": None}], NOON)
+    stage.log(applicants(5, 5, prefix="old"), NOON, revision="0")
+    stage.label([(row["id"], 7 if row["id"] in {"0", "1"} else row["prediction"]) for row in rows], NOON + HOUR / 2)
+    result = stage.check(NOON)
+
+    with stage.database.transaction() as session:
+        tables = summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
+    records = {r.measurement.data: r.records for r in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())}
+    lines = {data: counted.text for data, counted in records.items() if counted is not None}
+
+    assert lines[DataSet.PAYLOAD].startswith("50 of 52 records counted; left out: ")
+    assert lines[DataSet.FEEDBACK] == "38 of 40 records counted; left out: label in neither outcome list 2 (male 2)."
+    in_check = result.run.window["left_out"]["balanced"]["sex"]
+    balanced = records[DataSet.BALANCED]
+    assert balanced is not None
+    assert (balanced.counted, balanced.of) == (in_check["counted"], in_check["of"]) == (40, 52)
+    assert "not answered by the model 10 (female 5, male 5)" in balanced.text
+
+
 @pytest.mark.nightly
 def test_a_second_check_of_the_same_hour_and_checks_of_other_spans_count_nothing_twice(stage: Scene) -> None:
     stage.log(applicants(20, 20, 2), NOON)
