@@ -143,6 +143,12 @@ def _upload_and_accept(visit: Visit, training: Path) -> None:
     expect(page.get_by_label("Watch sex")).to_be_checked()
     page.get_by_role("button", name="Accept the ticked ones").press("Enter")
     expect(page.get_by_text("into the fairness monitor.")).to_be_focused()
+    expect(page.get_by_role("heading", name="Endpoint", exact=True)).to_be_visible()
+    features = {name: value for name, value in RECORD.items() if name != "postcode"}
+    page.get_by_label("Record to ask about").fill(json.dumps([features]))
+    page.get_by_role("button", name="Test the endpoint").press("Enter")
+    expect(page.get_by_text("The model answered about one record")).to_be_visible()
+    visit.go("/deployments/by-page/configure")
     expect(page.get_by_role("heading", name="Log", exact=True)).to_be_visible()
 
 
