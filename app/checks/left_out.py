@@ -13,7 +13,7 @@ from ..domain.comparisons import Comparison, comparisons_of
 from ..domain.group_words import GroupWords
 from ..domain.outcomes import Outcome
 from ..metrics.groups import IntArray, as_groups
-from ..metrics.left_out import CountedRecords, Marks, count_records
+from ..metrics.left_out import WITHOUT_GROUP, CountedRecords, Marks, count_records
 from ..records.reading import RecordTable
 from .evidence import CheckEvidence
 from .feedback import Predicted
@@ -85,6 +85,10 @@ def describe_left_out(
             data.value: {records.attribute: replace(records, words=words).named(name).to_json() for records in several}
             for data, several in records_of.items()
             if several
+        },
+        "records_in_no_group": {
+            records.attribute: sum(int(records.left_out[reason].sum()) for reason in WITHOUT_GROUP & records.left_out.keys())
+            for records in records_of[DataSet.PAYLOAD]
         },
     }
 
