@@ -97,7 +97,7 @@ class ImportService:
                 rejections=tuple(Rejection(**one) for one in members["rejections"]),
                 conflicts=tuple(RecordConflict(**one) for one in members["conflicts"]),
                 rounded=members.get("rounded_probabilities", 0),
-                warnings=[UnlistedAnswer(**one) for one in members.get("warnings", ())],
+                warnings=[UnlistedAnswer(**warning) for warning in members.get("warnings", ())],
             )
         if response.status_code in (HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
             problems = [FieldProblem(one["field"], one["message"]) for one in members.get("errors", ())]

@@ -126,6 +126,6 @@ class Monitor:
 
     def within(self, schema: RecordSchema) -> "Monitor":
         """Returns the monitor of the attributes whose columns the schema has."""
-        attributes = tuple(one for one in self.attributes if one.column_in(schema) is not None)
-        features = {one.feature for one in attributes}
-        return replace(self, attributes=attributes, intersections=tuple(one for one in self.intersections if features.issuperset(one)))
+        attributes = tuple(attribute for attribute in self.attributes if attribute.column_in(schema) is not None)
+        features = {attribute.feature for attribute in attributes}
+        return replace(self, attributes=attributes, intersections=tuple(pair for pair in self.intersections if features.issuperset(pair)))

@@ -55,7 +55,7 @@ def quote_names(names: Sequence[str]) -> str:
 
 def nearest(text: str, offered: Iterable[str]) -> str | None:
     """Returns the most similar of the offered texts, upper and lower case alike, if one is similar."""
-    folded = {one.casefold()[:_MOST_COMPARED]: one for one in offered}
+    folded = {name.casefold()[:_MOST_COMPARED]: name for name in offered}
     close = get_close_matches(text.casefold()[:_MOST_COMPARED], folded, n=1)
     return folded[close[0]] if close else None
 

@@ -61,12 +61,12 @@ def settle_labels(grouping: FrameGrouping, hours: HourNumbers, counted: BoolArra
 
 def find_late_days(ages: IntArray, grouping: FrameGrouping, counted: BoolArray, labelled: BoolArray) -> int:
     """Number of last days, at most half, in which labels are likeliest to be fewer than before; 0 where chance explains it."""
-    known = counted & (grouping.codes >= 0)
-    days, size = int(ages[known].max(initial=0)) + 1, len(grouping.groups)
-    places = grouping.codes[known].astype(np.int64) * days + ages[known]
+    grouped = counted & (grouping.codes >= 0)
+    days, size = int(ages[grouped].max(initial=0)) + 1, len(grouping.groups)
+    places = grouping.codes[grouped].astype(np.int64) * days + ages[grouped]
     total, having = (
         np.bincount(places[which], minlength=size * days).reshape(size, days).astype(np.float64)
-        for which in (np.ones(places.size, dtype=np.bool_), labelled[known])
+        for which in (np.ones(places.size, dtype=np.bool_), labelled[grouped])
     )
     last, last_having = (part.cumsum(axis=1)[:, : days // 2] for part in (total, having))
     if not last.size:
@@ -80,5 +80,5 @@ def find_late_days(ages: IntArray, grouping: FrameGrouping, counted: BoolArray, 
 def _likelihood(part: FloatArray, whole: FloatArray) -> FloatArray:
     """Largest logarithm of the likelihood of so many of the whole."""
     share = np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
-    found: FloatArray = xlogy(part, share) + xlogy(whole - part, 1 - share)
-    return found
+    likelihood: FloatArray = xlogy(part, share) + xlogy(whole - part, 1 - share)
+    return likelihood

@@ -162,7 +162,7 @@ def _send(lines: Sequence[_Line], sink: ImportSink, report: ImportReport, checkp
     report.accepted += receipt.accepted
     report.duplicate += receipt.duplicate
     report.rounded_probabilities += receipt.rounded
-    report.warnings.update({f"{one.field}: {one.message}": one.records for one in receipt.warnings})
+    report.warnings.update({f"{warning.field}: {warning.message}": warning.records for warning in receipt.warnings})
     faults = [(one.index, one.field, one.reason) for one in receipt.rejections]
     faults += [(one.index, "id", one.reason) for one in receipt.conflicts]
     for index, field, reason in sorted(faults):

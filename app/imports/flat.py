@@ -162,4 +162,4 @@ class _Numbered:
 def _read_probability(value: Any) -> Any:  # noqa: ANN401 - any cell
     if isinstance(value, str):
         return parse_probability(value)
-    return [plain_cell(one) for one in value] if isinstance(value, list) else plain_cell(value)
+    return [plain_cell(member) for member in value] if isinstance(value, list) else plain_cell(value)

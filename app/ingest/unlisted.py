@@ -22,10 +22,10 @@ def find_unlisted(checked: Checked, plan: IngestPlan) -> Sequence[UnlistedAnswer
     if isinstance(checked, CheckedPayload):
         # The decoded form counts, where there is one.
         predictions = [prediction for prediction, label in zip(predictions, checked.labels, strict=True) if label is None]
-    answers = [("label", one) for one in checked.labels] + [("prediction", one) for one in predictions]
-    found = Counter(one for one in answers if one[1] is not None and classify(one[1]) is Outcome.UNCLASSIFIED)
-    listed = {label_of(one): one for one in (*outcomes.favourable, *outcomes.unfavourable) if not isinstance(one, Range)}
-    return [UnlistedAnswer(name, records, _describe(answer, listed)) for (name, answer), records in found.most_common(MAX_WARNINGS)]
+    answers = [("label", label) for label in checked.labels] + [("prediction", prediction) for prediction in predictions]
+    unlisted = Counter((name, answer) for name, answer in answers if answer is not None and classify(answer) is Outcome.UNCLASSIFIED)
+    listed = {label_of(value): value for value in (*outcomes.favourable, *outcomes.unfavourable) if not isinstance(value, Range)}
+    return [UnlistedAnswer(name, records, _describe(answer, listed)) for (name, answer), records in unlisted.most_common(MAX_WARNINGS)]
 
 
 def _describe(answer: Scalar, listed: dict[str, Scalar]) -> str:

@@ -99,8 +99,8 @@ class RecordTable:
     def describe_misspelled(self) -> list[str]:
         """Returns the sentences on groups that are listed in other letters than the records have."""
         texts = [attribute for attribute in self.monitor.attributes if self.grouping(attribute.feature).column.type is FieldType.STRING]
-        seen = {one.feature: stored_cells(read_attribute(one, self.columns.values)).coded().values for one in texts}
-        return [sentence for one in texts for sentence in describe_misspelled(one, seen[one.feature])]
+        seen = {attribute.feature: stored_cells(read_attribute(attribute, self.columns.values)).coded().values for attribute in texts}
+        return [sentence for attribute in texts for sentence in describe_misspelled(attribute, seen[attribute.feature])]
 
     def values(self, feature: str) -> pa.ChunkedArray:
         return self.columns.values[feature]

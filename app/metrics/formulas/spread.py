@@ -16,8 +16,8 @@ def odds_difference(cells: FloatArray) -> FloatArray:
 
 def odds_ratio(cells: FloatArray) -> FloatArray:
     """Smallest ratio [...] of true or false positive rates of any two groups, within [0, 1]; NaN where all are 0."""
-    found: FloatArray = np.exp(-_span(cells, np.log))
-    return found
+    ratios: FloatArray = np.exp(-_span(cells, np.log))
+    return ratios
 
 
 def difference_limits(shapes: FloatArray) -> tuple[float, float]:
@@ -35,13 +35,13 @@ def _span(cells: FloatArray, scale: np.ufunc) -> FloatArray:
     rates = scale(divide(cells[..., 1], cells.sum(axis=-1)))
     spans = np.fmax.reduce(rates, axis=-2) - np.fmin.reduce(rates, axis=-2)
     # A difference needs two groups.
-    found: FloatArray = np.where((~np.isnan(rates)).sum(axis=-2) > 1, spans, np.nan).max(axis=-1)
-    return found
+    widest: FloatArray = np.where((~np.isnan(rates)).sum(axis=-2) > 1, spans, np.nan).max(axis=-1)
+    return widest
 
 
 def _limits(shapes: FloatArray, scale: np.ufunc) -> tuple[float, float]:
     # Without records a group has the added halves alone.
-    known = [shapes[shapes[:, label].sum(axis=-1) > 1, label] for label in (0, 1)]
-    ends = [limits_of_spans(own[:, 1], own[:, 0], scale, BEYOND / (len(own) * (len(own) - 1))) for own in known if len(own) > 1]
+    labelled = [shapes[shapes[:, label].sum(axis=-1) > 1, label] for label in (0, 1)]
+    ends = [limits_of_spans(own[:, 1], own[:, 0], scale, BEYOND / (len(own) * (len(own) - 1))) for own in labelled if len(own) > 1]
     lowers, uppers = zip((0.0, 0.0), *ends, strict=True)
     return max(lowers), max(uppers)
