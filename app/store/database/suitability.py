@@ -18,13 +18,15 @@ def find_faults(database: Database) -> Iterator[DatabaseFault]:
     """Yields what makes the database unsuitable, and what to do. Raises Unavailable."""
     with database.operator_connection() as connection:
         encoding = connection.exec_driver_sql("SHOW server_encoding").scalar()
+        # Inside, so that a connection that is refused is named as well.
+        is_of_transactions = _is_of_transactions(database)
     if encoding != "UTF8":
         yield DatabaseFault(
             f"The database {public_address(database.url)} has the encoding {encoding}; Evenhand needs UTF8. Make another one:"
             " CREATE DATABASE evenhand ENCODING 'UTF8' TEMPLATE template0.",
             is_of_encoding=True,
         )
-    if _is_of_transactions(database):
+    if is_of_transactions:
         yield DatabaseFault(
             f"The database {public_address(database.url)} is reached by a pooler in transaction mode, which loses settings and prepared"
             " statements: set pool_mode = session for it (PgBouncer), or name the database itself."
