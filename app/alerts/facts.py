@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from ..checks.left_out import LEFT_OUT
 from ..domain.alerts import Alert
-from ..domain.checks import CheckRun, DataSet, Measurement, Scope
+from ..domain.checks import CheckRun, Measurement, Scope
 from ..domain.group_words import GroupWords
 from ..evidence.nulls import UnfairSide
 from ..metrics.left_out import list_lines
@@ -62,7 +62,7 @@ def facts_of_evidence(found: ComparisonState, evidence: DeploymentEvidence) -> F
     times = {name: getattr(found, name) for name in ("since", "earliest", "latest", "alarm_at")}
     times["counted_from"] = found.counted_from if found.reaches_first_hour else None
     lower, upper = found.interval
-    lines = [line for records in evidence.records if records.attribute == found.attribute for line in records.lines]
+    lines = [line for records in evidence.records[found.data] if records.attribute == found.attribute for line in records.lines]
     return {
         "sentence": word(found),
         **display,
@@ -72,7 +72,7 @@ def facts_of_evidence(found: ComparisonState, evidence: DeploymentEvidence) -> F
         "lower_limit": found.limit if found.direction is UnfairSide.BELOW else None,
         "upper_limit": found.limit if found.direction is UnfairSide.ABOVE else None,
         "interval": [lower, upper],
-        "counted": " ".join(lines) if found.data is DataSet.PAYLOAD else None,
+        "counted": " ".join(lines) or None,
         "log_evidence": found.log_evidence,
         "log_threshold": found.log_threshold,
         "false_alarm_hours": evidence.monitor.evidence.false_alarm_hours,

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ..checks.left_out import LEFT_OUT
 from ..checks.rollups import Period, RolledUp, roll_up
-from ..checks.tabulation import table_data
+from ..checks.tabulation import LOGGED_AS, table_data
 from ..domain.checks import DataSet, Scope
 from ..domain.deployments import Deployment
 from ..domain.monitor_rules import unknown_metric
@@ -128,10 +128,10 @@ def _roll_up_series(session: SessionIn, deployment: Deployment, wanted: SeriesFi
     # Figures of several data sets are computed from the tables of one.
     of_tables = replace(wanted, data=None if wanted.data is None else table_data(wanted.data))
     tables = summed_tables(session, deployment.no, of_tables, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
-    if of_tables.data is DataSet.BALANCED:
-        # They tell which records are left out of the counterfactual figures.
-        of_payload = replace(wanted, data=DataSet.PAYLOAD)
-        tables += summed_tables(session, deployment.no, of_payload, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
+    if of_tables.data in LOGGED_AS:
+        # They tell which records are left out of the figures.
+        of_logged = replace(wanted, data=LOGGED_AS[of_tables.data])
+        tables += summed_tables(session, deployment.no, of_logged, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
     if sum(one.hours for one in tables) > MOST_TABLES:
         raise InvalidInput.of("since", f"leaves more than {MOST_TABLES} hourly tables to add up; narrow since, until, data or attribute")
     settings = settings_of(session, deployment.no)

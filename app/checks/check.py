@@ -166,7 +166,6 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
 
     report(Progress(step="computing the metrics"))
     labels = read_labels(subject, evidence.groupings, predicted.window, evidence.cohort)
-    details |= describe_left_out(subject, evidence, labels, predicted, None if counted is None else counted.of_comparison)
     tables = tabulate(evidence, labels, subject.monitor, None if counted is None else counted.tables)
     measured: list[Measurement] = []
     has_unequal_weights = is_unequal(evidence.window.weights()) or is_unequal(predicted.window.weights())
@@ -192,6 +191,8 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
         further = step(subject, evidence, labels, database)
         if has_unequal_weights:
             further = replace(further, tables=(), measurements=without_values(further.measurements))
+    of_span = None if counted is None else counted.of_comparison
+    details |= describe_left_out(subject, evidence, labels, predicted, of_span, further.tables)
     flag_file = None if further.flagged is None else window.flag_file
     return Findings(
         CheckState.SUCCEEDED,

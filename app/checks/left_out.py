@@ -1,8 +1,8 @@
 """Records of a check that its figures leave out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,13 @@ from ..domain.group_words import GroupWords
 from ..domain.outcomes import Outcome
 from ..metrics.groups import IntArray, as_groups
 from ..metrics.left_out import WITHOUT_GROUP, CountedRecords, Marks, count_records
+from ..metrics.tables import BalancedCells, DebiasedCells, DebiasedFeedback
 from ..records.reading import RecordTable
 from .evidence import CheckEvidence
 from .feedback import Predicted
 from .labelled import Labelled
 from .subject import Subject
+from .tabulation import LOGGED_AS, Tabulated
 
 LEFT_OUT = "left_out"
 """Member of a window: its counted records by data set and comparison."""
@@ -51,11 +53,25 @@ def count_table(
     )
 
 
+def leave_out_unanswered(logged: CountedRecords, table: BalancedCells | DebiasedCells | DebiasedFeedback) -> CountedRecords:
+    """Records of a table of the model's answers, among the logged ones of the same groups."""
+    if isinstance(table, DebiasedFeedback):
+        counts = table.label_changes[:-1].sum(axis=(1, 3))
+    else:
+        counts = table.outcomes.reshape(len(table.groups), 2, -1).sum(axis=2)
+    return replace(logged, answers=None).leave_out("not_rescored" if isinstance(table, BalancedCells) else "not_mitigated", counts)
+
+
 def describe_left_out(
-    subject: Subject, evidence: CheckEvidence, labels: Labelled | None, predicted: Predicted, counted: Mapping[str, CountedRecords] | None
+    subject: Subject,
+    evidence: CheckEvidence,
+    labels: Labelled | None,
+    predicted: Predicted,
+    counted: Mapping[str, CountedRecords] | None,
+    mitigated: Sequence[Tabulated],
 ) -> dict[str, Any]:
     """Counted records of the window, JSON-safe; `counted` are those of the payload, if it exceeds the window."""
-    records_of: dict[DataSet, list[CountedRecords]] = {data: [] for data in (DataSet.PAYLOAD, DataSet.BALANCED, DataSet.FEEDBACK)}
+    records_of: dict[DataSet, list[CountedRecords]] = {data: [] for data in DataSet}
     window, weights, read = evidence.window, evidence.window.weights(), evidence.read
     of_other_revision = np.array(window.rows["model_revision"].to_pylist(), dtype=object) != evidence.model_revision
     copies_of = {copies.grouping.column.name: copies for copies in evidence.copies}
@@ -78,6 +94,10 @@ def describe_left_out(
             records_of[DataSet.FEEDBACK].append(
                 of_labels.add_ungrouped(not_rescored=refused, no_prediction=unanswered, no_partner=evidence.labels_without_record)
             )
+        for table in mitigated:
+            if table.comparison == comparison:
+                logged_as = records_of[LOGGED_AS[table.data]][-1]
+                records_of[table.data].append(leave_out_unanswered(logged_as, cast("DebiasedCells | DebiasedFeedback", table.whole)))
     words = {"newest": f"{subject.monitor.max_records:,}", "other": "the table of the records"}
     name = GroupWords.of(subject.monitor).label
     return {

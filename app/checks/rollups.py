@@ -16,11 +16,23 @@ from ..domain.monitors import Monitor
 from ..domain.values import label_of
 from ..frozen import frozen
 from ..metrics.left_out import CountedRecords
-from ..metrics.tables import BalancedCells, FeedbackCells, GroupCounts
+from ..metrics.tables import FeedbackCells, GroupCounts
 from ..store.checks.measurements import HourTable
+from .left_out import leave_out_unanswered
 from .measuring import measure_table
 from .revisions import explain_nulls
-from .tabulation import EVERYBODY, MITIGATED, OTHER_REVISIONS, STRATA_OF, TABLE_TYPES, Table, data_measured_on, merge_revisions, merged
+from .tabulation import (
+    EVERYBODY,
+    LOGGED_AS,
+    MITIGATED,
+    OTHER_REVISIONS,
+    STRATA_OF,
+    TABLE_TYPES,
+    Table,
+    data_measured_on,
+    merge_revisions,
+    merged,
+)
 
 OTHER_STRATA = "none of the hours was checked with {column} as the column of the strata; ask for checks of them again"
 
@@ -37,7 +49,7 @@ class Period(StrEnum):
 class RolledUp:
     """One measurement of a period, and its number of checked hours. Its moment is the period's start.
 
-    `records` are those of the hours' windows; of counterfactual figures only where the payload tables are there, too.
+    `records` are those of the hours' windows; of counterfactual and mitigated figures only where the logged tables are there, too.
     """
 
     hours: int
@@ -75,9 +87,9 @@ def roll_up(
         if isinstance(whole, GroupCounts | FeedbackCells):
             answers = "predictions" if isinstance(whole, GroupCounts) else None
             records = CountedRecords.of_table(label, whole, answers)
-        elif isinstance(whole, BalancedCells) and (logged := points.get((start, DataSet.PAYLOAD, features))):
-            of_logged = CountedRecords.of_table(label, cast("GroupCounts", add_up(DataSet.PAYLOAD, logged)), None)
-            records = of_logged.leave_out("not_rescored", whole.outcomes) if of_logged.groups == whole.groups else None
+        elif logged := points.get((start, LOGGED_AS[source], features)):
+            of_logged = CountedRecords.of_table(label, cast("GroupCounts | FeedbackCells", add_up(LOGGED_AS[source], logged)), None)
+            records = leave_out_unanswered(of_logged, whole) if of_logged.groups == whole.groups else None
         for data in data_measured_on(source):
             measured = measure_table(data, Comparison(features), whole, monitor=monitor, at=start, lacking=lacking, scopes=scopes)
             named = None if records is None else records.named(words.label)

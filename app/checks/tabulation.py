@@ -39,6 +39,13 @@ TABLE_TYPES: dict[DataSet, type[GroupCounts] | type[BalancedCells] | type[Feedba
 COUNTED_AS: dict[DataSet, DataSet] = {DataSet.PAYLOAD_PERTURBED: DataSet.BALANCED}
 """Data sets without tables of their own, with those that they are measured on."""
 
+LOGGED_AS: dict[DataSet, DataSet] = {
+    DataSet.BALANCED: DataSet.PAYLOAD,
+    DataSet.DEBIASED: DataSet.PAYLOAD,
+    DataSet.DEBIASED_FEEDBACK: DataSet.FEEDBACK,
+}
+"""Data sets made of answers of the model, with the logged ones that they are made for."""
+
 OWN, ADDITIONAL = "span", "additional"
 """Names of a table's two parts."""
 

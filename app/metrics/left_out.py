@@ -33,8 +33,11 @@ REASONS: Mapping[str, str] = {
     "not_a_number": "{attribute} is not a number",
     "in_no_group": "{attribute} in no group",
     "no_label": "no label",
+    "no_counted_label": "no label that counts",
     "no_score": "no score",
     "not_rescored": "not answered by the model",
+    "not_compared": "in no check or not answered by the model",
+    "not_mitigated": "no outcome of this mitigation",
     "not_checked": "in no check",
     "mixed_hour": "hour of several sampling rates",
 }

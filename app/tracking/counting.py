@@ -30,7 +30,7 @@ from ..store.database.arrow import ArrowReader
 from ..store.deployments.monitors import encode_rule, list_values
 from ..store.evidence.eras import Era, FollowedDeployment
 from ..store.evidence.figures import KnownFigure
-from ..store.evidence.hours import Cells, CountedHour, CountedPlace
+from ..store.evidence.hours import COUNTED, Cells, CountedHour, CountedPlace
 from ..store.evidence.records import labels_between, records_between
 from ..store.records.window import WindowQuery, name_values
 from .figures import WatchedMetric, watched_metrics
@@ -167,7 +167,7 @@ def tabulate_labels(part: ReadRecords, followed: FollowedEra, span: Span) -> Ite
 
 
 def count_pairs(table: BalancedCells) -> Cells:
-    """Each monitored group's kinds of records of a balanced table: pairs of outcomes, and how many have each.
+    """Each monitored group's kinds of records of a balanced table: pairs of outcomes, and how many have each; records in any pair.
 
     Empty without counterfactuals, or if some records represent more: the bet is only proved for records that count alike.
     """
@@ -175,15 +175,22 @@ def count_pairs(table: BalancedCells) -> Cells:
         return []
     paired, references = Paired(BALANCED, table), of_role(table.groups, "reference")
     cells: Cells = []
+    is_counted = np.zeros(len(table.count), np.bool_)
     for place in of_role(table.groups, "monitored"):
         kinds: dict[tuple[float, float], int] = {}
-        for monitored, reference, count in zip(*paired.figures([place], references), table.count, strict=True):
+        figures = paired.figures([place], references)
+        is_counted |= ~np.isnan(figures[0])
+        for monitored, reference, count in zip(*figures, table.count, strict=True):
             if not np.isnan(monitored):
                 key = (float(monitored), float(reference))
                 kinds[key] = kinds.get(key, 0) + int(count)
         if kinds:
             cells.append([table.groups[place].label, "monitored", [[*key, count] for key, count in sorted(kinds.items())]])
-    return cells
+    counted = replace(table, count=table.count * is_counted).outcomes.tolist()
+    return cells and cells + [
+        [label, f"{role} {COUNTED}", favourable, unfavourable + favourable]
+        for (label, role), (unfavourable, favourable) in zip(table.groups, counted, strict=True)
+    ]
 
 
 def _read(followed: FollowedEra, fetch: _Fetch, span: Span, people: ChoosesRecords | None) -> list[ReadRecords]:

@@ -104,14 +104,14 @@ class ComparisonState:
 class DeploymentEvidence:
     """Evidence of a deployment in its present era; without an era nothing has been counted.
 
-    `records` are those of its hours by comparison; `problems` say by its label why one is not measured.
+    `records` are those of its hours by data set and comparison; `problems` say by its label why one is not measured.
     """
 
     era: Era | None
     monitor: Monitor
     model_revision: str
     comparisons: Sequence[ComparisonState]
-    records: Sequence[CountedRecords] = ()
+    records: Mapping[DataSet, Sequence[CountedRecords]] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
 
     def features_of(self, one: ComparisonState) -> tuple[str, ...]:
@@ -134,7 +134,7 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
     followed = None if era is None else FollowedEra(deployment, monitor, era)
     figures = [] if followed is None else [one for one in figures_of(session, followed.era.no) if followed.compares(one)]
     ended = [] if era is None else ended_figures(session, era.no)
-    records, problems = ([], {}) if followed is None else sum_records(session, followed)
+    records, problems = ({}, {}) if followed is None else sum_records(session, followed)
     found: list[ComparisonState] = []
     for watched in watched_metrics(monitor):
         own = [one for one in figures if (one.key.place, one.key.metric) == (watched.place, watched.definition.metric)]

@@ -82,8 +82,8 @@ def read_series(definition: RateDefinition, counted: Mapping[datetime, Cells], s
     if definition.is_paired:
         kinds: list[list[Sequence[Kind]]] = [[()] * size for _ in groups]
         for hour, cells in counted.items():
-            for label, _, own in cells:
-                if label in places:
+            for label, role, own, *_ in cells:
+                if role == "monitored" and label in places:
                     kinds[places[label]][number_hour(hour) - first] = [(one[0], one[1], one[2]) for one in own]
         return [PairSeries(first, each) for each in kinds]
     columns = list(zip(*chain.from_iterable(counted.values()), strict=True))

@@ -88,8 +88,9 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
         yield "What is unfair since the first hour that was counted with this monitor and model revision may have been so before."
     if era is not None and era.problem is not None:
         yield f"No further hour is counted: {era.problem.rstrip('.')}."
-    for records in evidence.records:
-        yield from (f"{records.attribute}: {line}" for line in records.lines)
+    for data, counted in evidence.records.items():
+        more = "" if data is DataSet.PAYLOAD else f", {_DATA[data]}"
+        yield from (f"{records.attribute}{more}: {line}" for records in counted for line in records.lines)
     if era is not None and era.left_out_from is not None:
         yield f"These are the records of hours from {era.left_out_from:%Y-%m-%d %H:%M} UTC on; before, only those that count were counted."
     for label, problem in evidence.problems.items():

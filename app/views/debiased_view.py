@@ -66,7 +66,7 @@ def debiased_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
                 pooled=pooled,
                 worst=before.worst,
                 worst_after=after.worst,
-                records=source.records_on(DataSet.BALANCED, comparison),
+                records=source.records_on(DataSet.DEBIASED, comparison),
                 accuracy=tuple(_accuracy_changes(source, comparison)),
                 mitigated=mitigated,
             )

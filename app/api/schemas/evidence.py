@@ -201,7 +201,7 @@ class DeploymentEvidenceOut(Out):
     remarks: list[str] = Field(
         description="What holds for all comparisons, in words: up to when hours are counted, and what does not count."
     )
-    records: dict[str, dict[str, Any]] = Field(description=f"By attribute, of all counted hours. {RECORDS_MEANING}")
+    records: dict[str, dict[str, dict[str, Any]]] = Field(description=f"By data set and attribute, of all counted hours. {RECORDS_MEANING}")
     comparisons: list[ComparisonEvidenceOut]
     next_cursor: FollowingCursor
 
@@ -218,7 +218,7 @@ class DeploymentEvidenceOut(Out):
             problem=None if era is None else era.problem,
             false_alarm_hours=evidence.monitor.evidence.false_alarm_hours,
             remarks=list(list_remarks(evidence)),
-            records={one.attribute: one.to_json() for one in evidence.records},
+            records={data: {one.attribute: one.to_json() for one in counted} for data, counted in evidence.records.items() if counted},
             comparisons=[
                 ComparisonEvidenceOut.from_object(
                     one,

@@ -13,7 +13,12 @@ from ...frozen import frozen
 from ..tables import EvidenceEraRow, EvidenceHourRow
 
 Cells = list[list[Any]]
-"""A list for each group: label, role, numbers; of payload also of records left out, as `tabulate_payload` does."""
+"""A list for each group: label, role, numbers; of payload also of records left out, as `tabulate_payload` does.
+
+Of balanced data: label, role, pairs of outcomes, and after the role and `COUNTED` favourable and all records in any pair.
+"""
+
+COUNTED = "counted"
 
 
 @frozen
@@ -103,20 +108,25 @@ def hours_of_places(
     return found
 
 
-def sum_payload(session: Session, era_no: int) -> Sequence[Row[Any]]:
-    """Returns favourable and all records of the era's hours by attribute, label, role and reason, as far as reasons are known."""
+def sum_cells(session: Session, era_no: int) -> Sequence[Row[Any]]:
+    """Returns favourable and all records of the era's hours by data, attribute, label, role and reason, as far as reasons are known.
+
+    `is_due` tells hours whose labels are counted.
+    """
     return session.execute(
         text(
-            """SELECT h.attribute, cell->>0 AS label, split_part(cell->>1, ' ', 1) AS role, split_part(cell->>1, ' ', 2) AS reason,
-                      sum((cell->>2)::bigint)::bigint AS favourable, sum((cell->>3)::bigint)::bigint AS records
-               FROM evidence_eras e JOIN evidence_hours h ON h.era_no = e.no AND h.data = 'payload'
+            """SELECT h.data, h.attribute, cell->>0 AS label, split_part(cell->>1, ' ', 1) AS role, split_part(cell->>1, ' ', 2) AS reason,
+                      h.hour < e.labels_until AS is_due, sum((cell->>-1)::bigint)::bigint AS records,
+                      sum((cell->>2)::bigint + CASE h.data WHEN 'feedback' THEN (cell->>4)::bigint ELSE 0 END)::bigint AS favourable
+               FROM evidence_eras e JOIN evidence_hours h ON h.era_no = e.no
                LEFT JOIN (SELECT attribute, min(coalesce(starts_at, '-infinity')) AS start FROM evidence_figures
                           WHERE era_no = :era AND ended_at IS NULL GROUP BY 1) f USING (attribute),
                jsonb_array_elements(h.cells) cell
                WHERE e.no = :era AND h.hour >= coalesce(greatest(f.start, e.left_out_from), '-infinity')
-               GROUP BY 1, 2, 3, 4 ORDER BY 1, 3, 2"""
+                 AND (h.data <> 'balanced' OR split_part(cell->>1, ' ', 2) = :counted)
+               GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 2, 4, 3"""
         ),
-        {"era": era_no},
+        {"era": era_no, "counted": COUNTED},
     ).all()
 
 

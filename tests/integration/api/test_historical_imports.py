@@ -106,7 +106,7 @@ def test_what_is_imported_into_past_hours_is_in_the_next_check_in_a_range_and_in
     checks = asking(loans)
 
     import_records(loans, "fair", 5, 5, 200, BEGUN - 6 * HOUR)
-    assert impact(next(checks)) == (1.0, 100, "fair", False)
+    assert impact(next(checks)) == (1.0, 100, "undecided", False)
 
     import_records(loans, "unfair", 8, 2, 2_000, BEGUN - 5 * HOUR)
     import_labels(loans, "unfair", 500, BEGUN - 4 * HOUR)

@@ -63,6 +63,12 @@ def accuracies(result: Result, group: str) -> list[tuple[float | None, int]]:
     return [(m.value, m.n) for m in found]
 
 
+def left_out(result: Result, data: str) -> str:
+    assert result.run.window is not None
+    text: str = result.run.window["left_out"][data]["housing"]["text"]
+    return text
+
+
 def cells(result: Result) -> list[Any]:
     return [table.cells for table in result.tables if table.data == "debiased_feedback"]
 
@@ -77,6 +83,8 @@ def test_labels_of_monitored_records_without_copies_are_left_out_whatever_was_pr
 
     assert details(result)["labels_without_copies"] == 40
     assert result.get("accuracy_before", "debiased_feedback", "housing", "rent").value is None
+    assert left_out(result, "debiased") == "All 80 records counted."
+    assert left_out(result, "debiased_feedback") == "0 of 40 records counted; left out: no outcome of this mitigation 40 (rent 40)."
 
 
 def test_labels_with_features_of_their_own_count_the_same_in_every_check(stage: Scene) -> None:
@@ -88,6 +96,7 @@ def test_labels_with_features_of_their_own_count_the_same_in_every_check(stage: 
 
     assert details(first)["labels_of_other_revisions"] == 0
     assert first.get("accuracy_before", "debiased_feedback", "housing", scope="overall").n == 80
+    assert left_out(first, "debiased_feedback") == "All 80 records counted."
     assert cells(first) == cells(second)
 
 

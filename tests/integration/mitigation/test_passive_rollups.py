@@ -61,6 +61,11 @@ def test_a_day_sums_what_each_attribute_changed_for_everybody_over_the_hours_of_
     assert by_income != pytest.approx((favourable + 28) / len(rows))
     assert {one.hours for one in found if one.measurement.data is DataSet.DEBIASED} == {2}
     assert {one.hours for one in found if one.measurement.data is DataSet.PAYLOAD} == {3}
+    lines = {(one.measurement.data, one.measurement.attribute): one.records.text for one in found if one.records is not None}
+    # The first hour was mitigated in another way.
+    other = f"{n} of {3 * len(rows)} records counted; left out: no outcome of this mitigation {len(rows)} ("
+    for data in (DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK):
+        assert lines[data, "housing"].startswith(other)
     assert overall(day(stage, Mode.REFERENCE_SUBSTITUTION), "housing", "accuracy_before")[0] == 1
     stage.watch(replace(monitor, attributes=(INCOME,)))
     assert {one.measurement.attribute for one in day(stage, Mode.LIFT_ONLY) if one.measurement.data is DataSet.DEBIASED} == {"income"}

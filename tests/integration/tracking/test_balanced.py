@@ -141,12 +141,22 @@ def test_the_copies_that_a_check_scores_are_the_pairs_that_are_bet_on(database: 
         rows = rows_of(0, by_sex_and_income, 100)
         stage.log(rows, START)
         stage.check(START)
+        # In no check.
+        stage.log(rows_of(1, by_sex_and_income, 100)[:40], START + HOUR)
     update(stage, end_of(2))
     with database.transaction() as session:
         found = hours_between(session, present_era(stage).no, CountedPlace(DataSet.BALANCED, "sex"), Span(start=START, end=end_of(2)))
+        evidence = look_at_evidence(session, stage.deployment.no)
 
     pairs = Counter(tuple(float(by_sex_and_income(row | {"sex": sex})["prediction"]) for sex in ("female", "male")) for row in rows)
-    assert found == {START: [["female", "monitored", [[*pair, count] for pair, count in sorted(pairs.items())]]]}
+    of_women, *counted = found.pop(START)
+    assert of_women == ["female", "monitored", [[*pair, count] for pair, count in sorted(pairs.items())]]
+    favourable = Counter(row["sex"] for row in rows if row["prediction"])
+    assert counted == [[sex, f"{role} counted", favourable[sex], 30] for sex, role in (("female", "monitored"), ("male", "reference"))]
+    assert not found
+    assert evidence is not None
+    (line,) = (records.text for records in evidence.records[DataSet.BALANCED])
+    assert line == "60 of 100 records counted; left out: in no check or not answered by the model 40 (female 30, male 10)."
 
 
 @pytest.mark.nightly

@@ -36,6 +36,18 @@ def test_labels_that_are_imported_as_too_late_are_counted_as_too_late(stage: Sce
     update(stage, START + 20 * HOUR)
     assert present_era(stage).late_labels == 2
     assert {place for place, *_ in states(stage)} == {DataSet.PAYLOAD, DataSet.FEEDBACK}
+    line = "sex, on labelled records: 1 of 6 records counted; left out: no label that counts 5 (female 2, male 3)."
+    with stage.database.transaction() as session:
+        evidence = look_at_evidence(session, stage.deployment.no)
+    assert evidence is not None
+    assert line in list_remarks(evidence)
+
+    # A label in no list does not count either; nor does a record whose horizon has not passed count as one without a label.
+    import_labels(stage, [("1-3", "?")], START + 3 * HOUR)
+    log(stage, [Logged(START + 18 * HOUR, "male", 1)], first_no=50)
+    update(stage, START + 20 * HOUR)
+    with stage.database.transaction() as session:
+        assert line in list_remarks(look_at_evidence(session, stage.deployment.no) or evidence)
 
 
 def test_an_hour_that_is_counted_again_does_not_count_its_late_labels_twice(stage: Scene) -> None:
