@@ -83,3 +83,11 @@ class FeedbackTable:
     @property
     def time(self) -> str:
         return self.columns.observed_at
+
+
+@frozen
+class RecordTables:
+    """The tables of a deployment; None where records are logged."""
+
+    payload: PayloadTable | None = None
+    feedback: FeedbackTable | None = None

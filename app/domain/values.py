@@ -9,10 +9,9 @@ import re
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 from uuid import UUID
 
-from ..frozen import frozen
 from .texts import MAX_TEXT
 
 Scalar: TypeAlias = str | int | float | bool
@@ -29,14 +28,13 @@ NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
-@frozen
-class Range:
-    """A closed interval [lo, hi] of a numeric feature or of a regression's prediction."""
+class Range(NamedTuple):
+    """A closed interval of a numeric feature or of a regression's prediction; in JSON `[lo, hi]`."""
 
     lo: float
     hi: float
 
-    def __contains__(self, value: float) -> bool:
+    def __contains__(self, value: float) -> bool:  # type: ignore[override]  # not the two ends
         return self.lo <= value <= self.hi
 
     def overlaps(self, other: "Range") -> bool:

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any
 
 from ..details import Details
+from ..domain.values import Range
 from .source import ReportSource
 
 FORMAT = 3
@@ -72,6 +73,8 @@ def _plain(part: Any) -> Any:  # noqa: ANN401 - any part of the data
             found = _plain(part.to_json())
         case Mapping():
             found = {"none" if name is None else str(name): _plain(value) for name, value in part.items()}
+        case Range():
+            found = part._asdict()
         case list() | tuple():
             found = [_plain(one) for one in part]
         case _ if is_dataclass(part):

@@ -1,10 +1,13 @@
 """Connections to Postgres."""
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
 from adbc_driver_manager import Error as AdbcError
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
@@ -170,6 +173,7 @@ class Database:
             pool_size=pool_size,
             max_overflow=10,
             pool_pre_ping=True,
+            json_serializer=partial(json.dumps, default=msgspec.to_builtins),
             hide_parameters=True,  # errors are logged, and parameters hold names of records and people
             connect_args={"application_name": "evenhand", "connect_timeout": 5, "client_encoding": "UTF8"},
         )

@@ -5,8 +5,7 @@ from dataclasses import is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache
-from types import UnionType
-from typing import Any, TypeVar, cast, get_args, get_type_hints
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 import psycopg
@@ -19,24 +18,25 @@ T = TypeVar("T")
 def read_row(kind: type[T], row: object, /, **others: object) -> T:
     """Returns an object of the row's columns that are called as its fields; `others` are fields that are not.
 
-    Texts become members of enumerations, and JSON becomes objects, as the fields are declared.
+    Texts become members of enumerations, and JSON becomes objects and tuples, as the fields are declared.
     """
     values = {}
-    for name, form in _fields_of(kind).items():  # type: ignore[arg-type]  # a class can be hashed
+    for name, hint in _hints_of(kind).items():  # type: ignore[arg-type]  # a class can be hashed
         if name not in others:
             value = getattr(row, name)
-            values[name] = value if form is None or value is None else msgspec.convert(value, form)
+            values[name] = msgspec.convert(value, hint) if _is_encoded(hint) else value
     return kind(**values, **others)
 
 
+_hints_of = cache(get_type_hints)
+
+
 @cache
-def _fields_of(kind: type) -> Mapping[str, type | None]:
-    """Returns the fields, each with the type that its stored value becomes; None: it is stored as it is."""
-    found: dict[str, type | None] = {}
-    for name, hint in get_type_hints(kind).items():
-        forms = [form for form in (hint, *(get_args(hint) if isinstance(hint, UnionType) else ())) if isinstance(form, type)]
-        found[name] = next((form for form in forms if is_dataclass(form) or issubclass(form, Enum | msgspec.Struct)), None)
-    return found
+def _is_encoded(hint: Any) -> bool:  # noqa: ANN401 - any type
+    """Whether values of the type are stored in another form: as a text or as JSON."""
+    if get_args(hint):
+        return get_origin(hint) is tuple or any(map(_is_encoded, get_args(hint)))
+    return isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, Enum | msgspec.Struct | tuple))
 
 
 def read_rows(session: Session, statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:

@@ -3,27 +3,24 @@
 import json
 import os
 from collections.abc import Collection
-from dataclasses import asdict, field
+from dataclasses import asdict, field, replace
 from typing import Any
 
+import msgspec
 from sqlalchemy import Select, and_, delete, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
 from ...domain.definitions import Definition, definition_of
 from ...domain.deployments import (
-    BodyMapping,
-    Credentials,
-    CredentialsKind,
     Deployment,
     Endpoint,
-    EndpointSource,
-    EndpointTls,
     RecordSchema,
     has_protected,
 )
 from ...domain.endpoint_health import EndpointHealth
 from ...domain.paging import Paging
+from ...domain.tables_of_files import RecordTables
 from ...errors import Conflict, require_present
 from ...frozen import frozen
 from ..alerts.alert_rules import add_default_rule
@@ -47,8 +44,8 @@ from ..tables import (
     PayloadRecordRow,
     RecordCountRow,
 )
-from .columns import columns_of, read_feedback_table, read_payload_table, write_columns, write_tables
 from .endpoint_health import IS_OPEN, health_from, record_answer
+from .listed_files import read_tables
 
 _MAX_SCHEMA_VERSION = 2**15 - 1
 """Every record carries its version in two bytes."""
@@ -199,79 +196,49 @@ class Deployments:
         return self._deployment(row, schema, health_from(failures, is_open=is_open))
 
     def _add_schema(self, no: int, version: int, definition: Definition) -> None:
-        columns = {"features": write_columns(definition.features), "meta": write_columns(definition.meta)}
+        columns = {"features": definition.features, "meta": definition.meta}
         self._session.execute(insert(DeploymentSchemaRow).values(deployment_no=no, version=version, **columns))
 
     def _values(self, definition: Definition) -> dict[str, Any]:
         endpoint = definition.endpoint
         credentials = endpoint.credentials if endpoint else None
         secrets = _Secrets.of(endpoint)
-        stored_endpoint = None
         if secrets != _Secrets():
             begin_sealing(self._session)
+        stored_endpoint = None
         if endpoint is not None:
-            stored_endpoint = {
-                "url": endpoint.url,
-                "payload_format": str(endpoint.payload_format),
-                # Left out where there is none, as before they existed.
-                **({"source": endpoint.source.value, "uri": endpoint.uri} if endpoint.uri else {}),
-                **({"mapping": asdict(endpoint.mapping)} if endpoint.mapping else {}),
-                "credentials_kind": credentials.kind.value if credentials else None,
-                "credentials_name": credentials.name if credentials else None,
-                **({"token_url": credentials.token_url, "scope": credentials.scope} if credentials and credentials.token_url else {}),
-                "timeout_seconds": endpoint.timeout_seconds,
-                "page_size": endpoint.page_size,
-                "concurrency": endpoint.concurrency,
-                "requests_per_second": endpoint.requests_per_second,
-            }
+            stored_endpoint = msgspec.to_builtins(replace(endpoint, credentials=None, headers={}, tls=None))
+            if credentials is not None:
+                stored_endpoint |= {"credentials_kind": credentials.kind, "credentials_name": credentials.name}
+                stored_endpoint |= {"token_url": credentials.token_url, "scope": credentials.scope}
         return {
             "name": definition.name,
             "owner": definition.owner,
             "purpose": definition.purpose,
-            "outputs": asdict(definition.outputs),
+            "outputs": definition.outputs,
             "model_revision": definition.model_revision,
             "endpoint": stored_endpoint,
-            "record_tables": write_tables(definition),
+            "record_tables": definition.payload and RecordTables(definition.payload, definition.feedback),
             "earliest": definition.earliest,
             "credentials": None if secrets == _Secrets() else self._sealer.seal(secrets.write()),
         }
 
     def _deployment(self, row: DeploymentRow, schema: DeploymentSchemaRow, health: EndpointHealth) -> Deployment:
-        credentials = endpoint = None
-        stored = row.endpoint
-        secrets = _Secrets()
-        if stored and row.credentials is not None:
-            secrets = _Secrets.read(self._sealer.unseal(row.credentials))
-        if stored and secrets.secret is not None:
-            credentials = Credentials(
-                kind=CredentialsKind(stored["credentials_kind"]),
-                name=stored["credentials_name"],
-                secret=secrets.secret,
-                token_url=stored.get("token_url", ""),
-                scope=stored.get("scope", ""),
-            )
-        if stored:
-            endpoint = Endpoint(
-                url=stored["url"],
-                source=EndpointSource(stored.get("source", EndpointSource.HTTP)),
-                uri=stored.get("uri", ""),
-                payload_format=stored["payload_format"],
-                mapping=BodyMapping(**stored["mapping"]) if "mapping" in stored else None,
-                credentials=credentials,
-                headers=secrets.headers,
-                tls=EndpointTls(**secrets.tls) if secrets.tls else None,
-                timeout_seconds=stored["timeout_seconds"],
-                page_size=stored["page_size"],
-                concurrency=stored["concurrency"],
-                requests_per_second=stored["requests_per_second"],
-            )
+        endpoint, tables = None, read_tables(row.record_tables)
+        if row.endpoint:
+            stored, secrets = row.endpoint, _Secrets() if row.credentials is None else _Secrets.read(self._sealer.unseal(row.credentials))
+            secret_parts: dict[str, object] = {"credentials": None, "headers": secrets.headers, "tls": secrets.tls or None}
+            if secrets.secret is not None:
+                named = {"kind": stored["credentials_kind"], "name": stored["credentials_name"], "secret": secrets.secret}
+                secret_parts["credentials"] = stored | named
+            endpoint = msgspec.convert(stored | secret_parts, Endpoint)
         return read_row(
             Deployment,
             row,
-            schema=RecordSchema(version=schema.version, features=columns_of(schema.features), meta=columns_of(schema.meta)),
+            schema=read_row(RecordSchema, schema),
             endpoint=endpoint,
-            payload=read_payload_table(row.record_tables),
-            feedback=read_feedback_table(row.record_tables),
+            payload=tables.payload,
+            feedback=tables.feedback,
             health=health,
         )
 

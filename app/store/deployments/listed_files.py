@@ -3,15 +3,16 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
+import msgspec
 from sqlalchemy import delete, func, insert, select, text
 from sqlalchemy.orm import Session
 
 from ...domain.checks import Span
-from ...domain.tables_of_files import FeedbackTable, PayloadTable, TableFormat
+from ...domain.tables_of_files import FeedbackTable, PayloadTable, RecordTables, TableFormat
 from ...frozen import frozen
 from ..tables import DeploymentRow, ListedFileRow
-from .columns import read_feedback_table, read_payload_table
 
 PAYLOAD, FEEDBACK = "payload", "feedback"
 
@@ -96,12 +97,17 @@ class FiledDeployment:
     tables: Mapping[str, PayloadTable | FeedbackTable]
 
 
+def read_tables(stored: Mapping[str, Any] | None) -> RecordTables:
+    return msgspec.convert(stored or {}, RecordTables)
+
+
 def deployments_with_tables(session: Session) -> list[FiledDeployment]:
     columns = (DeploymentRow.no, DeploymentRow.id, DeploymentRow.record_tables)
     found = []
     for row in session.execute(select(*columns).where(DeploymentRow.record_tables.is_not(None)).order_by(DeploymentRow.no)):
-        tables = {PAYLOAD: read_payload_table(row.record_tables), FEEDBACK: read_feedback_table(row.record_tables)}
-        found.append(FiledDeployment(row.no, row.id, {side: table for side, table in tables.items() if table is not None}))
+        tables = read_tables(row.record_tables)
+        sides = {PAYLOAD: tables.payload, FEEDBACK: tables.feedback}
+        found.append(FiledDeployment(row.no, row.id, {side: table for side, table in sides.items() if table is not None}))
     return found
 
 

@@ -12,7 +12,7 @@ from ...domain.deployments import ProblemType, RecordSchema
 from ...domain.tables_of_files import FeedbackTable, PayloadTable
 from ...frozen import frozen
 from ..database.rows import read_row
-from ..deployments.columns import columns_of, read_feedback_table, read_payload_table
+from ..deployments.listed_files import read_tables
 from ..tables import ChangedHourRow, DeploymentRow, DeploymentSchemaRow, EvidenceEraRow, EvidenceLateLabelRow, MonitorRow
 
 _LOCK = 0x65766964
@@ -106,13 +106,14 @@ def followed_deployment(session: Session, deployment_no: int) -> FollowedDeploym
         .where(DeploymentRow.no == deployment_no)
         .order_by(DeploymentSchemaRow.version)
     ).all()
+    tables = read_tables(rows[0].record_tables)
     return read_row(
         FollowedDeployment,
         rows[0],
-        schemas=[RecordSchema(version=one.version, features=columns_of(one.features), meta=columns_of(one.meta)) for one in rows],
+        schemas=[read_row(RecordSchema, row) for row in rows],
         has_endpoint=rows[0].endpoint is not None,
-        payload=read_payload_table(rows[0].record_tables),
-        feedback=read_feedback_table(rows[0].record_tables),
+        payload=tables.payload,
+        feedback=tables.feedback,
     )
 
 

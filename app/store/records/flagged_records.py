@@ -14,7 +14,6 @@ from ...frozen import frozen
 from ..database.page_size import Page, fill_page
 from ..database.paging import equal, within
 from ..database.rows import driver_connection, read_row
-from ..deployments.columns import columns_of
 from ..tables import DeploymentSchemaRow, FlaggedRecordRow, PayloadRecordRow
 
 _AT_ONCE = 50
@@ -170,7 +169,7 @@ def _build_flagged(flag: FlaggedRecordRow, record: PayloadRecordRow, schema: Dep
         FlaggedPayload,
         record,
         flag=read_row(FlaggedRecord, flag),
-        schema=RecordSchema(version=schema.version, features=columns_of(schema.features), meta=columns_of(schema.meta)),
+        schema=read_row(RecordSchema, schema),
         features=tuple(record.features),
         meta=tuple(record.meta or (None,) * len(schema.meta)),
     )

@@ -14,7 +14,6 @@ from ...domain.values import shown_value
 from ...frozen import frozen
 from ..database.page_size import MAX_PAGE_BYTES
 from ..database.rows import read_row
-from ..deployments.columns import columns_of
 from .counterfactuals import TargetKey
 from .record_conditions import RecordFilter, RecordPlace, Statement, add_filters, bound_statement
 
@@ -165,7 +164,7 @@ def schemas_of(session: Session, deployment_no: int) -> dict[int, RecordSchema]:
     rows = session.execute(
         text("SELECT version, features, meta FROM deployment_schemas WHERE deployment_no = :no ORDER BY version"), {"no": deployment_no}
     )
-    return {row.version: RecordSchema(version=row.version, features=columns_of(row.features), meta=columns_of(row.meta)) for row in rows}
+    return {row.version: read_row(RecordSchema, row) for row in rows}
 
 
 def targets_of(session: Session, deployment_no: int) -> dict[int, TargetKey]:

@@ -8,10 +8,10 @@ import msgspec
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...domain.deployments import Column
+from ...domain.deployments import Column, RecordSchema
 from ...domain.retention import RecordSelector
 from ...frozen import frozen
-from ..deployments.columns import columns_of
+from ..database.rows import read_row
 from ..tables import DeploymentSchemaRow
 from .record_traces import StoredPlace
 
@@ -49,7 +49,7 @@ def meta_places(session: Session, deployment_no: int, field: str) -> list[MetaPl
     return [
         MetaPlace(row.version, position, column)
         for row in rows.order_by(DeploymentSchemaRow.version)
-        for position, column in enumerate(columns_of(row.meta))
+        for position, column in enumerate(read_row(RecordSchema, row).meta)
         if column.name == field
     ]
 

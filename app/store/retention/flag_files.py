@@ -7,7 +7,7 @@ from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from ...domain.tables_of_files import PayloadTable, TableFormat
-from ..deployments.columns import read_payload_table
+from ..deployments.listed_files import read_tables
 from ..tables import DeploymentRow
 
 _AGED = text(
@@ -39,7 +39,7 @@ _DELETED = text(
 def payload_tables(session: Session) -> dict[int, tuple[str, PayloadTable]]:
     """Returns ids and payload tables by deployment number."""
     rows = session.execute(select(DeploymentRow.no, DeploymentRow.id, DeploymentRow.record_tables))
-    found = {no: (deployment_id, read_payload_table(stored)) for no, deployment_id, stored in rows}
+    found = {no: (deployment_id, read_tables(stored).payload) for no, deployment_id, stored in rows}
     return {no: (deployment_id, table) for no, (deployment_id, table) in found.items() if table is not None}
 
 

@@ -2,16 +2,15 @@
 
 from dataclasses import field
 from datetime import date
-from typing import Any
 
 from sqlalchemy import String, literal_column, select
 
-from ...domain.deployments import BodyMapping, Endpoint, OutputFields, ProblemType, RecordSchema
+from ...domain.deployments import Endpoint, OutputFields, ProblemType, RecordSchema
 from ...domain.outcomes import OutcomeRule
 from ...frozen import frozen
 from ..database.engine import Database
+from ..database.rows import read_row
 from ..database.sealer import Sealer
-from ..deployments.columns import columns_of
 from ..deployments.monitors import monitor_of
 from ..tables import DeploymentRow, DeploymentSchemaRow, ErasedIdRow
 
@@ -70,25 +69,13 @@ def read_target(database: Database, deployment_id: str, sealer: Sealer | None = 
             return None
         row, schema, row_version = found
         monitor = monitor_of(session, row.no)
-        return Target(
-            no=row.no,
-            id=row.id,
+        return read_row(
+            Target,
+            row,
             row_version=row_version,
-            problem_type=ProblemType(row.problem_type),
-            schema=RecordSchema(version=schema.version, features=columns_of(schema.features), meta=columns_of(schema.meta)),
-            outputs=OutputFields(**row.outputs),
-            model_revision=row.model_revision,
+            schema=read_row(RecordSchema, schema),
             is_logged=row.record_tables is None,
             erased=frozenset(session.scalars(select(ErasedIdRow.digest).where(ErasedIdRow.deployment_no == row.no))),
             column_key=None if sealer is None or row.column_key is None else sealer.unseal(row.column_key),
             outcomes=None if monitor is None else monitor.outcomes,
-            endpoint=_format_of(row.endpoint),
-            earliest=row.earliest,
         )
-
-
-def _format_of(stored: dict[str, Any] | None) -> Endpoint | None:
-    if stored is None:
-        return None
-    mapping = BodyMapping(**stored["mapping"]) if "mapping" in stored else None
-    return Endpoint(url=stored["url"], payload_format=stored["payload_format"], mapping=mapping)

@@ -76,6 +76,12 @@ def test_the_hash_in_a_report_is_that_of_its_data_in_every_form_with_and_without
         assert len(parsed["checks"]) == (3 if path.startswith("/checks") else 4)
 
 
+def test_the_data_name_both_ends_of_a_range(reported: Reported) -> None:
+    monitor = json.loads(reported.text("/report.json", **PERIOD))["monitor"]
+
+    assert monitor["attributes"][1]["monitored"] == [{"hi": 45, "lo": 30}]
+
+
 def test_the_data_change_with_an_alert_that_is_acknowledged_and_hold_no_secret(reported: Reported) -> None:
     before = reported.text("/report.json", **PERIOD)
     reported.service.client.patch("/v1/deployments/a-model", json={"name": "Another name", "owner": "Loans & <b>co</b>"}).raise_for_status()
