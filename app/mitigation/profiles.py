@@ -12,7 +12,6 @@ from ..domain.mitigation_rules import mitigated_attributes
 from ..domain.monitors import Monitor
 from ..store.database.arrow import arrow_reader
 from ..store.database.engine import Database
-from ..store.deployments.monitors import list_values
 from ..store.mitigation.mitigation import newest_profile, store_profile
 from ..store.people.activities import record_activity
 from ..store.training.training_data import donor_digests_of, donors_of
@@ -57,12 +56,12 @@ def _basis(deployment: Deployment, monitor: Monitor, settings: MitigationSetting
         # Without `classes` as before they existed, so that fitted profiles stay.
         "outputs": {name: value for name, value in msgspec.to_builtins(deployment.outputs).items() if name != "classes" or value},
         "schema_version": deployment.schema.version,
-        "outcomes": [list_values(monitor.outcomes.favourable), list_values(monitor.outcomes.unfavourable)],
+        "outcomes": [monitor.outcomes.favourable, monitor.outcomes.unfavourable],
         "attributes": [
             [
                 attribute.feature,
-                list_values(attribute.monitored),
-                None if attribute.reference is None else list_values(attribute.reference),
+                attribute.monitored,
+                attribute.reference,
                 [*attribute.correlated_features, donor_digests.get(attribute.feature)],
             ]
             for attribute in monitor.attributes

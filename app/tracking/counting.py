@@ -1,10 +1,10 @@
 """Counts the records and labels of whole hours by group, each once."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ from ..metrics.paired import Paired
 from ..metrics.tables import BalancedCells
 from ..records.reading import RecordColumns, RecordTable, read_table
 from ..store.database.arrow import ArrowReader
-from ..store.deployments.monitors import encode_rule, list_values
+from ..store.database.rows import plain_json
 from ..store.evidence.eras import Era, FollowedDeployment
 from ..store.evidence.figures import KnownFigure
 from ..store.evidence.hours import COUNTED, Cells, CountedHour, CountedPlace
@@ -45,26 +45,26 @@ def define_figures(monitor: Monitor, watched: WatchedMetric) -> Definition:
     Labels name values within one attribute, so the group's label and this are the whole definition.
     """
     definition: Definition = {
-        "favourable": list_values(monitor.outcomes.favourable),
-        "unfavourable": list_values(monitor.outcomes.unfavourable),
-        "limits": [[limit.direction.value, limit.value] for limit in watched.limits],
+        "favourable": monitor.outcomes.favourable,
+        "unfavourable": monitor.outcomes.unfavourable,
+        "limits": [[limit.direction, limit.value] for limit in watched.limits],
         "attributes": [_define_attribute(attribute) for attribute in watched.comparison.members(monitor)],
-        "evidence": asdict(monitor.evidence),
+        "evidence": monitor.evidence,
     }
     if watched.definition.is_paired:
         (attribute,) = watched.comparison.members(monitor)
-        copies = {"draws": monitor.draws, "seed": monitor.seed, "correlated_features": list(attribute.correlated_features)}
+        copies = {"draws": monitor.draws, "seed": monitor.seed, "correlated_features": attribute.correlated_features}
         definition["copies"] = copies
-    return definition
+    return cast("Definition", plain_json(definition))
 
 
 def _define_attribute(attribute: MonitoredAttribute) -> Definition:
     definition: Definition = {"feature": attribute.feature}
     if attribute.rule is not None:
-        return definition | {"rule": encode_rule(attribute.rule)}
+        return definition | {"rule": attribute.rule}
     if attribute.reference is None:
-        return definition | {"all_but": list_values(attribute.monitored)}
-    return definition | {"reference": list_values(attribute.reference)}
+        return definition | {"all_but": attribute.monitored}
+    return definition | {"reference": attribute.reference}
 
 
 Mask: TypeAlias = npt.NDArray[np.bool_]

@@ -28,9 +28,9 @@ class In(BaseModel):
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True, strict=True)
 
-    def read_as(self, form: type[Form]) -> Form:
-        """Value of the domain with members of the same names."""
-        return msgspec.convert(self, form, from_attributes=True)
+    def read_as(self, form: type[Form], **others: object) -> Form:
+        """Value of the domain with members of the same names; `others` take the place of members."""
+        return msgspec.convert(_Joined(self, others) if others else self, form, from_attributes=True)
 
 
 def _drop_defaults(schema: dict[str, Any]) -> None:

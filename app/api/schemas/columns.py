@@ -1,12 +1,12 @@
 """Columns of records as bodies."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from ...domain.deployments import Column, FieldKind, FieldType, Storage, StorageKind
+from ...domain.deployments import Column, FieldKind, FieldType, StorageKind
 from .base import NOT_BLANK, In, Out
-from .values import GroupValueJson, group_value_json
+from .values import GroupValueJson
 
 _SENT = "The type of the values that are sent; text is stored."
 _GROUPS = "For the kind `groups`: the label of the first group that has a value is stored instead of it, and null for a value in no group."
@@ -42,7 +42,7 @@ class ColumnIn(In):
     def to_domain(self) -> Column:
         numbers = self.type in {FieldType.INTEGER, FieldType.NUMBER}
         kind = self.kind or (FieldKind.NUMERIC if numbers else FieldKind.CATEGORICAL)
-        return Column(name=self.name, type=self.type, kind=kind, storage=self.storage.read_as(Storage) if self.storage else None)
+        return self.read_as(Column, kind=kind)
 
 
 class ColumnGroupOut(Out):
@@ -68,19 +68,3 @@ class ColumnOut(Out):
     kind: FieldKind
     storage: StorageOut | None
     """Null: values are stored as they are sent."""
-
-
-def column_json(column: Column) -> dict[str, Any]:
-    storage = column.storage
-    return {
-        "name": column.name,
-        "type": column.type.value,
-        "kind": column.kind.value,
-        "storage": None
-        if storage is None
-        else {
-            "kind": storage.kind.value,
-            "sent": storage.sent.value,
-            "groups": [{"label": one.label, "values": [group_value_json(value) for value in one.values]} for one in storage.groups],
-        },
-    }

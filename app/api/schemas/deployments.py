@@ -1,19 +1,18 @@
 """A deployment as a body."""
 
-from dataclasses import asdict
 from datetime import date, datetime
 from typing import Annotated, Any
 
+import msgspec
 from pydantic import ConfigDict, Field
 from pydantic_core import to_jsonable_python
 
 from ...domain.definitions import Definition, definition_of
-from ...domain.deployments import Deployment, OutputFields, ProblemType
+from ...domain.deployments import Deployment, ProblemType
 from ...domain.record_times import parse_moment
-from ...domain.tables_of_files import FeedbackTable, PayloadTable
 from ...web.texts import ID_PATTERN
 from .base import NOT_BLANK, In, NextPageCursor, Out, PageOut, Patch
-from .columns import ColumnIn, ColumnOut, column_json
+from .columns import ColumnIn, ColumnOut
 from .endpoints import EndpointHealthOut, EndpointIn, EndpointOut, EndpointPatch, TlsOut
 from .tables_of_files import FeedbackTableIn, FeedbackTableOut, PayloadTableIn, PayloadTableOut
 from .values import ScalarJson
@@ -132,18 +131,11 @@ class DeploymentIn(In):
     earliest: str | None = Field(default=None, max_length=10, json_schema_extra={"format": "date"}, description=_EARLIEST)
 
     def to_domain(self) -> Definition:
-        return Definition(
-            name=self.name,
-            owner=self.owner,
-            purpose=self.purpose,
-            problem_type=self.problem_type,
-            features=tuple(column.to_domain() for column in self.features),
-            meta=tuple(column.to_domain() for column in self.meta),
-            outputs=self.outputs.read_as(OutputFields),
-            model_revision=self.model_revision,
-            endpoint=self.endpoint.to_domain() if self.endpoint else None,
-            payload=self.payload.read_as(PayloadTable) if self.payload else None,
-            feedback=self.feedback.read_as(FeedbackTable) if self.feedback else None,
+        return self.read_as(
+            Definition,
+            features=[column.to_domain() for column in self.features],
+            meta=[column.to_domain() for column in self.meta],
+            endpoint=self.endpoint and self.endpoint.to_domain(),
             earliest=parse_moment("earliest", self.earliest).date() if self.earliest else None,
         )
 
@@ -256,7 +248,5 @@ class DeploymentPage(PageOut):
 
 def definition_json(definition: Definition) -> dict[str, Any]:
     """Definition as `DeploymentIn` reads it, with the endpoint's secret: never for an answer."""
-    document: dict[str, Any] = to_jsonable_python(asdict(definition))
-    document["features"] = [column_json(column) for column in definition.features]
-    document["meta"] = [column_json(column) for column in definition.meta]
+    document: dict[str, Any] = to_jsonable_python(msgspec.to_builtins(definition))
     return document

@@ -13,7 +13,7 @@ from ...domain.deployment_rules import (
     MIN_REQUESTS_PER_SECOND,
     MIN_TIMEOUT_SECONDS,
 )
-from ...domain.deployments import BodyMapping, Credentials, CredentialsKind, Endpoint, EndpointSource, EndpointTls
+from ...domain.deployments import Credentials, CredentialsKind, Endpoint, EndpointSource, EndpointTls
 from ...domain.endpoint_health import BreakerState
 from ...outbound.certificates import MAX_PEM_BYTES, describe_certificates
 from ...payloads.registry import PayloadFormat
@@ -167,14 +167,11 @@ class EndpointIn(In):
     requests_per_second: Rate | None = None
 
     def to_domain(self) -> Endpoint:
-        credentials = self.credentials.to_domain() if self.credentials else None
-        mapping = self.mapping.read_as(BodyMapping) if self.mapping else None
-        tls = self.tls.read_as(EndpointTls) if self.tls else None
-        values = self.model_dump(exclude={"credentials", "mapping", "tls"})
+        others: dict[str, object] = {"credentials": self.credentials and self.credentials.to_domain()}
         if self.source is EndpointSource.MLFLOW:
-            values["payload_format"] = PayloadFormat.MLFLOW
-            values["concurrency"] = self.concurrency if "concurrency" in self.model_fields_set else 1
-        return Endpoint(**values, credentials=credentials, mapping=mapping, tls=tls)
+            others["payload_format"] = PayloadFormat.MLFLOW
+            others["concurrency"] = self.concurrency if "concurrency" in self.model_fields_set else 1
+        return self.read_as(Endpoint, **others)
 
 
 class EndpointPatch(Patch):

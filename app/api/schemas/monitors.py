@@ -1,13 +1,14 @@
 """The fairness monitor as a body."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import AliasPath, BeforeValidator, Field
 
 from ...checks.picking import measured_keys
 from ...domain.display_names import DisplayNames, GroupName
-from ...domain.group_rules import ALL_OTHERS, FoundBy, GroupRule
+from ...domain.group_rules import ALL_OTHERS
 from ...domain.monitor_rules import (
     MAX_ATTRIBUTED_ROWS,
     MAX_ATTRIBUTES,
@@ -22,9 +23,6 @@ from ...domain.monitors import (
     FALSE_ALARM_HOURS,
     LABEL_HORIZON_HOURS,
     MAX_NIGHTLY_ROWS,
-    AttributionSettings,
-    EvidenceSettings,
-    Limits,
     Monitor,
     MonitoredAttribute,
     Schedule,
@@ -164,22 +162,13 @@ class AttributeIn(In):
 
     def to_domain(self) -> MonitoredAttribute:
         """Not yet checked. A limit that is left out differs from null, which leaves that side unwatched."""
-        mirrors = "upper_threshold" not in self.model_fields_set
-        rule = None if self.rule is None else self.rule.read_as(GroupRule)
-        monitored, reference = tuple(self.monitored), None if self.reference is None else tuple(self.reference)
-        if rule is not None:
-            monitored, reference = monitored or (rule.label,), reference or (ALL_OTHERS,)
-        return MonitoredAttribute(
-            feature=self.feature,
-            monitored=monitored,
-            reference=reference,
-            rule=rule,
-            found_by=None if self.found_by is None else self.found_by.read_as(FoundBy),
-            threshold=self.threshold,
-            upper_threshold=mirrored_ratio(self.threshold) if mirrors else self.upper_threshold,
-            metric_limits=tuple((key, own.read_as(Limits)) for key, own in sorted(self.metric_limits.items())),
-            correlated_features=tuple(self.correlated_features),
-        )
+        others: dict[str, object] = {"metric_limits": sorted(self.metric_limits.items())}
+        if "upper_threshold" not in self.model_fields_set:
+            others["upper_threshold"] = mirrored_ratio(self.threshold)
+        attribute = self.read_as(MonitoredAttribute, **others)
+        if attribute.rule is None:
+            return attribute
+        return replace(attribute, monitored=attribute.monitored or (attribute.rule.label,), reference=attribute.reference or (ALL_OTHERS,))
 
 
 class EvidenceSettingsIn(In):
@@ -276,21 +265,8 @@ class MonitorIn(In):
     """Names of groups and of the favourable outcome. A change of them makes no new version."""
 
     def to_domain(self) -> Monitor:
-        return Monitor(
-            outcomes=OutcomeRule(favourable=tuple(self.favourable), unfavourable=tuple(self.unfavourable)),
-            attributes=tuple(attribute.to_domain() for attribute in self.attributes),
-            intersections=tuple(tuple(features) for features in self.intersections),
-            min_records=self.min_records,
-            max_records=self.max_records,
-            schedule=self.schedule,
-            metrics=None if self.metrics is None else tuple(self.metrics),
-            strata=self.strata,
-            draws=self.draws,
-            seed=self.seed,
-            evidence=self.evidence.read_as(EvidenceSettings),
-            attribution=self.attribution.read_as(AttributionSettings),
-            names=self.names.to_domain(),
-        )
+        attributes = [attribute.to_domain() for attribute in self.attributes]
+        return self.read_as(Monitor, outcomes=self.read_as(OutcomeRule), attributes=attributes, names=self.names.to_domain())
 
 
 class FileSearchIn(In):

@@ -1,13 +1,10 @@
 """Connections to Postgres."""
 
-import json
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
-import msgspec
 from adbc_driver_manager import Error as AdbcError
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
@@ -16,6 +13,7 @@ from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.orm import Session, sessionmaker
 
 from ...errors import SetupError, Unavailable
+from .rows import write_json
 
 if TYPE_CHECKING:
     from adbc_driver_postgresql import dbapi
@@ -173,7 +171,7 @@ class Database:
             pool_size=pool_size,
             max_overflow=10,
             pool_pre_ping=True,
-            json_serializer=partial(json.dumps, default=msgspec.to_builtins),
+            json_serializer=write_json,
             hide_parameters=True,  # errors are logged, and parameters hold names of records and people
             connect_args={"application_name": "evenhand", "connect_timeout": 5, "client_encoding": "UTF8"},
         )

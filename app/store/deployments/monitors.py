@@ -1,7 +1,6 @@
 """Stored fairness monitors."""
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import fields
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -10,12 +9,10 @@ from sqlalchemy import Text, case, delete, func, literal, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.display_names import DisplayNames, GroupName
-from ...domain.group_rules import FoundBy, GroupRule
-from ...domain.monitors import AttributionSettings, EvidenceSettings, Limits, Monitor, MonitoredAttribute, Schedule
+from ...domain.display_names import DisplayNames
+from ...domain.monitors import AttributionSettings, EvidenceSettings, Limits, Monitor, MonitoredAttribute
 from ...domain.outcomes import OutcomeRule
 from ...domain.paging import Paging
-from ...domain.values import GroupValue, Range
 from ..database.paging import page_oldest
 from ..tables import CheckRow, DeploymentRow, EvidenceEraRow, EvidenceFigureRow, MonitorRow
 
@@ -55,7 +52,7 @@ def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monit
         version=last_used + 1,
         schedule=monitor.schedule,
         config=_config(monitor),
-        attribution=None if monitor.attribution == AttributionSettings() else asdict(monitor.attribution),
+        attribution=None if monitor.attribution == AttributionSettings() else monitor.attribution,
         nightly_since=func.now() if is_nightly else None,
     )
     new = insertion.excluded
@@ -102,87 +99,38 @@ def delete_monitor(session: Session, deployment_no: int) -> None:
     _note_change(session, deployment_no)
 
 
+_LEFT_OUT: dict[str, object] = {
+    "correlated_features": (),
+    "rule": None,
+    "found_by": None,
+    "metrics": None,
+    "strata": None,
+    "evidence": EvidenceSettings(),
+    "names": DisplayNames(),
+}
+"""Members that are not stored if they say nothing, so that older content is the same."""
+
+
 def _config(monitor: Monitor) -> dict[str, Any]:
-    return {
-        "favourable": list_values(monitor.outcomes.favourable),
-        "unfavourable": list_values(monitor.outcomes.unfavourable),
-        "attributes": [
-            {
-                "feature": attribute.feature,
-                "monitored": list_values(attribute.monitored),
-                "reference": None if attribute.reference is None else list_values(attribute.reference),
-                "threshold": attribute.threshold,
-                "upper_threshold": attribute.upper_threshold,
-                "metric_limits": {metric: [limits.lower, limits.upper] for metric, limits in attribute.metric_limits},
-                **({"correlated_features": list(attribute.correlated_features)} if attribute.correlated_features else {}),
-                **({} if attribute.rule is None else {"rule": encode_rule(attribute.rule)}),
-                **({} if attribute.found_by is None else {"found_by": asdict(attribute.found_by)}),
-            }
-            for attribute in monitor.attributes
-        ],
-        "intersections": [list(features) for features in monitor.intersections],
-        "min_records": monitor.min_records,
-        "max_records": monitor.max_records,
-        "draws": monitor.draws,
-        "seed": monitor.seed,
-        # Left out if they say nothing, so that older content is the same.
-        **({} if monitor.metrics is None else {"metrics": list(monitor.metrics)}),
-        **({} if monitor.strata is None else {"strata": monitor.strata}),
-        **({} if monitor.evidence == EvidenceSettings() else {"evidence": asdict(monitor.evidence)}),
-        **({} if monitor.names == DisplayNames() else {"names": asdict(monitor.names)}),
-    }
+    attributes = [
+        _members(attribute) | {"metric_limits": {metric: [limits.lower, limits.upper] for metric, limits in attribute.metric_limits}}
+        for attribute in monitor.attributes
+    ]
+    config = _members(monitor) | _members(monitor.outcomes) | {"attributes": attributes}
+    return {name: member for name, member in config.items() if name not in {"outcomes", "schedule", "attribution", "version"}}
 
 
-def encode_rule(rule: GroupRule) -> dict[str, Any]:
-    encoded: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(rule))
-    return encoded
-
-
-def list_values(values: tuple[GroupValue, ...]) -> list[Any]:
-    """Returns values as JSON, a range as its two ends."""
-    return [[value.lo, value.hi] if isinstance(value, Range) else value for value in values]
+def _members(part: Monitor | MonitoredAttribute | OutcomeRule) -> dict[str, Any]:
+    members = {field.name: getattr(part, field.name) for field in fields(part)}
+    return {name: member for name, member in members.items() if name not in _LEFT_OUT or member != _LEFT_OUT[name]}
 
 
 def _monitor(row: MonitorRow) -> Monitor:
     config = row.config
-    picked = config.get("metrics")
-    return Monitor(
-        outcomes=OutcomeRule(favourable=_values(config["favourable"]), unfavourable=_values(config["unfavourable"])),
-        attributes=tuple(
-            MonitoredAttribute(
-                feature=stored["feature"],
-                monitored=_values(stored["monitored"]),
-                reference=None if stored["reference"] is None else _values(stored["reference"]),
-                threshold=stored["threshold"],
-                upper_threshold=stored["upper_threshold"],
-                metric_limits=tuple(
-                    (metric, Limits(lower=limits[0], upper=limits[1])) for metric, limits in sorted(stored["metric_limits"].items())
-                ),
-                correlated_features=tuple(stored.get("correlated_features", ())),
-                rule=None if "rule" not in stored else msgspec.convert(stored["rule"], GroupRule),
-                found_by=None if "found_by" not in stored else FoundBy(**stored["found_by"]),
-            )
-            for stored in config["attributes"]
-        ),
-        intersections=tuple(tuple(features) for features in config["intersections"]),
-        min_records=config["min_records"],
-        max_records=config["max_records"],
-        schedule=Schedule(row.schedule),
-        metrics=None if picked is None else tuple(picked),
-        strata=config.get("strata"),
-        draws=config["draws"],
-        seed=config["seed"],
-        evidence=EvidenceSettings(**config.get("evidence", {})),
-        attribution=AttributionSettings(**(row.attribution or {})),
-        names=read_names(config.get("names")),
-        version=row.version,
-    )
+    attributes = [stored | {"metric_limits": _list_limits(stored["metric_limits"])} for stored in config["attributes"]]
+    columns = {"schedule": row.schedule, "attribution": row.attribution or {}, "version": row.version}
+    return msgspec.convert(config | columns | {"outcomes": config, "attributes": attributes}, Monitor)
 
 
-def read_names(stored: Mapping[str, Any] | None) -> DisplayNames:
-    named = stored or {}
-    return DisplayNames(favourable=named.get("favourable"), groups=tuple(GroupName(**one) for one in named.get("groups", ())))
-
-
-def _values(listed: list[Any]) -> tuple[GroupValue, ...]:
-    return tuple(Range(value[0], value[1]) if isinstance(value, list) else value for value in listed)
+def _list_limits(stored: dict[str, list[float | None]]) -> list[tuple[str, Limits]]:
+    return [(metric, Limits(lower=lower, upper=upper)) for metric, (lower, upper) in sorted(stored.items())]

@@ -12,7 +12,6 @@ from ...domain.display_names import DisplayNames
 from ...domain.monitors import Schedule
 from ...frozen import frozen
 from ..database.rows import array_text, read_named_rows, read_row, read_rows
-from ..deployments.monitors import read_names
 
 LAST_HOUR = timedelta(hours=1)
 
@@ -156,7 +155,7 @@ def overview_entries(session: Session, *, only_no: int | None) -> list[OverviewE
             picked=None if row.picked is None else tuple(row.picked),
             last=_read_last(row),
             success=_read_success(row),
-            names=read_names(row.names),
+            names=msgspec.convert(row.names or {}, DisplayNames),
             unacknowledged=None
             if row.unseen_id is None
             else Unacknowledged(
