@@ -42,7 +42,7 @@ class CopyTarget:
 
     @property
     def _group(self) -> str:
-        return json.dumps([self.value.lo, self.value.hi]) if isinstance(self.value, Range) else canonical(self.value)
+        return json.dumps(self.value) if isinstance(self.value, Range) else canonical(self.value)
 
     def changes(self, record_id: str, draw: int) -> Mapping[str, Scalar | None]:
         name, value = self.column.name, self.value
@@ -51,7 +51,7 @@ class CopyTarget:
         if not isinstance(value, Range):
             return {name: typed_value(value, self.column.type)}
 
-        share = uniform(json.dumps([self.seed, record_id, name, value.lo, value.hi, draw]))
+        share = uniform(json.dumps([self.seed, record_id, name, *value, draw]))
         if self.column.type is FieldType.INTEGER:
             lo, hi = math.ceil(value.lo), math.floor(value.hi)
             return {name: lo + int(share * (hi - lo + 1))}

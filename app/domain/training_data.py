@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..frozen import frozen
 from .comparisons import Comparison, comparisons_of
@@ -20,8 +20,7 @@ class TrainingForm(StrEnum):
     DISTRIBUTION = "distribution"
 
 
-@frozen
-class Cell:
+class Cell(NamedTuple):
     """Records that have these values (in the order of the distribution's columns) and this label; None is a missing one.
 
     `weight` is the sum of their weights, `squares` of the weights' squares; both None where records carry none.

@@ -31,8 +31,9 @@ JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 class Range(NamedTuple):
     """A closed interval of a numeric feature or of a regression's prediction; in JSON `[lo, hi]`."""
 
-    lo: float
-    hi: float
+    # Whole numbers stay so: stored keys of copies spell them.
+    lo: int | float
+    hi: int | float
 
     def __contains__(self, value: float) -> bool:  # type: ignore[override]  # not the two ends
         return self.lo <= value <= self.hi

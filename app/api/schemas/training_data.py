@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any
 
+import msgspec
 from pydantic import AliasPath, FailFast, Field, PlainSerializer, PlainValidator, WithJsonSchema
 
 from ...domain.monitors import Monitor
@@ -11,7 +12,7 @@ from ...domain.values import Range
 from ...training.limits import LONGEST_VALUE, MOST_COLUMNS
 from ...training.unclassified import find_unclassified
 from .base import In, Out, example
-from .values import group_value, group_value_json
+from .values import group_value
 
 _COUNTS = [
     {"values": ["female"], "label": "No Risk", "records": 1113},
@@ -39,7 +40,7 @@ _SUMMARY: dict[str, Any] = {
 ValueJson = Annotated[
     str | int | float | bool | Range | None,
     PlainValidator(lambda sent: None if sent is None else group_value(sent)),
-    PlainSerializer(lambda value: None if value is None else group_value_json(value)),
+    PlainSerializer(msgspec.to_builtins),
     WithJsonSchema(
         {
             "anyOf": [

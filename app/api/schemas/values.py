@@ -3,6 +3,7 @@
 import math
 from typing import Annotated, Any
 
+import msgspec
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from ...domain.values import GroupValue, Range, Scalar, is_number
@@ -29,10 +30,6 @@ def group_value(sent: Any) -> GroupValue:  # noqa: ANN401 - it is this function 
     raise ValueError("must be text, a number, true or false, or a range [lo, hi]")
 
 
-def group_value_json(value: GroupValue) -> object:
-    return [value.lo, value.hi] if isinstance(value, Range) else value
-
-
 def scalar(sent: Any) -> Scalar:  # noqa: ANN401 - as above
     """A JSON scalar.
 
@@ -56,7 +53,7 @@ ScalarJson = Annotated[str | int | float | bool, PlainValidator(scalar), WithJso
 GroupValueJson = Annotated[
     str | int | float | bool | Range,
     PlainValidator(group_value),
-    PlainSerializer(group_value_json),
+    PlainSerializer(msgspec.to_builtins),
     WithJsonSchema(
         {
             "anyOf": [

@@ -29,6 +29,11 @@ def read_row(kind: type[T], row: object, /, **others: object) -> T:
     return kind(**values, **others)
 
 
+def columns_of(part: object) -> dict[str, Any]:
+    """Returns the values of the object's fields by name, as `read_row` reads them."""
+    return {name: getattr(part, name) for name in _hints_of(type(part))}  # type: ignore[arg-type]  # as below
+
+
 _hints_of = cache(get_type_hints)
 
 

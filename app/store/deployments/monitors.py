@@ -1,6 +1,5 @@
 """Stored fairness monitors."""
 
-from dataclasses import fields
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from ...domain.monitors import AttributionSettings, EvidenceSettings, Limits, Mo
 from ...domain.outcomes import OutcomeRule
 from ...domain.paging import Paging
 from ..database.paging import page_oldest
+from ..database.rows import columns_of
 from ..tables import CheckRow, DeploymentRow, EvidenceEraRow, EvidenceFigureRow, MonitorRow
 
 
@@ -121,8 +121,7 @@ def _config(monitor: Monitor) -> dict[str, Any]:
 
 
 def _members(part: Monitor | MonitoredAttribute | OutcomeRule) -> dict[str, Any]:
-    members = {field.name: getattr(part, field.name) for field in fields(part)}
-    return {name: member for name, member in members.items() if name not in _LEFT_OUT or member != _LEFT_OUT[name]}
+    return {name: member for name, member in columns_of(part).items() if name not in _LEFT_OUT or member != _LEFT_OUT[name]}
 
 
 def _monitor(row: MonitorRow) -> Monitor:
