@@ -42,9 +42,10 @@ from ...outbound.egress import EgressPolicy
 from ...store.alerts.alert_rules import hold_deployment
 from ...store.alerts.alerts import alerts_by_no, note_change
 from ...store.alerts.notifications import queue_notifications
-from ...store.attributions.attributions import encode_result, finish_attribution, note_cost
+from ...store.attributions.attributions import finish_attribution, note_cost
 from ...store.database.arrow import ArrowReader, arrow_reader
 from ...store.database.engine import Database
+from ...store.database.rows import columns_of
 from ...store.database.sealer import Sealer
 from ...store.deployments.deployments import Deployments
 from ...store.deployments.monitors import monitor_of
@@ -213,8 +214,7 @@ def perform_attribution(run: AttributionRun, *, database: Database, sealer: Seal
             said = {"sentence": say_change(plain), "attribution_id": run.id}
             named = replace(plain, group=GroupWords.of(subject.monitor).label(plain.attribute, plain.group))
             said |= {} if named == plain else {"display_sentence": say_change(named)}
-            change = encode_result(found.result)["change"]
-            changed = note_change(session, subject.alert, {**said, **change})
+            changed = note_change(session, subject.alert, said | columns_of(plain))
             if changed is not None and changed.resolved_at is None and plain.is_known:
                 queue_notifications(session, changed, Event.EXPLAINED)
 

@@ -12,6 +12,7 @@ from ...domain.paging import Paging
 from ...errors import Conflict, require_present
 from ..database.paging import page_oldest
 from ..database.resealing import begin_sealing
+from ..database.rows import read_row
 from ..database.sealer import Sealer
 from ..tables import AlertChannelRow
 
@@ -84,17 +85,13 @@ def delete_channel(session: Session, channel_id: str) -> None:
 
 
 def _channel(row: AlertChannelRow) -> Channel:
-    return Channel(
-        no=row.no,
-        id=row.id,
-        name=row.name,
-        kind=ChannelKind(row.kind),
+    return read_row(
+        Channel,
+        row,
         url=row.config.get("url"),
         host=row.config.get("host"),
         to=tuple(row.config.get("to", ())),
         sealed=row.secret,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
     )
 
 

@@ -132,6 +132,6 @@ def _values(content: RuleContent) -> dict[str, Any]:
     config = {
         "name": content.name,
         "remind_after_hours": content.remind_after_hours,
-        "condition": msgspec.to_builtins(content.condition),
+        "condition": content.condition,
     }
     return {"kind": content.kind, "config": config, "enabled": content.enabled}

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -18,7 +17,7 @@ from ...domain.paging import Paging
 from ...errors import Conflict, NotFound
 from ...frozen import frozen
 from ..database.paging import equal, page_newest, page_oldest
-from ..database.rows import read_row
+from ..database.rows import columns_of, read_row
 from ..tables import AlertCommentRow, AlertRow, AlertRuleRow, CheckRow, DeploymentRow
 
 MOST_BETWEEN = 10_000
@@ -94,17 +93,12 @@ def open_alert(session: Session, rule: Rule, subject: AlertSubject, facts: dict[
     """Opens an alert; None if the rule has one open about the subject."""
     check_no = None if check is None else check.no
     values = {
-        "id": str(uuid.uuid4()),
         "deployment_no": rule.deployment_no,
         "rule_no": rule.no,
         "rule_id": rule.id,
         "rule_name": rule.content.name,
         "subject": _digest_of(subject),
         "kind": rule.content.kind,
-        "attribute": subject.attribute,
-        "group": subject.group,
-        "metric": subject.metric,
-        "data": subject.data,
         "facts": facts,
         "opened_at": func.now(),
         "opened_check_no": check_no,
@@ -112,7 +106,7 @@ def open_alert(session: Session, rule: Rule, subject: AlertSubject, facts: dict[
         "last_check_no": check_no,
     }
     # The unique index decides between workers.
-    insertion = insert(AlertRow).values(values)
+    insertion = insert(AlertRow).values(values | columns_of(subject))
     once = insertion.on_conflict_do_nothing(index_elements=[AlertRow.rule_no, AlertRow.subject], index_where=_UNRESOLVED)
     no = session.scalar(once.returning(AlertRow.no))
     return None if no is None else _read(session, _SELECT.where(AlertRow.no == no))[0]
@@ -171,16 +165,8 @@ def close(session: Session, alert: Alert, facts: dict[str, object], *, by: str, 
 
 def unresolved_about(session: Session, alert: Alert) -> list[Alert]:
     """Returns the unresolved alerts of the same kind and subject, oldest first."""
-    about = alert.subject
-    columns = {
-        AlertRow.deployment_no: alert.deployment_no,
-        AlertRow.kind: alert.kind,
-        AlertRow.data: about.data,
-        AlertRow.metric: about.metric,
-        AlertRow.attribute: about.attribute,
-        AlertRow.group: about.group,
-    }
-    same = (column.is_not_distinct_from(value) for column, value in columns.items())
+    about = {"deployment_no": alert.deployment_no, "kind": alert.kind, **columns_of(alert.subject)}
+    same = (getattr(AlertRow, name).is_not_distinct_from(value) for name, value in about.items())
     return _read(session, _SELECT.where(_UNRESOLVED, *same).order_by(AlertRow.no))
 
 

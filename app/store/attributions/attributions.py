@@ -1,11 +1,9 @@
 """Attributions: asked for, claimed by workers, and read; and the model's answers to their parts."""
 
-import uuid
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-import msgspec
 from sqlalchemy import Select, case, delete, func, literal, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import IntegrityError
@@ -176,15 +174,10 @@ def read_attribution(session: Session, no: int) -> AttributionRun:
 
 def _values(deployment_no: int, span: Span, trigger: AttributionTrigger) -> dict[str, Any]:
     return {
-        "id": str(uuid.uuid4()),
         "deployment_no": deployment_no,
         "trigger": trigger,
-        "state": AttributionState.QUEUED,
         "span_start": span.start,
         "span_end": span.end,
-        "attempts": 0,
-        "cancel_requested": False,
-        "claimable_at": func.now(),
     }
 
 
@@ -209,11 +202,6 @@ def _read(session: Session, statement: Select[AttributionRow, str]) -> list[Attr
         )
         for row, deployment_id in session.execute(statement)
     ]
-
-
-def encode_result(result: AttributionResult) -> dict[str, Any]:
-    encoded: dict[str, Any] = msgspec.to_builtins(result)
-    return encoded
 
 
 _NEXT = text("""
@@ -279,7 +267,7 @@ def renew_attribution(session: Session, run: AttributionRun, *, lease: timedelta
     """Keeps the lease, and stores the progress; returns whether to cancel. Raises LeaseLost."""
     values: dict[str, Any] = {"claimable_at": func.now() + lease}
     if progress is not None:
-        values["progress"] = {"step": progress.step, "done": progress.done, "total": progress.total}
+        values["progress"] = progress
     return _write(session, run, values)
 
 
@@ -290,7 +278,7 @@ def note_cost(session: Session, run: AttributionRun, cost: AttributionCost) -> N
 
 def finish_attribution(session: Session, run: AttributionRun, result: AttributionResult, *, asked_rows: int) -> None:
     """Ends the attribution with its result. If it raises LeaseLost, roll everything back."""
-    found = {"result": encode_result(result), "asked_rows": asked_rows}
+    found = {"result": result, "asked_rows": asked_rows}
     _write(session, run, {"state": AttributionState.DONE, "finished_at": func.now(), **found, **_UNLEASED})
 
 

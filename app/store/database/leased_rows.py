@@ -5,16 +5,15 @@ token keeps the old holder from writing. All times are the database's.
 """
 
 from datetime import timedelta
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import case, func, literal, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from ...errors import LeaseLost
 from ...frozen import frozen
-from ..tables import AttributionRow, CheckRow, KeptReportRow, NotificationRow, SubgroupScanRow
-
-LeasedTable: TypeAlias = type[CheckRow] | type[AttributionRow] | type[NotificationRow] | type[SubgroupScanRow] | type[KeptReportRow]
+from ..tables import AttributionRow, CheckRow
+from ..tables.base import QueuedRow
 
 Column = TypeVar("Column")
 
@@ -23,13 +22,13 @@ Column = TypeVar("Column")
 class HeldRow:
     """A row under its claim's token. `if_lost` is the message of `LeaseLost`."""
 
-    table: LeasedTable
+    table: type[QueuedRow]
     no: int
     token: str | None
     if_lost: str
 
 
-def lease_row(session: Session, table: LeasedTable, no: int, *, token: str, lease: timedelta, **values: Any) -> None:  # noqa: ANN401 - columns
+def lease_row(session: Session, table: type[QueuedRow], no: int, *, token: str, lease: timedelta, **values: Any) -> None:  # noqa: ANN401 - columns
     """Gives the row, which the transaction has locked, to the holder of `token`; counts an attempt."""
     leased = {"attempts": table.attempts + 1, "lease_token": token, "claimable_at": func.now() + lease, **values}
     session.execute(update(table).where(table.no == no).values(leased))

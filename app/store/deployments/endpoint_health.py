@@ -5,6 +5,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...domain.endpoint_health import HEALTHY, OPEN_FOR, OPENS_AFTER, BreakerState, EndpointHealth
+from ..database.rows import read_row
 from ..tables import DeploymentRow, EndpointFailureRow
 
 IS_OPEN = (EndpointFailureRow.open_until > func.now()).label("is_open")
@@ -15,9 +16,7 @@ def health_from(row: EndpointFailureRow | None, *, is_open: bool | None) -> Endp
     if row is None:
         return HEALTHY
     states = {None: BreakerState.CLOSED, True: BreakerState.OPEN, False: BreakerState.HALF_OPEN}
-    return EndpointHealth(
-        state=states[is_open], failures=row.failures, failed_at=row.failed_at, reason=row.reason, tried_again_at=row.open_until
-    )
+    return read_row(EndpointHealth, row, state=states[is_open], tried_again_at=row.open_until)
 
 
 def record_no_answer(session: Session, deployment_no: int, reason: str) -> None:

@@ -1,7 +1,6 @@
 """Files of tables as last listed, and the checks that changed files need."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,6 +11,7 @@ from sqlalchemy.orm import Session
 from ...domain.checks import Span
 from ...domain.tables_of_files import FeedbackTable, PayloadTable, RecordTables, TableFormat
 from ...frozen import frozen
+from ..database.rows import columns_of, read_row
 from ..tables import DeploymentRow, ListedFileRow
 
 PAYLOAD, FEEDBACK = "payload", "feedback"
@@ -121,7 +121,7 @@ def stored_files(session: Session, deployment_no: int, side: str) -> dict[str, F
     wanted = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == side)
     row = ListedFileRow
     members = (row.path, row.bytes, row.modified_ns, row.batch, row.oldest, row.newest)
-    return {found.path: FileSpan(**found._asdict()) for found in session.execute(select(*members).where(*wanted))}
+    return {found.path: read_row(FileSpan, found) for found in session.execute(select(*members).where(*wanted))}
 
 
 def add_up_files(session: Session, deployment_no: int, side: str) -> ListingTotals:
@@ -155,7 +155,7 @@ def hold_listing(session: Session, deployment_no: int) -> bool:
 def store_listing(session: Session, deployment_no: int, side: str, *, new: Iterable[FileSpan], gone: Iterable[str]) -> None:
     of_table = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == side)
     session.execute(delete(ListedFileRow).where(*of_table, ListedFileRow.path.in_(list(gone))))
-    rows = [{"deployment_no": deployment_no, "side": side} | asdict(file) for file in new]
+    rows = [{"deployment_no": deployment_no, "side": side} | columns_of(file) for file in new]
     if rows:
         session.execute(insert(ListedFileRow), rows)
 

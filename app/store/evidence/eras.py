@@ -123,8 +123,8 @@ def find_era(session: Session, deployment_no: int, model_revision: str) -> Era |
     of_revision = select(*_ERA, cast(late.scalar_subquery(), Integer).label("late_labels")).where(
         EvidenceEraRow.deployment_no == deployment_no, EvidenceEraRow.model_revision == model_revision
     )
-    row = session.execute(of_revision.order_by(EvidenceEraRow.no.desc()).limit(1)).mappings().one_or_none()
-    return None if row is None else Era(**row)
+    row = session.execute(of_revision.order_by(EvidenceEraRow.no.desc()).limit(1)).one_or_none()
+    return None if row is None else read_row(Era, row)
 
 
 def begin_era(session: Session, deployment_no: int, monitor_version: int, model_revision: str, *, starts_at: datetime | None) -> None:

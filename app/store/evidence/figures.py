@@ -1,6 +1,5 @@
 """States of figures."""
 
-import uuid
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import accumulate
@@ -13,10 +12,10 @@ from sqlalchemy.orm import Session
 from ...domain.checks import DataSet
 from ...errors import require_present
 from ...frozen import frozen
-from ..database.rows import read_row
+from ..database.rows import columns_of, read_row
 from ..tables import EvidenceEraRow, EvidenceFigureRow
 from .hours import CountedPlace
-from .summaries import LimitSummary, encode_summary
+from .summaries import LimitSummary
 
 
 @frozen(kw_only=True)
@@ -119,19 +118,14 @@ def add_figures(session: Session, era_no: int, figures: Sequence[NewFigure], *, 
     """Stores figures without a state; hours before `starts_at` do not count."""
     rows: list[dict[str, Any]] = [
         {
-            "id": str(uuid.uuid4()),
             "era_no": era_no,
-            "data": figure.key.place.data,
-            "attribute": figure.key.place.attribute,
+            **columns_of(figure.key.place),
             "group": figure.key.group,
             "metric": figure.key.metric,
             "definition": figure.definition,
             "starts_at": starts_at,
             "first_hour": figure.first_hour,
             "until": figure.first_hour,
-            "is_stale": False,
-            "state": b"",
-            "summary": [],
         }
         for figure in figures
     ]
@@ -192,7 +186,7 @@ def store_states(session: Session, reached: Sequence[ReachedState]) -> None:
 
 def replace_state(session: Session, figure: StoredFigure, state: bytes, summary: Sequence[LimitSummary]) -> None:
     """Stores another state and summary after the same hours. A stale figure stays stale."""
-    _change(session, [figure.no], state=state, summary=encode_summary(summary))
+    _change(session, [figure.no], state=state, summary=summary)
 
 
 def _change(session: Session, nos: Collection[int], **values: object) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 import msgspec
 from sqlalchemy import text
@@ -63,11 +62,6 @@ class EvidenceCounts:
     counted_until: datetime | None
 
 
-def encode_summary(limits: Sequence[LimitSummary]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = msgspec.to_builtins(limits)
-    return found
-
-
 _PRESENT = """
     FROM evidence_eras e
     JOIN deployments d ON d.no = e.deployment_no AND d.model_revision = e.model_revision
@@ -91,8 +85,8 @@ _COUNTS = f"""
 
 def evidence_counts(session: Session, deployment_nos: Sequence[int]) -> Mapping[int, EvidenceCounts]:
     """Returns the counts by deployment, without those whose evidence has not begun."""
-    rows = session.execute(text(_COUNTS), {"nos": list(deployment_nos)}).mappings()
-    return {row["deployment_no"]: EvidenceCounts(**{name: row[name] for name in EvidenceCounts.__dataclass_fields__}) for row in rows}
+    rows = session.execute(text(_COUNTS), {"nos": list(deployment_nos)})
+    return {row.deployment_no: read_row(EvidenceCounts, row) for row in rows}
 
 
 _SUMMARIES = f"""

@@ -16,7 +16,7 @@ from ...domain.paging import Paging
 from ...errors import require_present
 from ...frozen import frozen
 from ..database.paging import page_newest
-from ..database.rows import read_row
+from ..database.rows import columns_of, read_row
 from ..tables import BiasDetectorRow, CheckRow, DeploymentRow, MitigationProfileRow, MitigationSettingsRow
 
 _LOCK = 0x6D697467
@@ -25,14 +25,13 @@ _LOCK = 0x6D697467
 
 def settings_of(session: Session, deployment_no: int) -> MitigationSettings:
     row = session.get(MitigationSettingsRow, deployment_no)
-    if row is None:
-        return MitigationSettings()
-    return msgspec.convert(row.settings | {"version": row.version}, MitigationSettings)
+    return MitigationSettings() if row is None else msgspec.convert(row.settings | {"version": row.version}, MitigationSettings)
 
 
 def put_settings(session: Session, deployment_no: int, settings: MitigationSettings) -> MitigationSettings:
     """Stores the settings; their version grows only if the content differs."""
-    content = {name: member for name, member in msgspec.to_builtins(settings).items() if name != "version"}
+    content = columns_of(settings)
+    del content["version"]
     present = settings_of(session, deployment_no)
     if present.version and present == replace(settings, version=present.version):
         return present
@@ -78,7 +77,7 @@ def store_profile(session: Session, deployment_no: int, fitted: Profile, *, unle
             version=numbered.version,
             basis=numbered.basis,
             fitted_at=numbered.fitted_at,
-            profile=msgspec.to_builtins(numbered),
+            profile=numbered,
         )
     )
     session.flush()
@@ -115,11 +114,11 @@ def store_detectors(
             "trained_at": trained_at,
             "attribute": detector.attribute,
             "training": {
-                "counts": msgspec.to_builtins(detector.counts),
+                "counts": detector.counts,
                 "made_by": detector.made_by,
                 "threshold": detector.threshold,
             },
-            "quality": msgspec.to_builtins(detector.quality),
+            "quality": detector.quality,
             "reason": detector.reason,
             "model": detector.model,
         }

@@ -1,7 +1,6 @@
 """API keys, their limits and their use: only what identifies a key, never the key itself."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -14,7 +13,7 @@ from ...domain.paging import Paging
 from ...errors import require_present
 from ...frozen import frozen
 from ..database.paging import page_oldest
-from ..database.rows import read_row
+from ..database.rows import columns_of, read_row
 from ..tables import ApiKeyRow, DeploymentRow, KeyLimitsRow, KeyUseRow
 
 USE_NOTED_EVERY: Final = timedelta(minutes=1)
@@ -57,7 +56,7 @@ class ApiKeys:
         self._session = session
 
     def add(self, key: NewApiKey) -> ApiKey:
-        self._session.execute(insert(ApiKeyRow).values(asdict(key)))
+        self._session.execute(insert(ApiKeyRow).values(columns_of(key)))
         return self.get(key.id)
 
     def get(self, key_id: str) -> ApiKey:
@@ -125,7 +124,7 @@ def put_limits(session: Session, key_id: str, limits: KeyLimits) -> None:
     if limits == KeyLimits():
         session.execute(delete(KeyLimitsRow).where(KeyLimitsRow.key_id == key_id))
         return
-    values = asdict(limits)
+    values = columns_of(limits)
     insertion = insert(KeyLimitsRow).values(key_id=key_id, **values)
     session.execute(insertion.on_conflict_do_update(index_elements=["key_id"], set_=values))
 

@@ -7,6 +7,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
 from ...frozen import frozen
+from ..database.rows import read_row
 from ..tables import ApiKeyRow, SessionRow, UsedLogInRow, UserRow
 
 _LIVES = or_(ApiKeyRow.expires_at.is_(None), ApiKeyRow.expires_at > func.now())
@@ -45,11 +46,11 @@ def holder_of(session: Session, token_hash: bytes) -> Holder | None:
         user = session.scalars(select(UserRow).where(UserRow.no == found.user_no, UserRow.disabled_at.is_(None))).one_or_none()
         if user is None:
             return None
-        return Holder(is_user=True, name=user.name, id=user.name, role=user.role, deployment_no=user.deployment_no)
+        return read_row(Holder, user, is_user=True, id=user.name)
     key = session.scalars(select(ApiKeyRow).where(ApiKeyRow.no == found.key_no, ApiKeyRow.revoked_at.is_(None), _LIVES)).one_or_none()
     if key is None:
         return None
-    return Holder(is_user=False, name=key.name, id=key.id, role=key.role, deployment_no=key.deployment_no)
+    return read_row(Holder, key, is_user=False)
 
 
 def end(session: Session, token_hash: bytes) -> None:

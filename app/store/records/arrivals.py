@@ -13,7 +13,7 @@ from ...domain.checks import Span
 from ...domain.intake import IntakeCount
 from ...domain.missing_records import MissingHour, MissingRecords, MissingTotals
 from ..database.paging import within
-from ..database.rows import read_row
+from ..database.rows import columns_of, read_row
 from ..deployments.deployments import find_numbers
 from ..tables import ArrivalRow, DeploymentRow, FeedbackRecordRow, IntakeCountRow, MissingRecordRow, RejectionCountRow
 
@@ -90,19 +90,7 @@ def add_rejections(session: Session, counts: Mapping[int, Sequence[RejectionCoun
     # A deployment that is deleted now would make the next statement refuse all rows.
     there = select(DeploymentRow.no).where(DeploymentRow.no.in_(counts)).order_by(DeploymentRow.no)
     found = session.scalars(there.with_for_update(read=True, key_share=True, skip_locked=True)).all()
-    rows = [
-        {
-            "deployment_no": no,
-            "hour": one.hour,
-            "source": one.source,
-            "kind": one.kind,
-            "reason": one.reason,
-            "field": one.field,
-            "records": one.records,
-        }
-        for no in found
-        for one in counts[no]
-    ]
+    rows = [{"deployment_no": no, **columns_of(rejected)} for no in found for rejected in counts[no]]
     # Processes lock rows in the same order.
     rows.sort(key=lambda row: tuple(map(str, row.values())))
     if rows:
@@ -126,19 +114,9 @@ def add_counts(session: Session, counts: Sequence[IntakeCount]) -> None:
         return
     numbers = {one.deployment_no for one in counts}
     present = find_numbers(session, numbers)
-    rows = [
-        {
-            "deployment_no": one.deployment_no,
-            "hour": one.hour,
-            "source": one.source,
-            "outcome": one.outcome,
-            "count": one.count,
-            "reason": one.reason,
-        }
-        # Processes lock rows in one order.
-        for one in sorted(counts, key=lambda one: (one.deployment_no, one.hour, one.source, one.outcome))
-        if one.deployment_no in present
-    ]
+    # Processes lock rows in one order.
+    ordered = sorted(counts, key=lambda count: (count.deployment_no, count.hour, count.source, count.outcome))
+    rows = [columns_of(count) for count in ordered if count.deployment_no in present]
     if not rows:
         return
     insertion = insert(IntakeCountRow)
@@ -181,18 +159,9 @@ def put_missing(session: Session, deployment_no: int, sender: str, sample_rate: 
         return
     insertion = insert(MissingRecordRow)
     new = insertion.excluded
-    rows = [
-        {
-            "deployment_no": deployment_no,
-            "hour": one.hour,
-            "sender": sender,
-            "not_received": one.not_received,
-            "left_out": one.left_out,
-            "sample_rate": sample_rate,
-        }
-        # Requests lock rows in one order.
-        for one in sorted(totals, key=lambda one: one.hour)
-    ]
+    of_sender = {"deployment_no": deployment_no, "sender": sender, "sample_rate": sample_rate}
+    # Requests lock rows in one order.
+    rows = [of_sender | columns_of(total) for total in sorted(totals, key=lambda total: total.hour)]
     raised = {
         "not_received": func.greatest(MissingRecordRow.not_received, new.not_received),
         "left_out": func.greatest(MissingRecordRow.left_out, new.left_out),

@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...frozen import frozen
-from ..database.rows import read_row
+from ..database.rows import columns_of, read_row
 from ..deployments.deployments import find_numbers
 from ..tables import CallHalfRow as Row
 
@@ -75,7 +75,7 @@ def add_halves(session: Session, halves: Sequence[StoredHalf]) -> None:
     numbers = {one.deployment_no for one in halves}
     present = find_numbers(session, numbers)
     ordered = sorted(halves, key=lambda one: (one.deployment_no, one.call_id, one.side))
-    rows = [{name: getattr(one, name) for name in StoredHalf.__dataclass_fields__} for one in ordered if one.deployment_no in present]
+    rows = [columns_of(one) for one in ordered if one.deployment_no in present]
     if rows:
         session.execute(insert(Row).on_conflict_do_nothing(), rows)
 

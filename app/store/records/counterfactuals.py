@@ -11,7 +11,7 @@ from ...domain.records import Prediction
 from ...domain.values import normalised
 from ...frozen import frozen
 from ..database.arrow import ArrowReader
-from ..database.rows import driver_connection
+from ..database.rows import columns_of, driver_connection
 from ..tables import CopyTargetRow
 
 
@@ -61,10 +61,7 @@ def reserve_target_numbers(session: Session, count: int) -> list[int]:
 
 
 def store_targets(session: Session, deployment_no: int, targets: dict[TargetKey, int]) -> None:
-    rows = [
-        {"no": no, "deployment_no": deployment_no, **{name: getattr(key, name) for name in TargetKey.__dataclass_fields__}}
-        for key, no in targets.items()
-    ]
+    rows = [{"no": no, "deployment_no": deployment_no, **columns_of(key)} for key, no in targets.items()]
     if rows:
         session.execute(insert(CopyTargetRow), rows)
 

@@ -170,6 +170,5 @@ def _build_flagged(flag: FlaggedRecordRow, record: PayloadRecordRow, schema: Dep
         record,
         flag=read_row(FlaggedRecord, flag),
         schema=read_row(RecordSchema, schema),
-        features=tuple(record.features),
         meta=tuple(record.meta or (None,) * len(schema.meta)),
     )

@@ -1,6 +1,5 @@
 """Kept reports: the queue, their end, and their files; schedules, and the periods that they queue."""
 
-import uuid
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,7 +23,7 @@ from ...errors import Conflict, require_present
 from ..alerts.alert_channels import lock_channels
 from ..database.leased_rows import HeldRow, lease_row, write_held
 from ..database.paging import page_newest, page_oldest
-from ..database.rows import read_row
+from ..database.rows import columns_of, read_row
 from ..tables import AlertChannelRow, KeptReportFileRow, KeptReportRow, ReportScheduleChannelRow, ReportScheduleRow
 
 MOST_OPEN = 20
@@ -46,15 +45,11 @@ def request_report(session: Session, deployment_no: int, span: Span, wanted: Map
     if len(waiting) >= MOST_OPEN:
         raise Conflict(f"{len(waiting)} reports of the deployment wait to be made. Ask for more once they are ready.")
     values = {
-        "id": str(uuid.uuid4()),
         "deployment_no": deployment_no,
         "span_start": span.start,
         "span_end": span.end,
         "wanted": dict(wanted),
-        "state": KeptReportState.QUEUED,
         "created_by": by,
-        "claimable_at": func.now(),
-        "attempts": 0,
     }
     no = session.scalars(insert(KeptReportRow).values(values).returning(KeptReportRow.no)).one()
     return _report(session.get_one(KeptReportRow, no))
@@ -137,12 +132,8 @@ def put_schedule(session: Session, deployment_no: int, schedule_id: str, content
     before = find_schedule(session, deployment_no, schedule_id)
     if before is not None and before.content == content:
         return before
-    values: dict[str, Any] = {
-        "name": content.name,
-        "rhythm": content.rhythm,
-        "wanted": dict(content.wanted),
-        "enabled": content.enabled,
-    }
+    values = columns_of(content)
+    del values["channels"]
     if before is None:
         of_deployment = select(func.count()).select_from(ReportScheduleRow).where(ReportScheduleRow.deployment_no == deployment_no)
         if (session.scalar(of_deployment) or 0) >= MAX_SCHEDULES:
@@ -177,17 +168,13 @@ def queue_due_reports(session: Session, *, settling: timedelta) -> int:
         after = max(row.since, made_until or row.since)
         for span in periods_between(ReportRhythm(row.rhythm), after, now - settling):
             values = {
-                "id": str(uuid.uuid4()),
                 "deployment_no": row.deployment_no,
                 "schedule_no": row.no,
                 "schedule_id": row.id,
                 "span_start": span.start,
                 "span_end": span.end,
                 "wanted": row.wanted,
-                "state": KeptReportState.QUEUED,
                 "created_by": "schedule",
-                "claimable_at": func.now(),
-                "attempts": 0,
             }
             stored = (
                 insert_if_absent(KeptReportRow)

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from sqlalchemy import func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
@@ -74,13 +75,8 @@ def open_erasures(session: Session, kind: ErasureKind) -> list[tuple[int, int]]:
 
 
 def selector_of(session: Session, no: int) -> RecordSelector:
-    stored = session.scalars(select(ErasureRow.selector).where(ErasureRow.no == no)).one() or {}
-    return RecordSelector(
-        record_ids=tuple(stored.get("record_ids", ())),
-        field=stored.get("field"),
-        value=stored.get("value"),
-        pseudonym=stored.get("pseudonym"),
-    )
+    stored = session.scalars(select(ErasureRow.selector).where(ErasureRow.no == no)).one()
+    return msgspec.convert(stored or {}, RecordSelector)
 
 
 def begin_erasure(session: Session, no: int) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from ...domain.retention import LegalHold, RetentionPolicy
 from ...frozen import frozen
-from ..database.rows import read_row
+from ..database.rows import columns_of, read_row
 from ..tables import DeploymentRow, LegalHoldRow, RetentionPolicyRow
 
 
@@ -71,7 +71,7 @@ def put_policy(session: Session, deployment_no: int, policy: RetentionPolicy) ->
     if stored == replace(policy, version=stored.version) and stored.version:
         return stored
     numbered = replace(policy, version=stored.version + 1)
-    values = {name: getattr(numbered, name) for name in ("version", "preset", "records_months", "feedback_months", "answers_months")}
+    values = columns_of(numbered)
     insertion = insert(RetentionPolicyRow).values(deployment_no=deployment_no, **values)
     session.execute(insertion.on_conflict_do_update(index_elements=["deployment_no"], set_={**values, "updated_at": func.now()}))
     return numbered

@@ -1,6 +1,5 @@
 """Scans for subgroups: queue and results."""
 
-import uuid
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -49,15 +48,11 @@ def queue_scan(
 ) -> SubgroupScan:
     """Queues a scan, or returns the deployment's open one."""
     row = {
-        "id": str(uuid.uuid4()),
         "deployment_no": deployment_no,
-        "state": "queued",
-        "features": None if features is None else list(features),
+        "features": features,
         "hours": hours,
         "direction": direction,
         "created_by": requested_by,
-        "claimable_at": func.now(),
-        "attempts": 0,
     }
     is_open = SubgroupScanRow.claimable_at.is_not(None)
     session.execute(insert(SubgroupScanRow).values(row).on_conflict_do_nothing(index_elements=["deployment_no"], index_where=is_open))

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import DeploymentNo, Int64, Row, RowNo, ShortRowNo, StoredAt, UniqueText
+from .base import DeploymentNo, Int64, MadeId, QueuedRow, Row, RowNo, ShortRowNo, StoredAt, UniqueText
 
 
 class AlertChannelRow(Row):
@@ -60,7 +60,7 @@ class AlertRow(Row):
     )
 
     no: Mapped[RowNo]
-    id: Mapped[UniqueText]
+    id: Mapped[MadeId]
     deployment_no: Mapped[DeploymentNo]
     rule_no: Mapped[int | None] = mapped_column(ForeignKey("alert_rules.no", ondelete="SET NULL"))
     rule_id: Mapped[str]
@@ -104,10 +104,10 @@ class AlertCommentRow(Row):
     created_at: Mapped[StoredAt]
 
 
-class NotificationRow(Row):
+class NotificationRow(QueuedRow):
     """One message to one channel, written in the transaction that causes it.
 
-    `id` is the idempotency key. `claimable_at` is when a sender may take it; NULL once it is over. `alert_no` is NULL for a test.
+    `id` is the idempotency key. `alert_no` is NULL for a test.
     """
 
     __tablename__ = "notifications"
@@ -118,16 +118,10 @@ class NotificationRow(Row):
         Index("notifications_alert_no_idx", "alert_no"),
     )
 
-    no: Mapped[RowNo]
-    id: Mapped[UniqueText]
     channel_no: Mapped[int] = mapped_column(ForeignKey("alert_channels.no", ondelete="CASCADE"))
     alert_no: Mapped[int | None] = mapped_column(BigInteger, ForeignKey("alerts.no", ondelete="CASCADE"))
     event: Mapped[str]
     body: Mapped[dict[str, Any]]
-    state: Mapped[str]
-    attempts: Mapped[int]
-    claimable_at: Mapped[datetime | None]
-    lease_token: Mapped[str | None]
     last_error: Mapped[str | None]
     created_at: Mapped[StoredAt]
     sent_at: Mapped[datetime | None]

@@ -1,11 +1,12 @@
 """The declarative base of every Row class."""
 
+import uuid
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from sqlalchemy import BigInteger, DateTime, ForeignKey, Identity, MetaData, SmallInteger, func
 from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.orm import DeclarativeBase, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 CONSTRAINT_NAMES = {
     "ix": "%(table_name)s_%(column_0_N_name)s_idx",
@@ -21,6 +22,14 @@ Json = JSONB(none_as_null=True)
 Int16: TypeAlias = Annotated[int, mapped_column(SmallInteger)]
 Int64: TypeAlias = Annotated[int, mapped_column(BigInteger)]
 JsonValue: TypeAlias = Annotated[Any, mapped_column(Json)]
+
+
+def _make_id() -> str:
+    return str(uuid.uuid4())
+
+
+MadeId: TypeAlias = Annotated[str, mapped_column(unique=True, default=_make_id)]
+NotYet: TypeAlias = Annotated[bool, mapped_column(default=False)]
 UniqueText: TypeAlias = Annotated[str, mapped_column(unique=True)]
 StoredAt: TypeAlias = Annotated[datetime, mapped_column(server_default=func.now())]
 
@@ -40,3 +49,16 @@ class Row(DeclarativeBase):
 
     metadata = MetaData(naming_convention=CONSTRAINT_NAMES)
     type_annotation_map: ClassVar[dict[Any, Any]] = {datetime: DateTime(timezone=True), dict[str, Any]: Json, list[Any]: Json}
+
+
+class QueuedRow(Row):
+    """A row that one process at a time works on. `claimable_at` is when one may take it; NULL once it is over."""
+
+    __abstract__ = True
+
+    no: Mapped[RowNo]
+    id: Mapped[MadeId]
+    state: Mapped[str] = mapped_column(default="queued")
+    claimable_at: Mapped[datetime | None] = mapped_column(default=func.now())
+    attempts: Mapped[int] = mapped_column(default=0)
+    lease_token: Mapped[str | None]

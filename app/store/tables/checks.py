@@ -6,13 +6,26 @@ from typing import Any
 from sqlalchemy import ARRAY, BigInteger, DateTime, Double, ForeignKey, ForeignKeyConstraint, Index, Integer, SmallInteger, String, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import DeploymentKey, DeploymentNo, Int16, Int64, JsonValue, Row, RowNo, StoredAt, TextKey, TimeKey, UniqueText
+from .base import (
+    DeploymentKey,
+    DeploymentNo,
+    Int16,
+    Int64,
+    JsonValue,
+    NotYet,
+    QueuedRow,
+    Row,
+    RowNo,
+    StoredAt,
+    TextKey,
+    TimeKey,
+)
 
 
-class CheckRow(Row):
+class CheckRow(QueuedRow):
     """One check.
 
-    `claimable_at` is when a worker may take it; NULL once it is over. `lease_token` names its owner until `lease_until`. The unique indexes
+    `lease_token` names its owner until `lease_until`. The unique indexes
     prevent double runs: one scheduled check per deployment and hour, one running per deployment.
 
     `batch` is its partition; NULL: a span of time. `failure` is the kind of `reason`. `alerts_due` is set in the transaction that ends the
@@ -31,19 +44,13 @@ class CheckRow(Row):
         Index("checks_alerts_due_idx", "deployment_no", "no", postgresql_where=text("alerts_due")),
     )
 
-    no: Mapped[RowNo]
-    id: Mapped[UniqueText]
     deployment_no: Mapped[DeploymentNo]
     trigger: Mapped[str]
-    state: Mapped[str]
     span_start: Mapped[datetime]
     span_end: Mapped[datetime]
     batch: Mapped[str | None]
-    claimable_at: Mapped[datetime | None]
-    attempts: Mapped[int]
-    lease_token: Mapped[str | None]
     lease_until: Mapped[datetime | None]
-    cancel_requested: Mapped[bool]
+    cancel_requested: Mapped[NotYet]
     progress: Mapped[dict[str, Any] | None]
     reason: Mapped[str | None]
     failure: Mapped[str | None]

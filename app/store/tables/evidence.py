@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import BytesKey, DeploymentNo, Int64, Row, RowNo, StoredAt, TextKey, TimeKey, UniqueText
+from .base import BytesKey, DeploymentNo, Int64, MadeId, NotYet, QueuedRow, Row, RowNo, StoredAt, TextKey, TimeKey
 
 EraKey: TypeAlias = Annotated[int, mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"), primary_key=True)]
 
@@ -77,7 +77,7 @@ class EvidenceFigureRow(Row):
     __table_args__ = (Index("evidence_figures_era_no_no_idx", "era_no", "no"),)
 
     no: Mapped[RowNo]
-    id: Mapped[UniqueText]
+    id: Mapped[MadeId]
     era_no: Mapped[int] = mapped_column(BigInteger, ForeignKey("evidence_eras.no", ondelete="CASCADE"))
     data: Mapped[str]
     attribute: Mapped[str]
@@ -88,9 +88,9 @@ class EvidenceFigureRow(Row):
     ended_at: Mapped[datetime | None]
     first_hour: Mapped[datetime]
     until: Mapped[datetime]
-    is_stale: Mapped[bool]
-    state: Mapped[bytes]
-    summary: Mapped[list[Any]]
+    is_stale: Mapped[NotYet]
+    state: Mapped[bytes] = mapped_column(default=b"")
+    summary: Mapped[list[Any]] = mapped_column(default=[])
 
 
 class EvidenceClosureRow(Row):
@@ -139,10 +139,10 @@ class EvidencePersonRow(Row):
     record_no: Mapped[Int64]
 
 
-class AttributionRow(Row):
+class AttributionRow(QueuedRow):
     """One attribution of a window's gaps, or of the change that an alert is about (`alert_no`).
 
-    `claimable_at` is when a worker may take it; NULL once it is over. The unique indexes queue one attribution a night and one for an
+    The unique indexes queue one attribution a night and one for an
     alert, and let a model answer one at a time. `comparisons` are lists of columns; NULL: each attribute by itself. `planned_rows` is
     stored before the model is asked.
     """
@@ -161,11 +161,8 @@ class AttributionRow(Row):
         Index("attributions_deployment_no_no_idx", "deployment_no", "no"),
     )
 
-    no: Mapped[RowNo]
-    id: Mapped[UniqueText]
     deployment_no: Mapped[DeploymentNo]
     trigger: Mapped[str]
-    state: Mapped[str]
     span_start: Mapped[datetime]
     span_end: Mapped[datetime]
     check_id: Mapped[str | None]
@@ -178,10 +175,7 @@ class AttributionRow(Row):
     asked_rows: Mapped[Int64 | None]
     result: Mapped[dict[str, Any] | None]
     problem: Mapped[str | None]
-    attempts: Mapped[int]
-    cancel_requested: Mapped[bool]
-    claimable_at: Mapped[datetime | None]
-    lease_token: Mapped[str | None]
+    cancel_requested: Mapped[NotYet]
     progress: Mapped[dict[str, Any] | None]
     created_by: Mapped[str]
     created_at: Mapped[StoredAt]
@@ -200,8 +194,8 @@ class AttributionAnswerRow(Row):
     outcomes: Mapped[bytes]
 
 
-class SubgroupScanRow(Row):
-    """One scan. `claimable_at` is when a worker may take it; NULL once it is over.
+class SubgroupScanRow(QueuedRow):
+    """One scan.
 
     The unique index keeps one scan of a deployment open. `bins` divide the features; scans of commit 7ba08965 lack the group in `result`.
     """
@@ -212,19 +206,13 @@ class SubgroupScanRow(Row):
         Index("subgroup_scans_one_open_idx", "deployment_no", unique=True, postgresql_where=text("claimable_at IS NOT NULL")),
     )
 
-    no: Mapped[RowNo]
-    id: Mapped[UniqueText]
     deployment_no: Mapped[DeploymentNo]
-    state: Mapped[str]
     features: Mapped[list[Any] | None]
     hours: Mapped[int]
     direction: Mapped[str]
     created_by: Mapped[str]
     created_at: Mapped[StoredAt]
     finished_at: Mapped[datetime | None]
-    claimable_at: Mapped[datetime | None]
-    attempts: Mapped[int]
-    lease_token: Mapped[str | None]
     reason: Mapped[str | None]
     span_start: Mapped[datetime | None]
     span_end: Mapped[datetime | None]

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import DeploymentNo, Row, RowNo, ShortRowNo, StoredAt, TextKey, UniqueText
+from .base import DeploymentNo, QueuedRow, Row, ShortRowNo, StoredAt, TextKey
 
 
 class ReportScheduleRow(Row):
@@ -35,10 +35,10 @@ class ReportScheduleChannelRow(Row):
     channel_no: Mapped[int] = mapped_column(ForeignKey("alert_channels.no", ondelete="CASCADE"), primary_key=True, index=True)
 
 
-class KeptReportRow(Row):
+class KeptReportRow(QueuedRow):
     """One report. A trigger refuses every change of a ready one, but for the end of its schedule.
 
-    The unique index makes the report of a period once. `claimable_at` is when a worker may take it; NULL once it is over.
+    The unique index makes the report of a period once.
     """
 
     __tablename__ = "kept_reports"
@@ -48,24 +48,18 @@ class KeptReportRow(Row):
         Index("kept_reports_claimable_idx", "claimable_at", postgresql_where=text("claimable_at IS NOT NULL")),
     )
 
-    no: Mapped[RowNo]
-    id: Mapped[UniqueText]
     deployment_no: Mapped[DeploymentNo]
     schedule_no: Mapped[int | None] = mapped_column(ForeignKey("report_schedules.no", ondelete="SET NULL"))
     schedule_id: Mapped[str | None]
     span_start: Mapped[datetime]
     span_end: Mapped[datetime]
     wanted: Mapped[dict[str, Any]]
-    state: Mapped[str]
     reason: Mapped[str | None]
     seal: Mapped[str | None]
     chain_head: Mapped[str | None]
     created_by: Mapped[str]
     created_at: Mapped[StoredAt]
     finished_at: Mapped[datetime | None]
-    claimable_at: Mapped[datetime | None]
-    attempts: Mapped[int]
-    lease_token: Mapped[str | None]
 
 
 class KeptReportFileRow(Row):
