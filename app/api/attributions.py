@@ -51,7 +51,7 @@ def post_attribution(
     wanted = body.to_domain()
     if body.dry_run:
         response.status_code = 200
-        return AttributionCostOut.of(estimate_cost(session, deployment, wanted, database=services.database))
+        return AttributionCostOut.from_object(estimate_cost(session, deployment, wanted, database=services.database))
     run = request_attribution(session, deployment.no, wanted, requested_by=principal.actor)
     if run.created_at == current_time(session):  # one that was waiting already was requested before
         details = {"from": [None, run.span.start.isoformat()], "to": [None, run.span.end.isoformat()]}

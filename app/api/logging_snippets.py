@@ -1,7 +1,5 @@
 """The route that gives code to log records of a deployment."""
 
-from dataclasses import asdict
-
 from fastapi import APIRouter, Request
 
 from ..store.deployments.monitors import monitor_of
@@ -24,7 +22,7 @@ def list_logging_snippets(deployment: ReadableDeployment, session: SessionIn, re
     monitor, newest = monitor_of(session, deployment.no), newest_record(session, deployment.no)
     found = snippets_of(deployment, monitor, newest, base_url=str(request.base_url))
     return SnippetsOut(
-        snippets=[SnippetOut(**asdict(one)) for one in found],
+        snippets=[SnippetOut.from_object(snippet) for snippet in found],
         has_values_of_record=newest is not None and newest.has_columns_of(deployment),
         key_variable=KEY,
         example=example_body(deployment, monitor, newest),

@@ -18,7 +18,7 @@ MetricKey = Annotated[str, Path(description="The metric's key.", max_length=100,
 @router.get("")
 async def list_metrics(_key: AnyKey) -> MetricsOut:
     """Returns every metric, in the order in which they are shown. Any key may read it."""
-    return MetricsOut(metrics=[MetricOut.of(metric) for metric in CATALOGUE.values()])
+    return MetricsOut(metrics=[MetricOut.from_object(metric) for metric in CATALOGUE.values()])
 
 
 @router.get("/{metric_key}", responses=NOT_FOUND)
@@ -26,4 +26,4 @@ async def read_metric(_key: AnyKey, metric_key: MetricKey) -> MetricOut:
     """Returns one metric. Any key may read it."""
     if metric_key not in CATALOGUE:
         raise NotFound("metric", metric_key)
-    return MetricOut.of(CATALOGUE[metric_key])
+    return MetricOut.from_object(CATALOGUE[metric_key])

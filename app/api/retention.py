@@ -85,16 +85,16 @@ def post_erasure(
     if is_new:
         record_activity(session, principal.actor, "erasure.requested", deployment=deployment, subject=erasure.id, details=selector.scope())
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/erasures/{erasure.id}"
-    return ErasureOut.of(erasure)
+    return ErasureOut.from_object(erasure)
 
 
 @router.get("/erasures")
 def list_erasures(deployment: ReadableDeployment, session: SessionIn, paging: NumberPaging) -> ErasurePage:
     """Returns the deployment's erasures with their receipts, newest first: those on request, and those because of age."""
-    return ErasurePage.of(erasures_of(session, deployment.no, paging), paging, ErasureOut.of)
+    return ErasurePage.of(erasures_of(session, deployment.no, paging), paging)
 
 
 @router.get("/erasures/{erasure_id}")
 def read_erasure(deployment: ReadableDeployment, session: SessionIn, erasure_id: ErasureId) -> ErasureOut:
     """Returns one erasure; once it has finished, its receipt."""
-    return ErasureOut.of(get_erasure(session, deployment.id, erasure_id))
+    return ErasureOut.from_object(get_erasure(session, deployment.id, erasure_id))

@@ -59,7 +59,7 @@ class AlertChannelIn(In):
     """E-mail addresses."""
 
     def to_domain(self) -> ChannelContent:
-        return ChannelContent(name=self.name, kind=self.kind, url=self.url, secret=self.secret, to=tuple(self.to or ()))
+        return self.read_as(ChannelContent, to=self.to or ())
 
 
 class AlertChannelOut(Out):

@@ -130,13 +130,7 @@ class AlertRuleIn(In):
     """A rule that is switched off opens nothing, and its alerts are resolved."""
 
     def to_domain(self) -> RuleContent:
-        return RuleContent(
-            name=self.name,
-            condition=self.condition.read_as(CONDITIONS[RuleKind(self.condition.kind)]),
-            remind_after_hours=self.remind_after_hours,
-            channels=tuple(self.channels),
-            enabled=self.enabled,
-        )
+        return self.read_as(RuleContent, condition=self.condition.read_as(CONDITIONS[RuleKind(self.condition.kind)]))
 
 
 class AlertRuleOut(Out):

@@ -134,7 +134,7 @@ class RejectedOut(Out):
     records: int
     """Records; for the reason `unreadable`, requests."""
 
-    newest_hour: datetime
+    newest_hour: datetime = Field(validation_alias="hour")
     """The last hour with any."""
 
     sentence: str
@@ -144,7 +144,7 @@ class RejectedOut(Out):
 
     @classmethod
     def of(cls, rejection: RejectionCount) -> "RejectedOut":
-        return cls.from_object(rejection, newest_hour=rejection.hour, sentence=sentence_of(rejection), remedy=remedy_of(rejection))
+        return cls.from_object(rejection, sentence=sentence_of(rejection), remedy=remedy_of(rejection))
 
 
 class IngestionOut(Out):

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import AliasPath, Field, model_validator
 
-from ...checks.attributing.requests import EstimatedCost, WantedAttribution
+from ...checks.attributing.requests import WantedAttribution
 from ...checks.attributing.sentences import say_result
 from ...domain.attributions import AttributionLimits, AttributionRun, AttributionState, AttributionTrigger, Method, ResampledUnits
 from ...domain.comparisons import Comparison
@@ -121,8 +121,8 @@ class AttributionIn(RangeIn):
         return self
 
     def to_domain(self) -> WantedAttribution:
-        comparisons = None if self.comparisons is None else tuple(Comparison(tuple(features)) for features in self.comparisons)
-        limits = AttributionLimits(pairs=self.pairs, max_rows=self.max_rows, comparisons=comparisons)
+        comparisons = None if self.comparisons is None else [Comparison(tuple(features)) for features in self.comparisons]
+        limits = self.read_as(AttributionLimits, comparisons=comparisons)
         return WantedAttribution(span=self.span(), check_id=self.check_id, limits=limits)
 
 
@@ -394,7 +394,3 @@ class AttributionCostOut(Out):
     """Features that move together, because they are correlated."""
 
     gaps: list[GapCostOut]
-
-    @classmethod
-    def of(cls, estimated: EstimatedCost) -> "AttributionCostOut":
-        return cls.from_object(estimated)

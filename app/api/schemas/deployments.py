@@ -4,16 +4,16 @@ from datetime import date, datetime
 from typing import Annotated, Any
 
 import msgspec
-from pydantic import ConfigDict, Field
+from pydantic import AliasPath, ConfigDict, Field
 from pydantic_core import to_jsonable_python
 
-from ...domain.definitions import Definition, definition_of
+from ...domain.definitions import Definition
 from ...domain.deployments import Deployment, ProblemType
 from ...domain.record_times import parse_moment
 from ...web.texts import ID_PATTERN
 from .base import NOT_BLANK, In, NextPageCursor, Out, PageOut, Patch
 from .columns import ColumnIn, ColumnOut
-from .endpoints import EndpointHealthOut, EndpointIn, EndpointOut, EndpointPatch, TlsOut
+from .endpoints import EndpointHealthOut, EndpointIn, EndpointOut, EndpointPatch
 from .tables_of_files import FeedbackTableIn, FeedbackTableOut, PayloadTableIn, PayloadTableOut
 from .values import ScalarJson
 
@@ -203,11 +203,11 @@ class DeploymentOut(Out):
     owner: str | None = Field(description=_OWNER)
     purpose: str | None = Field(description=_PURPOSE)
     problem_type: ProblemType
-    schema_version: int
+    schema_version: int = Field(validation_alias=AliasPath("schema", "version"))
     """Grows with every change of features or meta."""
 
-    features: list[ColumnOut]
-    meta: list[ColumnOut]
+    features: list[ColumnOut] = Field(validation_alias=AliasPath("schema", "features"))
+    meta: list[ColumnOut] = Field(validation_alias=AliasPath("schema", "meta"))
     outputs: OutputsOut
     model_revision: str
     endpoint: EndpointOut | None
@@ -222,21 +222,7 @@ class DeploymentOut(Out):
 
     @classmethod
     def of(cls, deployment: Deployment) -> "DeploymentOut":
-        document = definition_json(definition_of(deployment))
-        if deployment.endpoint:
-            document["endpoint"]["header_names"] = list(document["endpoint"].pop("headers"))
-            document["endpoint"]["tls"] = deployment.endpoint.tls and TlsOut.of(deployment.endpoint.tls)
-        if deployment.endpoint and deployment.endpoint.credentials:
-            del document["endpoint"]["credentials"]["secret"]
-            document["endpoint"]["credentials"]["secret_set"] = True
-        return cls(
-            id=deployment.id,
-            schema_version=deployment.schema.version,
-            endpoint_health=deployment.health if deployment.endpoint else None,
-            created_at=deployment.created_at,
-            updated_at=deployment.updated_at,
-            **document,
-        )
+        return cls.from_object(deployment, endpoint_health=deployment.health if deployment.endpoint else None)
 
 
 class DeploymentPage(PageOut):

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from ...domain.deployment_rules import (
     MAX_CONCURRENCY,
@@ -13,7 +13,7 @@ from ...domain.deployment_rules import (
     MIN_REQUESTS_PER_SECOND,
     MIN_TIMEOUT_SECONDS,
 )
-from ...domain.deployments import Credentials, CredentialsKind, Endpoint, EndpointSource, EndpointTls
+from ...domain.deployments import Credentials, CredentialsKind, Endpoint, EndpointSource
 from ...domain.endpoint_health import BreakerState
 from ...outbound.certificates import MAX_PEM_BYTES, describe_certificates
 from ...payloads.registry import PayloadFormat
@@ -52,18 +52,17 @@ class CertificateOut(Out):
     """From when on one of them is not valid any more."""
 
 
+IsSet = Annotated[bool, BeforeValidator(bool)]
+Certificate = Annotated[CertificateOut | None, BeforeValidator(describe_certificates)]
+
+
 class TlsOut(Out):
     """Certificates of calls by https. Their text and the key are not returned."""
 
-    authority: CertificateOut | None
-    certificate: CertificateOut | None
-    key_set: bool
+    authority: Certificate
+    certificate: Certificate
+    key_set: IsSet = Field(validation_alias="key")
     """Whether a private key is stored."""
-
-    @classmethod
-    def of(cls, tls: EndpointTls) -> "TlsOut":
-        authority, certificate = describe_certificates(tls.authority), describe_certificates(tls.certificate)
-        return cls.model_validate({"authority": authority, "certificate": certificate, "key_set": tls.key != ""})
 
 
 _TIMEOUT: dict[str, Any] = {"minimum": MIN_TIMEOUT_SECONDS, "maximum": MAX_TIMEOUT_SECONDS}
@@ -198,7 +197,7 @@ class CredentialsOut(Out):
     name: str
     token_url: str
     scope: str
-    secret_set: bool
+    secret_set: IsSet = Field(validation_alias="secret")
     """Whether a secret is stored; it is never returned."""
 
 
@@ -225,7 +224,7 @@ class EndpointOut(Out):
     payload_format: PayloadFormat
     mapping: MappingOut | None
     credentials: CredentialsOut | None
-    header_names: list[str]
+    header_names: Annotated[list[str], BeforeValidator(list)] = Field(validation_alias="headers")
     """The names of the headers that are sent along; their values are never returned."""
 
     tls: TlsOut | None

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AliasPath, Field
 
 from ...domain.category_schemes import MAX_MAPPINGS, MAX_VALUES, CategoryMapping
 from ...domain.report_schedules import KeptReport, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent
@@ -94,14 +94,8 @@ class WantedSheetsIn(In):
     """Categories by attribute, or by the title of a table of weights."""
 
     def to_wanted(self) -> SheetsWanted:
-        return SheetsWanted(
-            sheets=choose_sheets([one.value for one in self.sheets], self.preset),
-            attributes=tuple(self.attributes),
-            controls=tuple(self.controls),
-            tool=self.tool,
-            preset=None if self.preset is None else self.preset.value,
-            categories=tuple(one.to_mapping(name) for name, one in self.categories.items()),
-        )
+        categories = [one.to_mapping(name) for name, one in self.categories.items()]
+        return self.read_as(SheetsWanted, sheets=choose_sheets(self.sheets, self.preset), categories=categories)
 
 
 class ReportScheduleIn(WantedSheetsIn):
@@ -121,13 +115,7 @@ class ReportScheduleIn(WantedSheetsIn):
     enabled: bool = True
 
     def to_content(self) -> ScheduleContent:
-        return ScheduleContent(
-            name=self.name,
-            rhythm=self.rhythm,
-            wanted=self.to_wanted().to_json(),
-            channels=tuple(sorted(set(self.channels))),
-            enabled=self.enabled,
-        )
+        return self.read_as(ScheduleContent, wanted=self.to_wanted().to_json(), channels=sorted(set(self.channels)))
 
 
 class CategoriesOut(Out):
@@ -219,8 +207,8 @@ class KeptReportOut(Out):
     schedule_id: str | None
     """Schedule that made it; null where a person asked for it."""
 
-    from_: datetime = Field(serialization_alias="from")
-    to: datetime
+    from_: datetime = Field(validation_alias=AliasPath("span", "start"), serialization_alias="from")
+    to: datetime = Field(validation_alias=AliasPath("span", "end"))
     """Its end, exclusive."""
 
     preset: ReportPreset | None
@@ -245,7 +233,7 @@ class KeptReportOut(Out):
 
     @classmethod
     def of(cls, report: KeptReport) -> "KeptReportOut":
-        return cls.from_object(report, from_=report.span.start, to=report.span.end, **_sheet_members(report.wanted))
+        return cls.from_object(report, **_sheet_members(report.wanted))
 
 
 class KeptReportPage(PageOut):

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import AliasPath, Field
 
 from ...domain.checks import DataSet, Scope
-from ...metrics.catalogue import Direction, Metric
+from ...metrics.catalogue import Direction
 from ...metrics.catalogue.metric import Needs, Order, Side
 from .base import Out, example
 
@@ -72,8 +72,10 @@ class MetricOut(Out):
     """On which side of the ideal the monitored group is at a disadvantage, on the other the reference is;
     null where the number does not say who is favoured."""
 
-    lower_limit: float | None = Field(description="What counts as fair where the monitor says nothing; null is an open side.")
-    upper_limit: float | None
+    lower_limit: float | None = Field(
+        validation_alias=AliasPath("limits", 0), description="What counts as fair where the monitor says nothing; null is an open side."
+    )
+    upper_limit: float | None = Field(validation_alias=AliasPath("limits", 1))
     is_default: bool
     """Whether a monitor measures it that picks no metrics."""
 
@@ -81,11 +83,6 @@ class MetricOut(Out):
     source: str
     aliases: list[str]
     """Names it has in other tools."""
-
-    @classmethod
-    def of(cls, metric: Metric) -> "MetricOut":
-        lower, upper = metric.limits
-        return cls.from_object(metric, lower_limit=lower, upper_limit=upper)
 
 
 class MetricsOut(Out):

@@ -8,7 +8,6 @@ from pydantic import Field
 from ...domain.retention import (
     MAX_ERASED_IDS,
     MAX_MONTHS,
-    Erasure,
     ErasureKind,
     ErasureState,
     LegalHold,
@@ -135,7 +134,7 @@ class ErasureOut(Out):
     """SHA-256 of the request's canonical JSON: members `deployment_id`, and `record_ids` or `field` and
     `value`."""
 
-    erased: dict[str, int]
+    erased: dict[str, int] = Field(validation_alias="counts")
     """Erased rows by table, and changed ones of tables whose reasons lost a quotation."""
 
     requested_by: str
@@ -144,10 +143,6 @@ class ErasureOut(Out):
     hash: str | None
     """SHA-256 of the canonical JSON (sorted members, no blanks, ASCII) of all other members but `state`.
     The audit event `erasure.finished` has it, too."""
-
-    @classmethod
-    def of(cls, erasure: Erasure) -> "ErasureOut":
-        return cls.from_object(erasure, erased=erasure.counts)
 
 
 class ErasurePage(PageOut):

@@ -114,10 +114,10 @@ class SubgroupScanOut(Out):
     """Hours that were asked for."""
 
     direction: UnfairSide
-    from_: datetime | None = Field(serialization_alias="from")
+    from_: datetime | None = Field(validation_alias="span_start", serialization_alias="from")
     """The start of the hours that were read."""
 
-    to: datetime | None
+    to: datetime | None = Field(validation_alias="span_end")
     counted: dict[str, Any] | None = Field(description=RECORDS_MEANING)
     records: int | None
     favourable: int | None
@@ -133,7 +133,7 @@ class SubgroupScanOut(Out):
     reason: str | None
     """Why it failed."""
 
-    requested_by: str
+    requested_by: str = Field(validation_alias="created_by")
     created_at: datetime
     finished_at: datetime | None
 
@@ -146,15 +146,12 @@ class SubgroupScanOut(Out):
             scan,
             words=say_scan(scan),
             features=scan.features if result is None else result.features,
-            from_=scan.span_start,
-            to=scan.span_end,
             counted=(scan.result or {}).get("counted"),
             records=None if result is None else result.records,
             favourable=None if result is None else result.favourable,
             subsets=None if result is None else result.subsets,
             p_value=None if result is None else result.p_value,
             group=None if group is None else FoundGroupOut.of(group, monitor),
-            requested_by=scan.created_by,
         )
 
 
