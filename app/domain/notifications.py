@@ -1,6 +1,7 @@
 """Notifications of alerts: messages, and the state of their delivery."""
 
 import uuid
+from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -48,42 +49,22 @@ class Notification:
 
 @frozen(kw_only=True)
 class Message:
+    """A message, whose `body` becomes JSON once it is stored."""
+
     id: str
     body: dict[str, Any]
 
 
+_MEMBERS = (
+    *("id", "state", "deployment_id", "deployment_name", "rule_id", "rule_name", "kind", "group_name"),
+    *("opened_at", "last_seen_at", "acknowledged_at", "acknowledged_by", "note", "resolved_at", "resolution"),
+    *("closed_by", "closing_note", "closing_reason", "assignee", "facts", "change"),
+)
+"""Members of an alert that receivers get, in addition to those of its subject."""
+
+
 def alert_message(alert: Alert, event: Event, *, now: datetime) -> Message:
-    subject = {
-        "data": alert.subject.data,
-        "metric": alert.subject.metric,
-        "attribute": alert.subject.attribute,
-        "group": alert.subject.group,
-    }
-    about = {
-        "id": alert.id,
-        "state": alert.state.value,
-        "deployment_id": alert.deployment_id,
-        "deployment_name": alert.deployment_name,
-        "rule_id": alert.rule_id,
-        "rule_name": alert.rule_name,
-        "kind": alert.kind.value,
-        **{name: None if value is None else str(value) for name, value in subject.items()},
-        "group_name": alert.group_name,
-        "opened_at": _iso(alert.opened_at),
-        "last_seen_at": _iso(alert.last_seen_at),
-        "acknowledged_at": _iso(alert.acknowledged_at),
-        "acknowledged_by": alert.acknowledged_by,
-        "note": alert.note,
-        "resolved_at": _iso(alert.resolved_at),
-        "resolution": alert.resolution and alert.resolution.value,
-        "closed_by": alert.closed_by,
-        "closing_note": alert.closing_note,
-        "closing_reason": alert.closing_reason and alert.closing_reason.value,
-        "assignee": alert.assignee,
-        "facts": dict(alert.facts),
-        "change": alert.change,
-        "path": f"/alerts/{alert.id}",
-    }
+    about = {name: getattr(alert, name) for name in _MEMBERS} | asdict(alert.subject) | {"path": f"/alerts/{alert.id}"}
     worded = alert.change if event is Event.EXPLAINED and alert.change is not None else alert.facts
     return _message(event, now=now, sentence=str(worded.get("sentence", "")), display=display_sentence(worded), about=about)
 
@@ -100,13 +81,13 @@ def report_message(report: KeptReport, *, deployment_id: str, deployment_name: s
     message = _message(Event.REPORT, now=now, sentence=sentence, display=sentence, about=None)
     about = {
         "id": report.id,
-        "state": report.state.value,
+        "state": report.state,
         "deployment_id": deployment_id,
         "deployment_name": deployment_name,
         "schedule_id": report.schedule_id,
         "schedule_name": name,
-        "start": _iso(report.span.start),
-        "end": _iso(report.span.end),
+        "start": report.span.start,
+        "end": report.span.end,
         "seal": report.seal,
         "chain_head": report.chain_head,
         "path": f"/deployments/{deployment_id}/regulator-report#kept",
@@ -119,15 +100,10 @@ def _message(event: Event, *, now: datetime, sentence: str, display: str, about:
     body = {
         "type": f"alert.{event.value}",
         "id": message_id,
-        "event": event.value,
-        "timestamp": _iso(now),
+        "event": event,
+        "timestamp": now,
         "sentence": sentence,
         "display_sentence": display,
         "alert": about,
     }
     return Message(id=message_id, body=body)
-
-
-def _iso(moment: datetime | None) -> str | None:
-    # Receivers of webhooks often read only the form with Z.
-    return None if moment is None else moment.isoformat().replace("+00:00", "Z")

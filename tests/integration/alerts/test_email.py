@@ -27,6 +27,7 @@ from app.domain.channels import ChannelContent, ChannelKind
 from app.domain.notifications import NotificationState, alert_message
 from app.settings import Settings
 from app.store.database.engine import Database
+from app.store.database.rows import plain_json
 from tests.builders.alerts import alert_of
 from tests.builders.page_words import says
 from tests.integration.alerts.telling import add_alert, add_channels, notifying, sender, sent_to, tell
@@ -105,7 +106,7 @@ def tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLCont
 def delivered(url: str) -> Delivered | Undelivered:
     server = mail_server_of(Settings(smtp_url=url, smtp_sender=SENDER))  # type: ignore[arg-type]
     assert server is not None
-    body = alert_message(alert_of(), Event.OPENED, now=datetime.now(UTC)).body
+    body = plain_json(alert_message(alert_of(), Event.OPENED, now=datetime.now(UTC)).body)
     return send_mail(alert_mail(body, sender=SENDER, to=TO), server)
 
 

@@ -24,6 +24,7 @@ from app.reports.document import Bullets, Document, Made, Paragraph
 from app.reports.period_report import period_report
 from app.store.alerts.alerts import AlertFilter, alerts_page
 from app.store.database.engine import Database
+from app.store.database.rows import plain_json
 from app.views.headlines import headlines, word_figure
 from tests.builders.alerts import judge_single_checks
 from tests.scenes import HOUR, NOON, Result, Scene, scene
@@ -295,7 +296,7 @@ def test_no_sentence_with_display_names_names_the_wrong_side(database: Database,
         said = said_on(reader.get(f"{address}?attribute={ATTRIBUTE}&group=women").text)
         read(" ".join(unname(text) for text in said[:3]), one.facts(figure))
     for alert in alerts:
-        message = alert_message(alert, Event.OPENED, now=NOON).body
+        message = plain_json(alert_message(alert, Event.OPENED, now=NOON).body)
         assert alert.subject.group == "women"
         assert unname(alert.sentence) == alert.facts["sentence"] == unname(sentence(message))
         assert headline(message).endswith(f"{ATTRIBUTE} / {CROSSED['women']}")

@@ -11,6 +11,7 @@ from app.alerts.wording import facts, headline, sentence
 from app.domain.alerts import AlertSubject, ClosingReason, Event, Resolution, RuleKind
 from app.domain.bidi import FIRST, LAST
 from app.domain.notifications import alert_message, message_of_test
+from app.store.database.rows import plain_json
 from tests.builders.alerts import FACTS, alert_of
 from tests.builders.page_words import says
 
@@ -19,7 +20,8 @@ HOSTILE = "<!channel> & <https://evil.example|click> @all\r\nBcc: everybody@exam
 
 
 def body_of(event: Event = Event.OPENED, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - members of an alert
-    return alert_message(replace(alert_of(), **changes), event, now=NOW).body
+    body: dict[str, Any] = plain_json(alert_message(replace(alert_of(), **changes), event, now=NOW).body)
+    return body
 
 
 def test_the_headline_says_what_happened_to_which_group(snapshot: SnapshotAssertion) -> None:
@@ -151,7 +153,7 @@ def test_an_e_mail_in_any_script_is_plain_text_that_holds_the_sentence_and_the_f
 
 
 def test_a_test_says_that_it_is_one_in_every_form() -> None:
-    body = message_of_test(now=NOW).body
+    body = plain_json(message_of_test(now=NOW).body)
 
     assert headline(body) == "Test of an alert channel"
     assert facts(body) == []
