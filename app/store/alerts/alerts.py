@@ -23,7 +23,9 @@ from ..tables import AlertCommentRow, AlertRow, AlertRuleRow, CheckRow, Deployme
 MOST_BETWEEN = 10_000
 
 _UNRESOLVED = AlertRow.resolved_at.is_(None)
-_SELECT = select(AlertRow, DeploymentRow.id, DeploymentRow.name).join(DeploymentRow, DeploymentRow.no == AlertRow.deployment_no)
+_SELECT: Select[Any] = select(
+    AlertRow.__table__, DeploymentRow.id.label("deployment_id"), DeploymentRow.name.label("deployment_name")
+).join(DeploymentRow, DeploymentRow.no == AlertRow.deployment_no)
 
 
 @frozen(kw_only=True)
@@ -233,17 +235,8 @@ def _change(session: Session, alert: Alert, values: dict[str, Any], *still: Colu
     return None if no is None else _read(session, _SELECT.where(AlertRow.no == no))[0]
 
 
-def _read(session: Session, statement: Select[AlertRow, str, str]) -> list[Alert]:
-    return [
-        read_row(
-            Alert,
-            row,
-            deployment_id=deployment_id,
-            deployment_name=deployment_name,
-            subject=read_row(AlertSubject, row),
-        )
-        for row, deployment_id, deployment_name in session.execute(statement)
-    ]
+def _read(session: Session, statement: Select[Any]) -> list[Alert]:
+    return [read_row(Alert, row, subject=read_row(AlertSubject, row)) for row in session.execute(statement)]
 
 
 MAX_COMMENTS = 1_000

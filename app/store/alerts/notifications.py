@@ -154,29 +154,24 @@ def get_notification(session: Session, channel: Channel, notification_id: str) -
 
 def notification_page(session: Session, channel: Channel, paging: Paging) -> list[Notification]:
     wanted = _SELECT.where(NotificationRow.channel_no == channel.no)
-    return [_notification(*found) for found in session.execute(page_newest(wanted, NotificationRow.no, paging))]
+    return [read_row(Notification, row) for row in session.execute(page_newest(wanted, NotificationRow.no, paging))]
 
 
 _SELECT = (
-    select(NotificationRow, AlertChannelRow.id, AlertRow.id)
+    select(
+        NotificationRow.__table__,
+        NotificationRow.claimable_at.label("next_attempt_at"),
+        AlertChannelRow.id.label("channel_id"),
+        AlertRow.id.label("alert_id"),
+    )
     .join(AlertChannelRow, AlertChannelRow.no == NotificationRow.channel_no)
     .outerjoin(AlertRow, AlertRow.no == NotificationRow.alert_no)
 )
 
 
 def _one(session: Session, *conditions: Any) -> Notification | None:  # noqa: ANN401 - column expressions
-    found = session.execute(_SELECT.where(*conditions)).one_or_none()
-    return _notification(*found) if found is not None else None
-
-
-def _notification(row: NotificationRow, channel_id: str, alert_id: str | None) -> Notification:
-    return read_row(
-        Notification,
-        row,
-        channel_id=channel_id,
-        alert_id=alert_id,
-        next_attempt_at=row.claimable_at,
-    )
+    row = session.execute(_SELECT.where(*conditions)).one_or_none()
+    return None if row is None else read_row(Notification, row)
 
 
 def _insert(session: Session, channel_no: int, event: Event, message: Message, *, alert_no: int | None) -> None:

@@ -26,7 +26,9 @@ from ..database.paging import page_newest
 from ..database.rows import read_row
 from ..tables import AttributionAnswerRow, AttributionRow, DeploymentRow, MonitorRow
 
-_SELECT = select(AttributionRow, DeploymentRow.id).join(DeploymentRow, DeploymentRow.no == AttributionRow.deployment_no)
+_SELECT: Select[Any] = select(AttributionRow.__table__, DeploymentRow.id.label("deployment_id")).join(
+    DeploymentRow, DeploymentRow.no == AttributionRow.deployment_no
+)
 
 _QUEUE_NIGHTLY = text("""
     INSERT INTO attributions (id, deployment_no, trigger, state, span_start, span_end, max_rows, attempts, cancel_requested, claimable_at,
@@ -186,22 +188,16 @@ def _name_limits(limits: AttributionLimits) -> dict[str, Any]:
     return {"pairs": limits.pairs, "max_rows": limits.max_rows, "comparisons": comparisons}
 
 
-def _read_limits(row: AttributionRow) -> AttributionLimits:
-    comparisons = None if row.comparisons is None else tuple(Comparison(tuple(features)) for features in row.comparisons)
-    return AttributionLimits(pairs=row.pairs, max_rows=row.max_rows, comparisons=comparisons)
-
-
-def _read(session: Session, statement: Select[AttributionRow, str]) -> list[AttributionRun]:
+def _read(session: Session, statement: Select[Any]) -> list[AttributionRun]:
     return [
-        read_row(
-            AttributionRun,
-            row,
-            deployment_id=deployment_id,
-            span=Span(start=row.span_start, end=row.span_end),
-            limits=_read_limits(row),
-        )
-        for row, deployment_id in session.execute(statement)
+        read_row(AttributionRun, row, span=Span(start=row.span_start, end=row.span_end), limits=_read_limits(row))
+        for row in session.execute(statement)
     ]
+
+
+def _read_limits(row: Any) -> AttributionLimits:  # noqa: ANN401 - a row of `_SELECT`
+    comparisons = None if row.comparisons is None else [Comparison(tuple(features)) for features in row.comparisons]
+    return read_row(AttributionLimits, row, comparisons=comparisons and tuple(comparisons))
 
 
 _NEXT = text("""

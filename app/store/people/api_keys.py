@@ -65,7 +65,7 @@ class ApiKeys:
 
     def find(self, key_id: str) -> ApiKey | None:
         row = self._session.execute(_SELECT.where(ApiKeyRow.id == key_id)).one_or_none()
-        return None if row is None else _key(row.ApiKeyRow, row.deployment_id)
+        return None if row is None else read_row(ApiKey, row)
 
     def lock(self, key_id: str) -> ApiKey:
         """Returns the key, locked against rotation and revocation. Raises NotFound."""
@@ -75,7 +75,7 @@ class ApiKeys:
     def successor(self, key_id: str) -> ApiKey | None:
         """Returns the key, not revoked, that a rotation made for that one."""
         row = self._session.execute(_SELECT.where(ApiKeyRow.replaces == key_id, ApiKeyRow.revoked_at.is_(None)).limit(1)).one_or_none()
-        return None if row is None else _key(row.ApiKeyRow, row.deployment_id)
+        return None if row is None else read_row(ApiKey, row)
 
     def end_at(self, key: ApiKey, at: datetime) -> None:
         self._session.execute(update(ApiKeyRow).where(ApiKeyRow.no == key.no).values(expires_at=at))
@@ -88,7 +88,7 @@ class ApiKeys:
 
     def page(self, paging: Paging) -> list[ApiKey]:
         rows = self._session.execute(page_oldest(_SELECT, ApiKeyRow.no, paging))
-        return [_key(row.ApiKeyRow, row.deployment_id) for row in rows]
+        return [read_row(ApiKey, row) for row in rows]
 
     def names(self, key_ids: Iterable[str]) -> dict[str, str]:
         rows = self._session.execute(select(ApiKeyRow.id, ApiKeyRow.name).where(ApiKeyRow.id.in_(list(key_ids))))
@@ -102,11 +102,9 @@ class ApiKeys:
         return self._session.scalar(changed.returning(ApiKeyRow.no)) is not None
 
 
-_SELECT = select(ApiKeyRow, DeploymentRow.id.label("deployment_id")).outerjoin(DeploymentRow, DeploymentRow.no == ApiKeyRow.deployment_no)
-
-
-def _key(row: ApiKeyRow, deployment_id: str | None) -> ApiKey:
-    return read_row(ApiKey, row, deployment_id=deployment_id)
+_SELECT = select(ApiKeyRow.__table__, DeploymentRow.id.label("deployment_id")).outerjoin(
+    DeploymentRow, DeploymentRow.no == ApiKeyRow.deployment_no
+)
 
 
 _COUNTS = ("requests", "records", "bytes", "refused")

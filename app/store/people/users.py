@@ -44,16 +44,16 @@ def get(session: Session, name: str) -> User:
 
 def find(session: Session, name: str) -> User | None:
     row = session.execute(_SELECT.where(UserRow.name == name)).one_or_none()
-    return None if row is None else _user(row.UserRow, row.deployment_id)
+    return None if row is None else read_row(User, row)
 
 
 def page(session: Session, paging: Paging) -> list[User]:
-    return [_user(row.UserRow, row.deployment_id) for row in session.execute(page_oldest(_SELECT, UserRow.no, paging))]
+    return [read_row(User, row) for row in session.execute(page_oldest(_SELECT, UserRow.no, paging))]
 
 
 def find_of_issuer(session: Session, issuer: str, subject: str) -> User | None:
     row = session.execute(_SELECT.where(UserRow.issuer == issuer, UserRow.subject == subject)).one_or_none()
-    return None if row is None else _user(row.UserRow, row.deployment_id)
+    return None if row is None else read_row(User, row)
 
 
 def add_of_issuer(session: Session, name: str, *, issuer: str, subject: str, role: str, deployment_no: int | None) -> bool:
@@ -94,8 +94,6 @@ def end_sessions(session: Session, user: User) -> None:
     session.query(SessionRow).filter(SessionRow.user_no == user.no).delete(synchronize_session=False)
 
 
-_SELECT = select(UserRow, DeploymentRow.id.label("deployment_id")).outerjoin(DeploymentRow, DeploymentRow.no == UserRow.deployment_no)
-
-
-def _user(row: UserRow, deployment_id: str | None) -> User:
-    return read_row(User, row, deployment_id=deployment_id)
+_SELECT = select(UserRow.__table__, DeploymentRow.id.label("deployment_id")).outerjoin(
+    DeploymentRow, DeploymentRow.no == UserRow.deployment_no
+)
