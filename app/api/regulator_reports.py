@@ -20,8 +20,7 @@ from ..reports.making import RegulatorOrder
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE
 from ..reports.regulator.data import choose_controls, require_columns, require_monitor
 from ..reports.regulator.making import ReportForm
-from ..reports.regulator.presets import PRESETS, ReportPreset, choose_sheets, find_missing
-from ..reports.regulator.wanted import PeriodSheet, SheetsWanted, ToolKind
+from ..reports.regulator.presets import PRESETS, PeriodSheet, ReportPreset, SheetsWanted, ToolKind, choose_sheets, find_missing
 from ..store.alerts.alert_rules import unknown_channels
 from ..store.checks.checks import current_time
 from ..store.deployments.monitors import monitor_of

@@ -9,8 +9,8 @@ from ..errors import InvalidInput
 from ..frozen import frozen
 from ..reports.document import Made
 from ..reports.regulator.making import ReportForm, make_regulator_report
+from ..reports.regulator.presets import SheetsWanted
 from ..reports.regulator.verification import check_database, check_file, read_report_file
-from ..reports.regulator.wanted import SheetsWanted
 from ..security.secrets import open_secret_box
 from ..store.deployments.deployments import Deployments
 from .database import ready_database

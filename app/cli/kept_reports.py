@@ -12,7 +12,7 @@ from ..domain.report_schedules import MAX_SCHEDULES, KeptReport, ReportRhythm, S
 from ..errors import InvalidInput
 from ..frozen import frozen
 from ..reports.regulator.data import choose_controls, require_monitor
-from ..reports.regulator.wanted import SheetsWanted
+from ..reports.regulator.presets import SheetsWanted
 from ..security.secrets import open_secret_box
 from ..store.alerts.alert_rules import unknown_channels
 from ..store.deployments.deployments import Deployments

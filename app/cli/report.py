@@ -13,8 +13,7 @@ from ..errors import InvalidInput
 from ..frames.selection_report import SelectionReport, report_selections
 from ..impact.local_law_144 import LEAST_SHARE
 from ..impact.presets import PresetName
-from ..reports.regulator.presets import choose_sheets
-from ..reports.regulator.wanted import SheetsWanted, ToolKind
+from ..reports.regulator.presets import SheetsWanted, ToolKind, choose_sheets
 from .file_options import (
     Encoding,
     Favourable,

@@ -22,9 +22,8 @@ from ..frozen import frozen
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE
 from ..reports.regulator.data import choose_controls
 from ..reports.regulator.making import ReportForm
-from ..reports.regulator.presets import PRESETS, find_missing
+from ..reports.regulator.presets import PRESETS, PeriodSheet, SheetsWanted, ToolKind, find_missing
 from ..reports.regulator.sections import SHEETS
-from ..reports.regulator.wanted import PeriodSheet, SheetsWanted, ToolKind
 from ..store.deployments.monitors import monitor_of
 from ..store.reports.kept import first_due, kept_page, schedules_page
 from ..store.retention.holds import policy_of

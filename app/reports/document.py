@@ -1,13 +1,28 @@
-"""Parts of a report in any format. All texts are plain texts."""
+"""Parts of a report in any format, its figures with four digits after the point, and the whole as plain data for both templates.
 
-from collections.abc import Callable, Mapping
-from dataclasses import field
+All texts are plain texts.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, field
 from datetime import datetime
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from ..charts.drawing import Chart
+from ..charts.drawing import Chart, replace_undrawable
 from ..charts.theme import ThemeLook
+from ..domain.bidi import isolate
+from ..domain.checks import Measurement
 from ..frozen import frozen
+from ..metrics.catalogue import CATALOGUE
+from ..metrics.catalogue.metric import RateOf
+from ..metrics.rounding import write_minus
+from ..views.headlines import VERDICT_WORDS
+
+_PICTURES = frozenset({"svg", "picture", "axis"})
+"""Members that are SVG."""
+
+ABSENT = "–"
+_LARGE = 1000
 
 
 @frozen
@@ -158,3 +173,142 @@ class Document:
     second: SecondPage | None = None
     annex: tuple[Section, ...]
     attachments: tuple[Attachment, ...] = ()
+
+
+def written(document: Document, look: ThemeLook) -> dict[str, Any]:
+    """Draws the charts in that look; `alt` is the chart in a sentence.
+
+    Characters that neither PDF nor XML can carry are replaced, and names written from right to left isolated.
+    """
+    annex = [
+        {"title": section.title, "level": section.level, "id": f"s{place}", "blocks": list(_write_blocks(section.blocks, look))}
+        for place, section in enumerate(document.annex, start=1)
+    ]
+    content = {
+        "title": document.title,
+        "subtitle": document.subtitle,
+        "made_at": moment(document.made.at),
+        "made_by": document.made.author,
+        "first": None if document.first is None else asdict(document.first),
+        "second": None if document.second is None else asdict(document.second),
+        "annex": annex,
+    }
+    found: dict[str, Any] = _isolated(replace_undrawable(content))
+    return found
+
+
+def _write_blocks(blocks: Iterable[Block], look: ThemeLook) -> Iterable[dict[str, Any]]:
+    for block in blocks:
+        match block:
+            case Paragraph(text, is_caution):
+                yield {"kind": "caution" if is_caution else "paragraph", "text": text}
+            case Bullets(items):
+                yield {"kind": "bullets", "items": list(items)}
+            case ReportTable(caption, columns, rows, note, is_last_wide):
+                cells = {"columns": list(columns), "rows": [list(row) for row in rows]}
+                yield {"kind": "table", "caption": caption, "note": note, "is_last_wide": is_last_wide, **cells}
+            case ReportChart(caption, draw):
+                chart = draw(look)
+                yield {"kind": "figure", "caption": caption, "alt": chart.description, "svg": chart.svg}
+
+
+def _isolated(part: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON
+    match part:
+        case str():
+            return part if name in _PICTURES else isolate(part)
+        case dict():
+            return {key: _isolated(value, key) for key, value in part.items()}
+        case list():
+            return [_isolated(value) for value in part]
+        case _:
+            return part
+
+
+def number(value: float | None) -> str:
+    if value is None:
+        return ABSENT
+    return _format_like(value, value)
+
+
+def share(value: float | None) -> str:
+    return ABSENT if value is None else f"{100 * value:.2f} %"
+
+
+def points(value: float | None) -> str:
+    """Difference of two shares in percentage points with its sign, or a dash."""
+    if value is None:
+        return ABSENT
+    rounded = round(100 * value, 2)
+    return write_minus(f"{rounded:+.2f}") if rounded else "0.00"
+
+
+def count(value: float) -> str:
+    return f"{value:,.10g}"
+
+
+def p_value(value: float | None) -> str:
+    """Four digits, or a dash. One that a float cannot hold comes as 0, which no p-value is."""
+    if value is None:
+        return ABSENT
+    return f"{value:.4g}" if value else "< 1e-300"
+
+
+def interval(lower: float | None, upper: float | None, *, value: float | None = None) -> str:
+    """95 % interval, with as many decimals as `value` has."""
+    like = max(abs(end or 0.0) for end in (lower, upper)) if value is None else value
+    low = "no lower end" if lower is None else _format_like(lower, like)
+    return f"{low} to {'no upper end' if upper is None else _format_like(upper, like)}"
+
+
+def share_interval(lower: float | None, upper: float | None) -> str:
+    return ABSENT if lower is None or upper is None else f"{100 * lower:.2f} to {share(upper)}"
+
+
+def points_interval(lower: float | None, upper: float | None) -> str:
+    return ABSENT if lower is None or upper is None else f"{points(lower)} to {points(upper)}"
+
+
+def value_of(measurement: Measurement) -> str:
+    """Value as it is shown, or the reason why there is none."""
+    if measurement.value is None:
+        return f"none: {measurement.reason or 'no reason is known'}"
+    is_share = isinstance(CATALOGUE[measurement.metric].measure, RateOf) if measurement.metric in CATALOGUE else False
+    return share(measurement.value) if is_share else number(measurement.value)
+
+
+def interval_of(measurement: Measurement) -> str:
+    if measurement.value is None:
+        return ABSENT
+    is_share = isinstance(CATALOGUE[measurement.metric].measure, RateOf) if measurement.metric in CATALOGUE else False
+    return (
+        share_interval(measurement.lower, measurement.upper)
+        if is_share
+        else interval(measurement.lower, measurement.upper, value=measurement.value)
+    )
+
+
+def share_and_interval(measurement: Measurement | None) -> tuple[str, str]:
+    if measurement is None or measurement.value is None:
+        return (ABSENT if measurement is None else value_of(measurement)), ABSENT
+    return share(measurement.value), share_interval(measurement.lower, measurement.upper)
+
+
+def points_and_interval(measurement: Measurement | None) -> tuple[str, str]:
+    if measurement is None or measurement.value is None:
+        return (ABSENT if measurement is None else value_of(measurement)), ABSENT
+    return points(measurement.value), points_interval(measurement.lower, measurement.upper)
+
+
+def verdict_of(measurement: Measurement | None) -> str:
+    if measurement is None:
+        return ABSENT
+    return VERDICT_WORDS[measurement.verdict]
+
+
+def moment(at: datetime | None) -> str:
+    """Moment in UTC."""
+    return ABSENT if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _format_like(value: float, like: float) -> str:
+    return write_minus(f"{value:,.1f}" if abs(like) >= _LARGE else f"{value:,.4f}")

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from ..evidence.sentences import State
 from ..tracking.looking import DeploymentEvidence
 from ..tracking.wording import NO_MONITOR, describe_evidence, list_notes, name_figure, order_by_gravity, say_comparison, say_limit
-from .document import Block, Paragraph, ReportTable, Section
-from .numbers import ABSENT, interval
+from .document import ABSENT, Block, Paragraph, ReportTable, Section, interval
 
 MOST_COMPARISONS = 200
 """Max comparisons that a report lists."""

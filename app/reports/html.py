@@ -5,8 +5,7 @@ from markupsafe import Markup, escape
 
 from ..charts.theme import LOOKS, Theme
 from ..domain.bidi import FIRST, LAST
-from .document import Document
-from .written import written
+from .document import Document, written
 
 _ENVIRONMENT = Environment(
     loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True

@@ -19,13 +19,12 @@ from ..frozen import frozen
 from ..store.database.engine import Database
 from ..turns import Turns
 from .canonical import canonical_json
-from .check_report import check_report
+from .check_reports import check_report, period_report
 from .document import Made
 from .html import as_html
 from .pdf import as_pdf
-from .period_report import period_report
 from .regulator.making import ReportForm, make_regulator_report
-from .regulator.wanted import SheetsWanted
+from .regulator.presets import SheetsWanted
 from .source import read_check, read_period
 
 log = structlog.get_logger("evenhand.reports")

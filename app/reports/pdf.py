@@ -11,8 +11,7 @@ import typst
 
 from ..charts.drawing import fonts
 from ..charts.theme import LOOKS, Theme
-from .document import Document
-from .written import written
+from .document import Document, written
 
 _TEMPLATE = (files(__package__) / "templates" / "report.typ").read_bytes()
 

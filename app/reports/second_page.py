@@ -1,4 +1,4 @@
-"""Second page of a report."""
+"""Second page and last sections of a report."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -9,7 +9,7 @@ from ..charts.timeline import TimeAxis, draw_moments, draw_panel, draw_stretches
 from ..checks.attributing.sentences import sum_up_gap
 from ..domain.alerts import Alert
 from ..domain.attributions import AttributedGap
-from ..domain.checks import CheckState, Scope, Span
+from ..domain.checks import CheckRun, CheckState, Scope, Span
 from ..metrics.verdicts import GRAVEST, MINIMUM_GROUP_SIZE
 from ..store.checks.timeline import ORIGIN
 from ..views.forest import ForestRow
@@ -17,13 +17,11 @@ from ..views.headlines import DATA_NAMES, IMPACT
 from ..views.renaming import rename_gap
 from ..views.timeline import TimePanel, join_points
 from ..views.timeline_words import say_steps
+from .configuration import list_origin, versions
 from .days import name_step, step_of
-from .document import ReportedAlert, SecondPage, TimeRow
+from .document import ABSENT, Block, Bullets, Paragraph, ReportedAlert, ReportTable, SecondPage, Section, TimeRow, moment
 from .evidence import MEANING
-from .facts import list_origin
-from .numbers import ABSENT, moment
-from .source import History, ReportSource
-from .verdict_counts import NONE_MEASURED
+from .source import NONE_MEASURED, History, ReportSource
 
 _GAP_HEIGHT = 3
 _LEAST = timedelta(microseconds=1)
@@ -54,6 +52,40 @@ LIMITS_IN_SHORT = (
     "About one in twenty 95 % intervals does not hold the truth; of many figures some lie outside their limits by chance.",
     "Records whose outcome is in neither list, or whose value is in no group, take part in no rate; many of them may hide a difference.",
     "A figure inside its limits is no proof of fairness: outcomes, groups and limits are chosen by people.",
+)
+
+LIMITS = (
+    (
+        "A difference between groups is a correlation. It does not say why the groups differ, nor that anybody was wronged; "
+        "that takes people who look at the decisions."
+    ),
+    (
+        "Counterfactual figures show what the model does when the attribute of a record is changed, and the correlated features where "
+        "that is said. They show direct bias only: what a model takes from other features that go together with the attribute stays in "
+        "both."
+    ),
+    (
+        f"Small groups say little. With fewer than {MINIMUM_GROUP_SIZE} records in a group that is compared there is no verdict, and with "
+        "few favourable or few unfavourable outcomes an interval may not hold what it promises."
+    ),
+    (
+        "The intervals are 95 % intervals: about one in twenty does not hold the truth, and with many figures some lie outside "
+        "their limits by chance. They speak of chance in who happened to be in the window, and not of wrong labels or of "
+        "records that depend on each other."
+    ),
+    (
+        "Without labels nothing is known of whether predictions were right. Accuracy and all that is made of it rests on the "
+        "labels that came back, which may differ from those that did not."
+    ),
+    (
+        "Records whose prediction is in neither outcome list, and records whose value is in neither group, are counted and take "
+        "part in no rate. Many of them may hide a difference."
+    ),
+    (
+        "A check reads the newest records of its span up to a limit, and adds earlier ones where they are few. Where nothing has "
+        "changed since, the figures of the check before are carried forward and marked so."
+    ),
+    ("Mitigation by substitution removes direct bias only. Its figures say what would have been; they are no promise for other records."),
 )
 
 
@@ -201,3 +233,33 @@ def observed_span(source: ReportSource) -> Span:
     first, last = ((moment - ORIGIN) // step for moment in (min(within), max(within) - _LEAST))
     # A point at the very end of the axis would be cut in half.
     return Span(start=max(span.start, ORIGIN + first * step), end=min(span.end, ORIGIN + (last + 2) * step))
+
+
+def alerts_section(alerts: Sequence[Alert], *, waiting: int) -> Section:
+    """Alerts that people were sent, newest first. Those of `waiting` checks are not known yet."""
+    blocks: list[Block] = [Paragraph(note, is_caution=waiting > 0) for note in describe_alerts(alerts, waiting)]
+    if alerts:
+        rows = [alert_row(alert) for alert in alerts[:MOST_ALERTS]]
+        cells = tuple((row.opened, row.about, row.sentence, row.acknowledged, row.resolved) for row in rows)
+        note = f"The newest {MOST_ALERTS} of {len(alerts):,}." if len(alerts) > MOST_ALERTS else None
+        caption = "Alerts that were open in this time, or that a check of it opened"
+        blocks.append(ReportTable(caption, ("Opened", "Rule and subject", "What it says", "Acknowledged", "Resolved"), cells, note))
+    return Section("Alerts", tuple(blocks))
+
+
+def limits_section() -> Section:
+    return Section("What these figures cannot say", (Bullets(LIMITS),))
+
+
+def tracing_section(check: CheckRun | None) -> Section:
+    blocks: list[Block] = [Paragraph(f"This report was made with {versions()}")]
+    if check is not None:
+        address = f"/v1/deployments/{check.deployment_id}/checks/{check.id}"
+        blocks.append(
+            Paragraph(
+                f"The figures of the views are those of check {check.id}. GET {address} has its window, count tables and measurements as"
+                f" JSON, {address}/trace.csv every measurement with its formula and counts; the PDF carries that file. Every figure is its"
+                " formula with these counts put in; the intervals can be repeated exactly from the counts and the monitor's seed."
+            )
+        )
+    return Section("How to trace a figure", tuple(blocks))

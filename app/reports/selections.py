@@ -6,8 +6,7 @@ from .. import VERSION
 from ..frames.selection_report import SelectionReport
 from ..impact.local_law_144 import AuditSheet, AuditTable, list_without_people
 from ..impact.presets import NOTICE, SheetName
-from .document import Block, Bullets, Document, Made, Paragraph, ReportTable, Section
-from .numbers import count, number, share
+from .document import Block, Bullets, Document, Made, Paragraph, ReportTable, Section, count, number, share
 from .regulator.sections import SHEETS, describe_best, describe_left_out, list_empty_rows
 
 

@@ -8,9 +8,13 @@ from ..domain.mitigation import ONLY_DIRECT
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.left_out import list_lines
 from ..views.check_views import AttributeView, CheckView, GroupShare, ViewKind
-from .document import Block, Paragraph, ReportChart, ReportTable, Section
-from .numbers import (
+from .document import (
     ABSENT,
+    Block,
+    Paragraph,
+    ReportChart,
+    ReportTable,
+    Section,
     count,
     interval_of,
     moment,

@@ -97,7 +97,7 @@ def look_for_scans(database: Database) -> None:
 def look_for_reports(database: Database, sealer: Sealer) -> None:
     """Queues the reports that are due and makes all that are queued."""
     # The libraries that draw take memory, and most workers never make a report.
-    from ..reports.regulator.keeping import make_next_report  # noqa: PLC0415 - above
+    from ..reports.regulator.making import make_next_report  # noqa: PLC0415 - above
 
     with _ending_as("report"):
         with database.transaction() as session:

@@ -22,7 +22,7 @@ from app.domain.values import Range
 from app.embedded import embedded_postgres
 from app.reports.document import Made
 from app.reports.regulator.making import ReportForm, make_regulator_report
-from app.reports.regulator.wanted import PeriodSheet, SheetsWanted
+from app.reports.regulator.presets import PeriodSheet, SheetsWanted
 from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_months

@@ -9,8 +9,7 @@ from pydantic import AliasPath, Field
 
 from ...domain.category_schemes import MAX_MAPPINGS, MAX_VALUES, CategoryMapping
 from ...domain.report_schedules import KeptReport, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent
-from ...reports.regulator.presets import Missing, ReportPreset, SheetPreset, choose_sheets
-from ...reports.regulator.wanted import PeriodSheet, SheetsWanted, ToolKind
+from ...reports.regulator.presets import Missing, PeriodSheet, ReportPreset, SheetPreset, SheetsWanted, ToolKind, choose_sheets
 from ...store.reports.kept import first_due
 from ...web.texts import Timestamp
 from .alert_rules import ChannelId

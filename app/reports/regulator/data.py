@@ -24,15 +24,14 @@ from ...store.database.arrow import ArrowReader
 from ...store.deployments.monitors import monitor_of
 from ...store.records.period_counts import RevisionCount, count_not_stored, count_revisions, count_without_label
 from ...views.requested import measure_requested
-from ..closing import LIMITS as LIMITS_OF_FIGURES
 from ..document import Made
+from ..second_page import LIMITS as LIMITS_OF_FIGURES
 from ..source import read_period
 from .chain import digest_json, head_of, make_chain
 from .clauses import CLAUSES, NOT_LEGAL_ADVICE
-from .indirect import indirect_sheet
 from .parts import ALTERNATIVES, UNEQUALLY_SAMPLED, SheetParts, make_sheet
-from .people import PeopleWanted, choose_attributes, read_people
-from .wanted import PeriodSheet, SheetsWanted, ToolKind
+from .people import PeopleWanted, choose_attributes, indirect_sheet, read_people
+from .presets import PeriodSheet, SheetsWanted, ToolKind
 
 KIND = "evenhand-regulator-report"
 FORMAT = 7

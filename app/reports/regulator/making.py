@@ -1,32 +1,46 @@
-"""Makes a regulator's report as a file."""
+"""Makes a regulator's report as a file, and queued ones in all forms."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
 from ...domain.checks import Span
 from ...domain.deployments import Deployment
+from ...domain.notifications import report_message
+from ...domain.report_schedules import KeptReport
 from ...domain.spreadsheets import harmless
 from ...domain.values import number_of
+from ...errors import Conflict, InvalidInput, NotFound
 from ...frozen import frozen
+from ...store.alerts.notifications import queue_message
+from ...store.checks.checks import current_time
 from ...store.database.arrow import arrow_reader
 from ...store.database.engine import Database
+from ...store.database.sealer import Sealer
+from ...store.deployments.deployments import Deployments
 from ...store.deployments.monitors import monitor_of
+from ...store.reports.kept import channels_of_schedule, claim_report, fail_report, find_schedule, keep_report
 from ...store.retention.holds import policy_of
+from ..authors import name_author
+from ..check_reports import period_report
 from ..document import Attachment, Document, Made
 from ..html import as_html
 from ..pdf import as_pdf
-from ..period_report import period_report
 from .carrying import seal_csv, seal_html, seal_pdf
 from .cover import extend_cover
 from .data import read_report, seal_report
-from .presets import PRESETS, ReportPreset, find_missing
+from .presets import PRESETS, ReportPreset, SheetsWanted, find_missing
 from .sections import chapters
-from .wanted import SheetsWanted
+
+MAX_ATTEMPTS: Final = 3
+ABANDONED = (
+    f"{MAX_ATTEMPTS} attempts to make the report did not come to its end, perhaps because memory ran out."
+    " The logs of the workers say why. Ask for a report on the same period, or on a shorter one."
+)
 
 
 class ReportForm(StrEnum):
@@ -160,3 +174,57 @@ def _document(report: Mapping[str, Any], cover: Document, made: Made) -> Documen
         annex=tuple(chapters(report)),
         attachments=(*cover.attachments, *attachments),
     )
+
+
+def make_next_report(database: Database, sealer: Sealer, *, token: str) -> bool:
+    """Makes the next queued report; returns False if there is none. `token` is new for each call.
+
+    Raises:
+        LeaseLost: another worker took the report over; nothing was stored.
+        Unavailable: the database went away; the report is taken over when its lease runs out.
+    """
+    with database.transaction() as session:
+        report = claim_report(session, token=token)
+        deployment = None if report is None else _find_deployment(session, sealer, report)
+        now = current_time(session)
+        author = "" if report is None else name_author(session, report.created_by)
+    if report is None:
+        return False
+    if deployment is None:
+        return True
+    content: ReadContent | None = None
+    reason = ABANDONED
+    if report.attempts <= MAX_ATTEMPTS:
+        made = Made(at=now.replace(microsecond=0), by=report.created_by, name=author)
+        wanted = SheetsWanted.from_json(report.wanted)
+        try:
+            content = read_content(database, deployment, report.span, wanted, made, has_cover=True)
+        except (Conflict, InvalidInput) as error:
+            # The monitor may have changed since the schedule was set.
+            reason = str(error)
+    files = {} if content is None else {form.value: content.write(form) for form in ReportForm}
+    with database.transaction() as session:
+        if content is None:
+            ended = fail_report(session, report, reason=reason)
+        else:
+            ended = keep_report(session, report, files, seal=content.report["seal"], chain_head=content.report["chain_head"])
+        announce_report(session, deployment, ended)
+    return True
+
+
+def announce_report(session: Session, deployment: Deployment, report: KeptReport) -> None:
+    """Queues a message on each channel of the schedule, in the transaction that ends the report."""
+    schedule = None if report.schedule_id is None else find_schedule(session, deployment.no, report.schedule_id)
+    if schedule is None or schedule.no != report.schedule_no:
+        return
+    now = current_time(session)
+    message = report_message(report, deployment_id=deployment.id, deployment_name=deployment.name, name=schedule.content.name, now=now)
+    queue_message(session, channels_of_schedule(session, schedule.no), message)
+
+
+def _find_deployment(session: Session, sealer: Sealer, report: KeptReport) -> Deployment | None:
+    """None if the deployment is being deleted, and the report with it."""
+    try:
+        return Deployments(session, sealer).by_no(report.deployment_no)
+    except NotFound:
+        return None

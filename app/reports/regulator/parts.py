@@ -28,7 +28,7 @@ from ...views.renaming import rename_evidence
 from ..second_page import alert_row, describe_alerts
 from ..source import ReportSource
 from .attribute_names import order_for_audit
-from .wanted import PeriodSheet, SheetsWanted, ToolKind
+from .presets import PeriodSheet, SheetsWanted, ToolKind
 
 Json: TypeAlias = dict[str, Any]
 

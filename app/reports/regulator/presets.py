@@ -1,10 +1,12 @@
-"""Presets of a regulator's report, and what a deployment lacks for them."""
+"""Presets of a regulator's report, what a caller chooses, and what a deployment lacks for them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final, Self
+
+import msgspec
 
 from ...domain.category_schemes import SCHEMES, CategoryMapping
 from ...domain.deployments import Deployment
@@ -15,7 +17,54 @@ from ...domain.values import Range, label_of
 from ...errors import InvalidInput
 from ...frozen import frozen
 from .attribute_names import RACE, SEX, split_name
-from .wanted import PeriodSheet
+
+
+class PeriodSheet(StrEnum):
+    """Sheets of a report on a period, in the order of its chapters: hazards, measures, evaluation, treatment."""
+
+    ADVERSE_IMPACT = "adverse_impact"
+    LL144 = "ll144"
+    LENDING = "lending"
+    PROBABILISTIC = "probabilistic"
+    CONTROLS = "controls"
+    INDIRECT_BIAS = "indirect_bias"
+    EVIDENCE = "evidence"
+    ALERTS = "alerts"
+    FLIPS = "flips"
+    ALTERNATIVE = "alternative"
+
+
+class ToolKind(StrEnum):
+    """Kinds of tools under Local Law 144."""
+
+    SELECTING = "selecting"
+    SCORING = "scoring"
+
+
+@frozen(kw_only=True)
+class SheetsWanted:
+    """No attributes mean all of the monitor.
+
+    `categories` map values to a scheme, or name the columns of weights of the probabilistic sheet.
+    """
+
+    sheets: tuple[PeriodSheet, ...]
+    attributes: tuple[str, ...] = ()
+    controls: tuple[str, ...] = ()
+    tool: ToolKind = ToolKind.SELECTING
+    preset: str | None = None
+    categories: tuple[CategoryMapping, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the content for storage; equal contents are equal there."""
+        # Through JSON: a stored list would not equal a tuple.
+        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
+        return found
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        return msgspec.convert(stored, cls)
+
 
 ALWAYS = (PeriodSheet.EVIDENCE, PeriodSheet.ALERTS)
 

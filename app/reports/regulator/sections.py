@@ -7,12 +7,10 @@ from ...frozen import frozen
 from ...impact.local_law_144 import LEAST_SHARE
 from ...metrics.left_out import list_lines
 from ...metrics.rounding import write_minus
-from ..document import Block, Bullets, Paragraph, ReportTable, Section
-from ..numbers import ABSENT, count, interval, number, p_value, share, share_interval
-from .cover import count_checks
+from ..document import ABSENT, Block, Bullets, Paragraph, ReportTable, Section, count, interval, number, p_value, share, share_interval
+from .cover import OF_PERIOD, count_checks
 from .glossary import list_terms
 from .sections_of_checks import MOST_ROWS, alert_blocks, alternative_blocks, evidence_blocks, flip_blocks, name_cut
-from .windows import OF_PERIOD
 
 FLAGS = {
     "below_four_fifths": "below 4/5",

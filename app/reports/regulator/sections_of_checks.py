@@ -5,8 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from ...frozen import frozen
-from ..document import Block, Paragraph, ReportTable
-from ..numbers import ABSENT, count, interval, moment, number, points, points_interval, share
+from ..document import ABSENT, Block, Paragraph, ReportTable, count, interval, moment, number, points, points_interval, share
 
 MOST_ROWS = 60
 """Max rows of a table for people; CSV and JSON have all."""

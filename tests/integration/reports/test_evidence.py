@@ -6,9 +6,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.domain.checks import Span, Trigger
-from app.reports.check_report import check_report
+from app.reports.check_reports import check_report, period_report
 from app.reports.document import Document, Made, Paragraph, ReportTable, Section
-from app.reports.period_report import period_report
 from app.store.database.engine import Database
 from app.store.deployments.monitors import delete_monitor
 from tests.builders.evidence_worlds import START, log, update, watched, world

@@ -12,9 +12,9 @@ from app.domain.checks import Span
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.monitors import MonitoredAttribute
 from app.reports.document import Made
-from app.reports.regulator import indirect
+from app.reports.regulator import people as module
 from app.reports.regulator.making import ReportForm, make_regulator_report
-from app.reports.regulator.wanted import PeriodSheet, SheetsWanted
+from app.reports.regulator.presets import PeriodSheet, SheetsWanted
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
 from tests.builders.applicants import monitor_of
@@ -73,7 +73,7 @@ def test_a_column_that_reveals_an_attribute_is_found_and_the_cover_says_who_is_i
     assert "The period was not over" not in page
     assert "The period was not over" in make(ReportForm.HTML, NOON)
 
-    monkeypatch.setattr(indirect, "MOST_CELLS", 3_750)
+    monkeypatch.setattr(module, "MOST_CELLS", 3_750)
     part = json.loads(make(ReportForm.JSON))["sheets"]["indirect_bias"]
     assert part["one_in"] == 2
     assert 600 < part["records"] < 900

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from app.cli.report import command
 from app.domain.report_schedules import ReportRhythm, periods_between
 from app.errors import LeaseLost
-from app.reports.regulator import keeping
-from app.reports.regulator.keeping import make_next_report
+from app.reports.regulator import making
+from app.reports.regulator.making import make_next_report
 from app.reports.regulator.verification import check_file, read_report_file
 from app.schedule.looks import look_for_reports
 from app.store.reports.kept import queue_due_reports
@@ -114,19 +114,19 @@ def test_a_kept_report_has_all_forms_and_never_changes(kept: Reported) -> None:
 def test_a_report_whose_worker_died_is_made_by_the_next_one(kept: Reported) -> None:
     database = kept.stage.database
     kept.service.client.post("/v1/deployments/a-model/kept-reports", json=PERIOD).raise_for_status()
-    with patch.object(keeping, "keep_report", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+    with patch.object(making, "keep_report", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
         make_next_report(database, SEALER, token=str(uuid.uuid4()))
     assert [one["state"] for one in listed(kept)] == ["running"]
     assert not make_next_report(database, SEALER, token=str(uuid.uuid4()))
 
-    real = keeping.keep_report
+    real = making.keep_report
 
     def overtaken(*arguments: Any, **more: Any) -> Any:  # noqa: ANN401 - as it is called
         run(kept, "UPDATE kept_reports SET lease_token = 'other'")
         return real(*arguments, **more)
 
     run(kept, "UPDATE kept_reports SET claimable_at = now()")
-    with patch.object(keeping, "keep_report", overtaken), pytest.raises(LeaseLost):
+    with patch.object(making, "keep_report", overtaken), pytest.raises(LeaseLost):
         make_next_report(database, SEALER, token=str(uuid.uuid4()))
     run(kept, "UPDATE kept_reports SET claimable_at = now()")
     assert make_next_report(database, SEALER, token=str(uuid.uuid4()))

@@ -27,11 +27,10 @@ from app.domain.values import Range
 from app.errors import InvalidInput
 from app.frames.selection_report import report_selections
 from app.reports import pdf
-from app.reports.document import Made
+from app.reports.document import Made, written
 from app.reports.regulator.making import ReportForm, make_regulator_report
+from app.reports.regulator.presets import PeriodSheet, SheetsWanted, ToolKind
 from app.reports.regulator.verification import check_database, check_file, read_report_file
-from app.reports.regulator.wanted import PeriodSheet, SheetsWanted, ToolKind
-from app.reports.written import written
 from app.store.checks.measurements import SeriesFilter, summed_tables
 from app.store.database.engine import Database
 from tests.builders.applicants import monitor_of

@@ -15,8 +15,8 @@ from app.reports.authors import name_author
 from app.reports.document import Document, Made
 from app.reports.regulator.cover import extend_cover
 from app.reports.regulator.making import read_content
+from app.reports.regulator.presets import PeriodSheet, SheetsWanted
 from app.reports.regulator.sections import chapters
-from app.reports.regulator.wanted import PeriodSheet, SheetsWanted
 from app.store.database.engine import Database
 from tests.builders.applicants import monitor_of
 from tests.builders.page_words import says

@@ -19,9 +19,8 @@ from app.domain.display_names import DisplayNames, GroupName
 from app.domain.notifications import alert_message
 from app.domain.paging import Paging
 from app.metrics.verdicts import Verdict
-from app.reports.check_report import check_report
+from app.reports.check_reports import check_report, period_report
 from app.reports.document import Bullets, Document, Made, Paragraph
-from app.reports.period_report import period_report
 from app.store.alerts.alerts import AlertFilter, alerts_page
 from app.store.database.engine import Database
 from app.store.database.rows import plain_json

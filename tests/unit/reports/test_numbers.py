@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.reports.numbers import interval, number, p_value, points
+from app.reports.document import interval, number, p_value, points
 
 
 @pytest.mark.parametrize(("value", "text"), [(None, "–"), (1.0, "1"), (0.0432198, "0.04322"), (6.6961e-30, "6.696e-30"), (0.0, "< 1e-300")])

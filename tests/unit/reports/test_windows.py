@@ -3,7 +3,7 @@
 from syrupy.assertion import SnapshotAssertion
 
 from app.reports.document import FirstPage
-from app.reports.regulator.windows import add_period
+from app.reports.regulator.cover import add_period
 from tests.builders.page_words import says
 
 CHECK, HOURS = "In this check: 45 records of women aged 18–25.", "Over the 70 hours: 0.42–0.52 times as often."

@@ -11,8 +11,8 @@ from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope,
 from app.domain.monitors import Limits
 from app.metrics.sides import Disadvantaged
 from app.metrics.verdicts import Verdict
+from app.reports.check_reports import headline_section
 from app.reports.document import Bullets
-from app.reports.headlines import headline_section
 from app.views.figures import explained, judged_figure, limits_of, sentence_of, statements_of
 from app.views.headlines import headlines, word_figure
 from tests.builders.page_words import says

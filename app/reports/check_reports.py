@@ -1,12 +1,14 @@
-"""Report on one check, from stored figures."""
+"""Reports on one check and on a period, from stored figures."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from sqlalchemy.orm import Session
 
 from ..charts.ratio_pictures import RatioMark, axis_svg, row_svg
-from ..domain.checks import CheckRun, Measurement
+from ..domain.checks import CheckRun, CheckState, Measurement, Span
 from ..domain.deployments import Deployment
 from ..domain.group_words import GroupWords
 from ..domain.texts import TOGETHER
@@ -14,33 +16,50 @@ from ..evidence.sentences import State
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.rounding import digits_apart, join_of, write_minus
 from ..metrics.sides import both_sides
-from ..metrics.verdicts import Limits
+from ..metrics.verdicts import GRAVEST, Limits
 from ..views.check_views import CheckView, ViewKind
 from ..views.forest import Forest, ForestRow, is_on_ratios
 from ..views.forest_headline import SHARED_RECORDS, capitalise, word_forest
 from ..views.headlines import VERDICT_WORDS, headlines, summary
 from ..views.renaming import rename_evidence, rename_view
-from ..views.viewing import check_view
+from ..views.viewing import CARRIED, check_view
 from .authors import say_author
 from .canonical import canonical_json, digest_of
-from .closing import alerts_section, limits_section, tracing_section
-from .configuration import deployment_section, monitor_section, window_section
-from .document import Attachment, Document, Fact, FirstPage, GroupRow, Made, Section
+from .configuration import deployment_section, first_of, list_cautions, list_facts, monitor_section, window_section
+from .document import (
+    ABSENT,
+    Attachment,
+    Block,
+    Bullets,
+    Document,
+    Fact,
+    FirstPage,
+    GroupRow,
+    Made,
+    Paragraph,
+    ReportTable,
+    Section,
+    interval_of,
+    moment,
+    number,
+    value_of,
+)
 from .evidence import MOST_SAID, evidence_section, say_since
-from .facts import first_of, list_cautions, list_facts
-from .headlines import NOTHING, Views, headline_section
-from .history import history_sections
-from .numbers import ABSENT, moment
-from .second_page import second_page
-from .source import ReportSource, read_check
+from .second_page import alerts_section, limits_section, second_page, tracing_section
+from .source import NONE_MEASURED, ReportSource, count_verdicts, describe_verdicts, find_furthest, history_sections, read_check, read_period
 from .trace import trace_csv
-from .verdict_counts import NONE_MEASURED, count_verdicts, describe_verdicts
 from .view_sections import ORDER, view_sections
 
 _TWO_DIGITS = 2
 _STATES = {State.UNFAIR: "unfair since", State.SHOWN_FAIR: "shown fair since"}
 _ROWS_OF_FULL_PAGE = 11
 """Rows of the forest next to which `MOST_SAID` comparisons fill the page."""
+
+MOST_FAILURES = 50
+
+Views: TypeAlias = dict[ViewKind, CheckView]
+
+NOTHING = "the check measured no figure that compares a monitored group with the reference"
 
 
 def first_page(source: ReportSource) -> FirstPage:
@@ -191,3 +210,118 @@ def _annex_of_check(session: Session, source: ReportSource, check: CheckRun) -> 
     yield alerts_section(source.alerts, waiting=source.waiting)
     yield limits_section()
     yield tracing_section(check)
+
+
+def period_report(session: Session, deployment: Deployment, span: Span, made: Made, *, has_annex: bool = False) -> Document:
+    source = read_period(session, deployment, span)
+    annex = tuple(_annex_of_period(session, source)) if has_annex else ()
+    return document_of(source, made, subtitle=f"{moment(span.start)} to {moment(span.end)}, the end not included", annex=annex)
+
+
+def _annex_of_period(session: Session, source: ReportSource) -> Iterator[Section]:
+    deployment, check, monitor = source.deployment, source.check, source.monitor
+    words = source.forest.words
+    views = {} if check is None else views_of(session, deployment, check)
+    in_short: tuple[Block, ...] = (Paragraph("No check of this time succeeded.", is_caution=True),)
+    if check is not None:
+        of = f"of the newest check, which ended its span on {moment(check.span.end)}"
+        in_short = headline_section(check, views, [words.rename(one) for one in source.measurements], of=of).blocks
+    yield _verdicts_section(source)
+    yield Section("The newest check", in_short)
+    yield deployment_section(deployment, None if check is None else check.model_revision)
+    yield monitor_section(monitor, check)
+    yield from history_sections(session, deployment.no, monitor, source.span, source.alerts)
+    yield _checks_section(source)
+    yield evidence_section(rename_evidence(words, source.evidence))
+    yield alerts_section(source.alerts, waiting=source.waiting)
+    if check is not None:
+        yield from sections_of_views(check, views, words)
+    yield limits_section()
+    yield tracing_section(check)
+
+
+def _checks_section(source: ReportSource) -> Section:
+    states = Counter(run.state for run in source.runs)
+    counts = ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in sorted(states.items()))
+    ended: list[Block] = [Paragraph(f"Checks that ended: {counts or 'none'}.")]
+    failed = [run for run in source.runs if run.state != CheckState.SUCCEEDED]
+    if failed:
+        note = f"The newest {MOST_FAILURES} of {len(failed):,}." if len(failed) > MOST_FAILURES else None
+        # The runs are in the order of their spans.
+        rows = tuple((moment(run.span_end), run.state.replace("_", " "), run.reason or "–", run.id) for run in failed[-MOST_FAILURES:])
+        ended.append(ReportTable("Checks without measurements", ("End of the span", "State", "Reason", "Check"), rows, note))
+    return Section("The checks", tuple(ended))
+
+
+def _verdicts_section(source: ReportSource) -> Section:
+    if source.monitor is None:
+        return Section("In short", (Paragraph("There is no fairness monitor now that says what to sum up.", is_caution=True),))
+    measured = [history for history in source.histories if history.fresh]
+    counted = count_verdicts(measured)
+    if not counted:
+        return Section("In short", (Paragraph(NONE_MEASURED, is_caution=True),))
+    columns = ("Attribute", "Records", "Furthest out", "When", *(VERDICT_WORDS[verdict].capitalize() for verdict in GRAVEST))
+    note = (
+        "Counted in checks: the verdict on the monitored group furthest out, as it was given. Furthest out: its disparate impact that lies"
+        " furthest beyond the limits, or nearest to them. Checks that carried the figures of an earlier one forward are not counted."
+        " Where an hour had few records, its check added those of earlier hours, so that neighbouring checks share records."
+    )
+    rows = []
+    for history, one in zip(measured, counted, strict=True):
+        point = find_furthest(history)
+        furthest = ("none", ABSENT) if point is None else (number(point.value), moment(point.at))
+        rows.append((one.attribute, one.data, *furthest, *(f"{one.verdicts.get(verdict, 0):,}" for verdict in GRAVEST)))
+    table = ReportTable("Verdicts of the period, in checks", columns, tuple(rows), note)
+    return Section("In short", (Paragraph(describe_verdicts(counted)), table))
+
+
+def headline_section(check: CheckRun, views: Views, measurements: Sequence[Measurement], *, of: str) -> Section:
+    """`of` names the check, as the end of a sentence."""
+    shown = headlines(measurements, check.window)
+    if not shown:
+        why = next((view.reason for view in views.values() if view.reason is not None), NOTHING)
+        return Section("In short", (Paragraph(f"There is no figure {of}: {why}", is_caution=True),))
+    blocks: list[Block] = []
+    if check.carried_from is not None:
+        blocks.append(Paragraph(CARRIED.format(check_id=check.carried_from), is_caution=True))
+    counts = [f"{VERDICT_WORDS[grade].capitalize()}: {', '.join(names)}." for grade, names in summary(shown)]
+    blocks.append(Paragraph(f"Verdicts {of}. {' '.join(counts)}"))
+
+    rows = []
+    for one in shown:
+        sentences: list[str] = []
+        for part in one.parts:
+            if part.figure is None:
+                continue
+            name, furthest, figure = part.name.lower(), part.figure, part.figure.measurement
+            sentences.append(f"{one.attribute}, {name}: {furthest.text}")
+            side = furthest.disadvantaged_group or furthest.disadvantaged or ABSENT
+            about = (one.attribute, name, furthest.group or ABSENT, figure.metric.replace("_", " "))
+            rows.append(
+                (*about, value_of(figure), interval_of(figure), f"{figure.n:,}", furthest.limits, VERDICT_WORDS[figure.verdict], side)
+            )
+        reading = [] if one.reading is None else [f"{one.attribute}: {one.reading}"]
+        blocks.append(Bullets((*sentences, *reading, *one.notes)))
+    columns = (
+        "Attribute",
+        "Records",
+        "Furthest out",
+        "Metric",
+        "Value",
+        "95 %",
+        "Records counted",
+        "Limits",
+        "Verdict",
+        "At a disadvantage",
+    )
+    blocks.append(ReportTable("The monitored group furthest out, of each attribute", columns, tuple(rows)))
+    blocks.append(Paragraph(_READ_BOTH))
+    return Section("In short", tuple(blocks))
+
+
+_READ_BOTH = (
+    "As logged and counterfactual figures answer different questions. As logged: are the groups favoured alike? Counterfactual: does the"
+    " model answer alike when the attribute of a record is changed? Read both, and the notes on the counterfactual figures. A disparate"
+    " impact of 0.8 says that the group gets 80 favourable outcomes where the reference group gets 100, from equally many records; one of"
+    " 1.25 says that the reference group gets 80 where the group gets 100."
+)
