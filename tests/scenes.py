@@ -28,7 +28,7 @@ from app.store.database.partitions import ensure_months
 from app.store.deployments.deployments import Deployments
 from app.store.deployments.monitors import monitor_of, put_monitor
 from app.store.tables import CheckRow
-from app.views.requested import measure_requested
+from app.views.series import measure_requested
 from tests.builders.results import only_group
 from tests.connections import connect
 from tests.databases import Snapshot

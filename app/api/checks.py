@@ -16,7 +16,7 @@ from ..views.check_advice import outlook_of
 from ..views.check_source import counted_check, read_left_out
 from ..views.check_views import ViewKind
 from ..views.headlines import headlines
-from ..views.requested import read_points
+from ..views.series import read_points
 from ..views.viewing import check_view, views_of
 from ..web.access import LockedDeployment, ManagedDeployment, Manager, ReadableDeployment, SessionIn
 from ..web.paging import NumberPaging

@@ -20,7 +20,7 @@ from ..store.checks.results import windows_of
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.summaries import summaries_of
 from ..store.mitigation.mitigation import settings_of
-from ..views.requested import read_points
+from ..views.series import read_points
 from ..web.access import ReadableDeployment, SessionIn
 from ..web.paging import NumberPaging, cut
 from ..web.texts import FilterText, Moment, in_utc

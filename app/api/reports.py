@@ -22,7 +22,7 @@ from ..security.principals import Principal
 from ..store.checks.checks import get
 from ..store.checks.measurements import Point, SeriesFilter
 from ..store.checks.results import measurements_of
-from ..views.requested import read_points
+from ..views.series import read_points
 from ..web.access import NowIn, ReadableDeployment, Reader, ServicesIn, SessionIn
 from ..web.texts import Moment, in_utc
 from .answers import Answers

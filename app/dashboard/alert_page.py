@@ -19,8 +19,7 @@ from ..store.alerts.alerts import comments_page, counterparts_of, get_alert
 from ..store.attributions.attributions import attribution_of_alert
 from ..store.evidence.eras import followed_deployment
 from ..store.records.transactions import RecordCount
-from ..views.alert_lines import figure_of
-from ..views.alert_trend import affected_records, read_affected, read_trend
+from ..views.alert_lines import affected_records, figure_of, read_affected, read_trend
 from ..views.transactions import RecordsWanted
 from ..web.access import NowIn, Reader, SessionIn
 from ..web.auditing import SHOWS_RECORDS

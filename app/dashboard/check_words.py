@@ -7,8 +7,7 @@ from datetime import UTC, time, timedelta
 from ..domain.checks import CheckRun, CheckState, Measurement, Scope, Span, Trigger
 from ..domain.mitigation import Mode
 from ..metrics.rounding import write_minus
-from ..views.advice import Advice
-from ..views.causes import Cause
+from ..views.advice import Advice, Cause
 from ..views.check_views import AttributeView, Change, CheckView, GroupShare, ViewKind
 from ..views.viewing import CARRIED
 from .wording import count

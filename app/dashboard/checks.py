@@ -36,7 +36,7 @@ from ..views.check_advice import advice_on_check, outlook_of
 from ..views.check_source import counted_check
 from ..views.check_views import GroupShare, ViewKind
 from ..views.figures import DATA_SETS, judged_figure
-from ..views.forest_source import forest_of_check
+from ..views.forest import forest_of_check
 from ..views.headlines import IMPACT
 from ..views.one_figure import VIEW_OF_DATA, MeasurementKey, explain_figure
 from ..views.renaming import rename_shares

@@ -35,7 +35,7 @@ from ..tracking.looking import DeploymentEvidence, look_at_evidence
 from ..tracking.subgroups.looking import read_result, say_scan
 from ..tracking.subgroups.watching import choose_name, find_watched, watching_problem
 from ..tracking.wording import describe_evidence, list_notes, name_figure, order_by_gravity, say_limit
-from ..views.causes import Cause
+from ..views.advice import Cause
 from ..views.check_advice import advice_on_check, outlook_of
 from ..views.forest import STRIP_CHECKS, Forest, ForestSource, build_forest, choose_metric
 from ..views.judging import HEADLINE

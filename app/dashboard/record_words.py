@@ -14,7 +14,7 @@ from ..domain.texts import TOGETHER
 from ..domain.values import canonical
 from ..frozen import frozen
 from ..store.records.transactions import StoredRecord
-from ..views.check_window import WindowPart
+from ..views.check_source import WindowPart
 from ..views.one_record import Counterfactual, RecordDetails
 from ..views.record_lens import WORDS, Change, OutcomeWord, RecordGroup
 from ..views.transactions import ChangedFilter, RecordSummary

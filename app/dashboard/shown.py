@@ -8,7 +8,7 @@ from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import CountOf, RateOf
 from ..metrics.rounding import MOST_OF_GAP, digits_apart, round_gap, write_minus
 from ..views.check_views import Change, Outcomes, SubRange
-from ..views.debiased_view import QUALITY
+from ..views.payload_view import QUALITY
 from .wording import ABSENT, count, join_ends
 
 _HUNDREDTHS, _TENTHS = 2, 1

@@ -31,8 +31,7 @@ from ..store.checks.series import EndedRun, ended_runs
 from ..store.deployments.monitors import monitor_of
 from ..tracking.looking import DeploymentEvidence, look_at_evidence
 from ..views.check_views import ViewKind
-from ..views.forest import Forest, ForestSource, build_forest, choose_metric
-from ..views.forest_source import checks_up_to, evidence_before
+from ..views.forest import Forest, ForestSource, build_forest, checks_up_to, choose_metric, evidence_before
 from ..views.headlines import DATA_NAMES, IMPACT, VERDICT_WORDS
 from ..views.missing_records import notes_of_check
 from ..views.renaming import rename_series

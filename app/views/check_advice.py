@@ -7,8 +7,7 @@ from ..domain.monitors import Schedule
 from ..store.checks.checks import current_time, under_way
 from ..store.checks.workers import workers_seen
 from ..store.deployments.monitors import monitor_of
-from .advice import Advice, advice_of
-from .causes import Outlook, next_due, of_check
+from .advice import Advice, Outlook, advice_of, next_due, of_check
 
 
 def outlook_of(session: Session, deployment_no: int) -> Outlook:

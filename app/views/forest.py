@@ -1,10 +1,13 @@
-"""Forest of a deployment: one row for each compared group, worst first."""
+"""Forest of a deployment, now or as a check saw it: one row for each compared group, worst first."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from ..domain.checks import DataSet, Measurement, Scope
+from sqlalchemy.orm import Session
+
+from ..domain.checks import CheckRun, DataSet, Measurement, Scope
 from ..domain.group_words import GroupWords
 from ..domain.monitors import Monitor
 from ..evidence.nulls import UnfairSide
@@ -13,9 +16,11 @@ from ..metrics.catalogue import CATALOGUE
 from ..metrics.sides import is_ratio
 from ..metrics.verdicts import GRAVEST, Verdict, keeps_to, reaches
 from ..metrics.worst import how_far_out
-from ..store.checks.recent import RecentCheck, RecentFigure
-from ..tracking.looking import ComparisonState, DeploymentEvidence
+from ..store.checks.recent import RecentCheck, RecentFigure, recent_checks, recent_figures
+from ..store.deployments.monitors import monitor_of
+from ..tracking.looking import ComparisonState, DeploymentEvidence, look_at_evidence
 from ..tracking.wording import find_governing
+from .check_source import counted_check
 from .headlines import IMPACT
 from .overview import STALE_AFTER
 from .payload_view import notes_on_unseen
@@ -268,3 +273,39 @@ def find_evidence(one: Measurement, sides: Sequence[ComparisonState]) -> Compari
     elif one.value is not None and not keeps_to(one.value, one.upper_limit):
         side = UnfairSide.ABOVE
     return find_governing([state for state in sides if side is None or state.direction is side])
+
+
+def forest_of_check(session: Session, check: CheckRun, measured: Sequence[Measurement]) -> Forest:
+    """The check succeeded; the verdicts of those before it are included."""
+    no, checks, metric = check.deployment_no, checks_up_to(session, check), choose_metric(measured)
+    source = ForestSource(
+        monitor=monitor_of(session, no),
+        evidence=evidence_before(look_at_evidence(session, no), check.span.end),
+        checks=checks,
+        measured=measured,
+        recent=recent_figures(session, no, metric, checks),
+    )
+    # Judged from the end of the check: it does not become stale.
+    return build_forest(source, metric=metric, now=check.span.end)
+
+
+def evidence_before(evidence: DeploymentEvidence | None, end: datetime) -> DeploymentEvidence | None:
+    """States that began before that moment."""
+    return evidence and replace(evidence, comparisons=[one for one in evidence.comparisons if one.since is None or one.since < end])
+
+
+def checks_up_to(session: Session, check: CheckRun) -> list[RecentCheck]:
+    """The check and those before it, newest first."""
+    counted, window = counted_check(session, check), check.window or {}
+    own = RecentCheck(
+        no=check.no,
+        id=check.id,
+        at=check.span.end,
+        measured_at=counted.origin.span.end,
+        carried_forward=check.carried_from is not None,
+        monitor_version=check.monitor_version,
+        unseen={name: window[name] for name in ("correlated_features", "attributes_unseen_by_model") if name in window},
+        is_topped_up=bool(window.get("additional_records")),
+    )
+    before = recent_checks(session, check.deployment_no, most=STRIP_CHECKS, until=check.span.end)
+    return [own, *(one for one in before if one.at < own.at)][:STRIP_CHECKS]

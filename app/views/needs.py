@@ -8,7 +8,7 @@ from ..domain.checks import DataSet
 from ..frozen import frozen
 from ..metrics.rounding import digits_apart, write_minus
 from ..store.overviews.overview import Unacknowledged
-from .causes import Cause
+from .advice import Cause
 from .overview import DeploymentOverview, DeploymentState, Overview, OverviewSort, place_of
 from .workers import silence_of
 

@@ -13,9 +13,8 @@ from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from .check_source import CountedCheck, source_of
 from .check_views import ViewKind
-from .debiased_view import RATE_AFTER, RATE_BEFORE
 from .figures import Explanation, explained
-from .payload_view import EQUALITY, OPENSCALE, RATE
+from .payload_view import EQUALITY, OPENSCALE, RATE, RATE_AFTER, RATE_BEFORE
 from .training_view import training_figures
 
 

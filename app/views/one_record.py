@@ -18,7 +18,7 @@ from ..records.grouping import typed_value
 from ..store.records.counterfactuals import TargetKey
 from ..store.records.transactions import copies_of, feedback_of, record_of
 from ..store.training.training_data import donors_of
-from .check_window import window_of_check
+from .check_source import window_of_check
 from .record_lens import WORDS, Change, CopyKind, OutcomeWord, change_of, open_lens
 from .transactions import RecordSummary, summaries
 

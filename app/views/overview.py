@@ -28,11 +28,11 @@ from ..store.overviews.overview import (
     overview_entries,
     trends,
 )
-from .advice import advice_of
-from .causes import (
+from .advice import (
     Because,
     Cause,
     Outlook,
+    advice_of,
     next_due,
     of_ended_check,
     of_figures,

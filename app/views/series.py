@@ -1,8 +1,9 @@
-"""All groups of an attribute of one metric, over hours or rolled up."""
+"""All groups of an attribute of one metric, over hours or rolled up, and figures that no check stores."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 from typing import NamedTuple
 
 from sqlalchemy.orm import Session
@@ -10,27 +11,33 @@ from sqlalchemy.orm import Session
 from ..checks.rollups import Period, period_start, roll_up
 from ..checks.tabulation import table_data
 from ..clock import HOUR
-from ..domain.checks import CheckState, DataSet, Scope, Span
+from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span
 from ..domain.comparisons import comparisons_of
 from ..domain.group_words import GroupWords
 from ..domain.monitors import Limits, Monitor
+from ..domain.paging import Paging
 from ..errors import InvalidInput
 from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.left_out import CountedRecords
 from ..metrics.sides import Disadvantaged, disadvantaged
 from ..metrics.tables import GroupCounts
-from ..store.checks.measurements import SeriesFilter, summed_tables
+from ..store.checks.checks import get
+from ..store.checks.measurements import Point, SeriesFilter, series, summed_tables
 from ..store.checks.series import EndedRun, SeriesKey, StoredPoint, ended_runs, span_counts, stored_points
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.hours import count_logged
 from ..store.mitigation.mitigation import settings_of
+from .check_source import counted_check, source_of
 
 SHOWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
 """Scopes that a chart shows."""
 
 MOST_TABLES = 20_000
 """Max hours that one roll-up adds up: more than two years."""
+
+_MOST_OF_CHECK = 100_000
+"""Numbers of the points of one check; those of the next one follow."""
 
 
 class SeriesPoint(NamedTuple):
@@ -236,3 +243,35 @@ def _series(wanted: SeriesWanted, limits: Limits, groups: tuple[GroupSeries, ...
         groups=groups,
         gaps=gaps,
     )
+
+
+def measure_requested(session: Session, check: CheckRun, metrics: Collection[str]) -> list[Measurement]:
+    """Measures metrics that checks do not store, under the present limits; a carried check has its origin's."""
+    wanted = [metric for key in metrics if not (metric := CATALOGUE[key]).is_stored]
+    data = [one for one in DataSet if any(one.value in metric.data for metric in wanted)]
+    source = source_of(session, counted_check(session, check), data=data, metrics=())
+    return [
+        one
+        for metric in wanted
+        for (on, comparison), parts in source.tables.items()
+        if on in metric.data
+        for one in source.measured_again(on, comparison, metric.key, parts.whole)
+    ]
+
+
+def read_points(session: Session, deployment_no: int, wanted: SeriesFilter, paging: Paging) -> list[Point]:
+    if all(CATALOGUE[metric].is_stored for metric in wanted.metrics):
+        return series(session, deployment_no, wanted, paging)
+    return list(islice(_measure_series(session, deployment_no, wanted, paging.after), paging.limit))
+
+
+def _measure_series(session: Session, deployment_no: int, wanted: SeriesFilter, after_no: int) -> Iterator[Point]:
+    last, given = divmod(after_no, _MOST_OF_CHECK)
+    runs = ended_runs(session, deployment_no, wanted.since, wanted.until)
+    first = next((place for place, run in enumerate(runs) if run.no == last), 0)
+    for run in runs[first:]:
+        if run.state != CheckState.SUCCEEDED or wanted.check_no not in (None, run.no):
+            continue
+        for place, one in enumerate(measure_requested(session, get(session, deployment_no, run.id), wanted.metrics), start=1):
+            if wanted.lets_through(one) and (run.no != last or place > given):
+                yield Point(run.no * _MOST_OF_CHECK + place, run.id, one)

@@ -19,8 +19,7 @@ from ..metrics.left_out import CountedRecords
 from ..store.deployments.monitors import monitor_of
 from ..store.training.training_data import distributions_of, label_tables_of, training_summary_of
 from ..training.present import Present, present_tables
-from .check_views import AttributeView, CheckView
-from .group_shares import shares, side
+from .check_views import AttributeView, CheckView, shares, side
 
 RATE: Final = "base_rate"
 COMPARED: Final = "difference_in_proportions_of_labels"

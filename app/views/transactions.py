@@ -29,7 +29,7 @@ from ..store.records.transactions import (
     flags_of,
     shown_record,
 )
-from .check_window import CheckWindow, WindowPart, window_of_check
+from .check_source import CheckWindow, WindowPart, window_of_check
 from .record_lens import WORDS, Change, Lens, OutcomeWord, RecordGroup, open_lens
 from .second_look import known_gap
 

@@ -10,28 +10,26 @@ from ..domain.checks import CheckRun, CheckState, DataSet
 from ..domain.deployments import Deployment
 from .check_source import CheckSource, CountedCheck, counted_check, source_of
 from .check_views import AttributeView, CheckView, ViewKind, ViewState
-from .debiased_view import (
+from .missing_records import notes_on_sampling
+from .payload_view import (
+    EQUALITY,
+    IMPACT,
     IMPACT_AFTER,
     IMPACT_BEFORE,
+    OPENSCALE,
     QUALITY,
+    RATE,
     RATE_AFTER,
     RATE_BEFORE,
     balanced_attributes,
     debiased_attributes,
     mode_of,
-    notes_on_mitigation,
-    why_not_debiased,
-)
-from .missing_records import notes_on_sampling
-from .payload_view import (
-    EQUALITY,
-    IMPACT,
-    OPENSCALE,
-    RATE,
     notes_on_copies,
     notes_on_intervals,
+    notes_on_mitigation,
     payload_attributes,
     perturbed_attributes,
+    why_not_debiased,
     why_not_perturbed,
 )
 from .training_view import fill_training_view, why_no_training

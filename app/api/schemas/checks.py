@@ -8,7 +8,7 @@ from pydantic import AliasPath, Field, model_validator
 
 from ...checks.left_out import LEFT_OUT
 from ...domain.checks import CheckRun, CheckState, DataSet, Span, Trigger
-from ...views.causes import Cause, Outlook
+from ...views.advice import Cause, Outlook
 from ...views.check_advice import advice_on_check
 from ...views.check_source import CheckRecords
 from ...views.headlines import Headline

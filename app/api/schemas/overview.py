@@ -10,7 +10,7 @@ from ...domain.group_words import GroupWords
 from ...metrics.catalogue import CATALOGUE
 from ...metrics.sides import Disadvantaged, disadvantaged
 from ...store.overviews.overview import TrendPoint
-from ...views.causes import Cause
+from ...views.advice import Cause
 from ...views.judging import WorstGroup
 from ...views.overview import DeploymentOverview, DeploymentState
 from .base import Out, example

@@ -23,7 +23,7 @@ from ...metrics.left_out import count_records, name_lost
 from ...store.database.arrow import ArrowReader
 from ...store.deployments.monitors import monitor_of
 from ...store.records.period_counts import RevisionCount, count_not_stored, count_revisions, count_without_label
-from ...views.requested import measure_requested
+from ...views.series import measure_requested
 from ..document import Made
 from ..second_page import LIMITS as LIMITS_OF_FIGURES
 from ..source import read_period

@@ -18,7 +18,7 @@ from app.metrics.verdicts import Verdict
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
 from app.store.deployments.monitors import delete_monitor
-from app.views.causes import Cause
+from app.views.advice import Cause
 from app.views.headlines import word_figure
 from app.views.overview import DeploymentOverview, DeploymentState, Overview, OverviewSort, OverviewWanted, overview, place_of
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of

@@ -14,11 +14,11 @@ from app.domain.monitors import Schedule
 from app.domain.workers import WorkersSeen
 from app.metrics.verdicts import Verdict
 from app.store.overviews.overview import Compared, EndedCheck, GroupFigure, OverviewEntry, Success
-from app.views.advice import advice_of
-from app.views.causes import (
+from app.views.advice import (
     Because,
     Cause,
     Outlook,
+    advice_of,
     next_due,
     of_check,
     of_ended_check,

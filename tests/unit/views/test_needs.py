@@ -13,7 +13,7 @@ from app.domain.group_words import GroupWords
 from app.domain.workers import WorkersSeen
 from app.metrics.values import Value
 from app.store.overviews.overview import Compared, EndedCheck, Unacknowledged
-from app.views.causes import Cause
+from app.views.advice import Cause
 from app.views.judging import WorstGroup
 from app.views.needs import MOST_LINES, STEPS, Needs, lasting, needs_of
 from app.views.overview import DeploymentOverview, DeploymentState, Overview
