@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 from ..domain.tables_of_files import FeedbackTable, PayloadTable
 from ..frozen import frozen
 from ..store.deployments.listed_files import FileSpan
-from .locations import Root, batch_of, list_files
-from .stores import open_folder
+from .locations import Root, batch_of, list_files, open_folder
 
 HOURS = pa.timestamp("s", "UTC")
 

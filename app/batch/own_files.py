@@ -1,22 +1,46 @@
-"""Files that Evenhand writes about records that lie elsewhere. Nothing else is ever deleted."""
+"""Files that Evenhand writes about records that lie elsewhere, such as flags. Nothing else is ever deleted."""
 
+import hashlib
 import re
+import secrets
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..domain.checks import CheckRun
 from ..domain.tables_of_files import PayloadTable
 from ..errors import SetupError
 from ..frozen import frozen
 from .answers import OWN_FOLDER
-from .flags import FOLDER
-from .locations import SUFFIX, Root, location_problems
-from .stores import is_in_store
+from .locations import SUFFIX, Root, is_in_store, location_problems
+from .record_files import TIMES
 
 _KIND = re.compile(r"[0-9a-f]{32}")
+
+FOLDER = "flagged"
+
+FLAGS = pa.schema(
+    {
+        "record_id": pa.string(),
+        "scored_at": TIMES,
+        "model_revision": pa.string(),
+        "attribute": pa.string(),
+        "group": pa.string(),
+        "direction": pa.string(),
+        "own_score": pa.float64(),
+        "reference_score": pa.float64(),
+        "gap": pa.float64(),
+        "check_id": pa.string(),
+    }
+)
+
+_MOMENT = "%Y-%m-%dT%H%M%SZ"
+
+_MOST_CHARACTERS = 200
 
 
 @frozen
@@ -99,3 +123,45 @@ def _count_rows(file: Path) -> int:
         return int(pq.read_metadata(file).num_rows)
     except pa.ArrowInvalid:
         return 0
+
+
+@frozen
+class FlagFile:
+    path: Path
+
+    @classmethod
+    def of(cls, folder: Path, check: CheckRun) -> "FlagFile":
+        """Returns the file of the check's batch, or of its span."""
+        name = f"{check.span.start:{_MOMENT}}_{check.span.end:{_MOMENT}}"
+        if check.batch is not None:
+            name = f"batch_{quote(check.batch, safe='')}"
+        if len(name) > _MOST_CHARACTERS:
+            name = f"{name[:_MOST_CHARACTERS]}_{hashlib.blake2b(name.encode(), digest_size=8).hexdigest()}"
+        return cls(folder / FOLDER / f"{name}.parquet")
+
+    def write(self, flags: pa.Table) -> None:
+        """Replaces the file at once."""
+        unfinished = self.path.with_name(f"_{secrets.token_hex(12)}.unfinished")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            pq.write_table(flags, unfinished)
+            unfinished.replace(self.path)
+        except OSError as error:
+            raise SetupError(f"Flagged records cannot be written to {self.path}: {error}. Let the worker write there.") from error
+
+    def delete(self) -> int | None:
+        """Deletes the file; returns how many flags it had, None where its folder cannot be reached or written to."""
+        # The path was read from the database.
+        if self.path.parent.name != FOLDER or not self.path.parent.is_dir():
+            return None
+        try:
+            rows = int(pq.read_metadata(self.path).num_rows)
+        except FileNotFoundError:
+            return 0
+        except (OSError, pa.ArrowInvalid):
+            rows = 0
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError:
+            return None
+        return rows

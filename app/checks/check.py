@@ -7,7 +7,7 @@ of the check is stored before, and no transaction is open while the model is cal
 from contextlib import closing, nullcontext
 from dataclasses import replace
 
-from ..batch.flags import FlagFile
+from ..batch.own_files import FlagFile
 from ..clock import hour_of
 from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Progress
 from ..domain.retrying import CHECK_POLICY

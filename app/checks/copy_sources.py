@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ..batch.answers import KeptAnswers
 from ..batch.engines import Engine
-from ..batch.payload_files import PayloadFiles
+from ..batch.record_files import PayloadFiles
 from ..domain.checks import Progress, Span
 from ..domain.deployments import Deployment, Endpoint
 from ..domain.records import Prediction

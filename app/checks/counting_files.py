@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from ..batch.engines import Done, Engine
 from ..batch.equal_records import merge_equal
-from ..batch.payload_files import TIMES, PayloadFiles, PayloadForm
-from ..batch.pieces import FilePiece, PieceReader
+from ..batch.record_files import TIMES, PayloadFiles, PayloadForm
+from ..batch.table_files import FilePiece, PieceReader
 from ..domain.checks import DataSet, Progress, Span
 from ..domain.comparisons import Comparison, comparisons_of
 from ..domain.deployments import RecordSchema

@@ -12,10 +12,9 @@ import pyarrow.compute as pc
 
 from ..batch.answers import KeptAnswers
 from ..batch.engines import Engine, LocalEngine
-from ..batch.feedback_files import ALL_TIMES, FeedbackFiles, name_columns_of_labels
 from ..batch.locations import Root
 from ..batch.own_files import own_folder
-from ..batch.payload_files import PayloadFiles
+from ..batch.record_files import ALL_TIMES, FeedbackFiles, PayloadFiles, name_columns_of_labels
 from ..batch.table_files import TablePart
 from ..domain.checks import Span
 from ..domain.deployments import Deployment

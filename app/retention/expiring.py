@@ -12,8 +12,7 @@ from typing import Any
 import structlog
 from sqlalchemy.orm import Session
 
-from ..batch.flags import FlagFile
-from ..batch.own_files import NO_PLACES, OwnPlaces, delete_all, delete_answers
+from ..batch.own_files import NO_PLACES, FlagFile, OwnPlaces, delete_all, delete_answers
 from ..domain.retention import Erasure, ErasureKind, months_before
 from ..frozen import frozen
 from ..outbound.failures import without_excerpt

@@ -11,10 +11,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from ..batch.equal_records import merge_equal
-from ..batch.feedback_files import FeedbackFiles
-from ..batch.payload_files import PayloadFiles
-from ..batch.pieces import FilePiece
-from ..batch.table_files import TablePart
+from ..batch.record_files import FeedbackFiles, PayloadFiles
+from ..batch.table_files import FilePiece, TablePart
 from ..checks.counting_files import SpanOfFiles
 from ..checks.sources import TablePlaces
 from ..clock import HOUR, hour_of

@@ -23,7 +23,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from app.batch.engines import Engine, open_engine
-from app.batch.payload_files import PayloadFiles
+from app.batch.record_files import PayloadFiles
 from app.checks.counting_files import count_span
 from app.checks.subject import Subject
 from app.domain.checks import CheckRun, CheckState, Span, Trigger

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from pyarrow import fs
 
-from app.batch import stores
+from app.batch import locations
 from app.batch.engines import Engine, LocalEngine
 from app.checks.sources import TablePlaces
 from app.domain.definitions import definition_of
@@ -48,7 +48,7 @@ class Store:
     @property
     def files(self) -> fs.FileSystem:
         """The bucket."""
-        return stores.open_folder(self.root)
+        return locations.open_folder(self.root)
 
     def put(self, folder: Path, prefix: str) -> str:
         """Copies the folder to that place in the bucket; returns its address."""
@@ -131,7 +131,7 @@ def azure() -> Iterator[Store]:
     url = f"http://127.0.0.1:{port}/devstoreaccount1"
     named = {"AZURE_STORAGE_ENDPOINT": url, "AZURE_STORAGE_ACCOUNT_NAME": "devstoreaccount1", "AZURE_STORAGE_ACCOUNT_KEY": AZURITE_KEY}
     with _running([azurite, *options], port), _variables(named | {"AZURE_ALLOW_HTTP": "true"}):
-        stores.open_folder(f"abfs://{BUCKET}").base_fs.create_dir(BUCKET)
+        locations.open_folder(f"abfs://{BUCKET}").base_fs.create_dir(BUCKET)
         yield Store(f"abfs://{BUCKET}", url)
 
 
@@ -154,10 +154,10 @@ def _running(command: Sequence[str], port: int) -> Iterator[None]:
 def _variables(named: Mapping[str, str]) -> Iterator[None]:
     before = dict(os.environ)
     os.environ.update(named)
-    stores._open_store.cache_clear()  # noqa: SLF001 - the variables of a process stay as they are otherwise
+    locations._open_store.cache_clear()  # noqa: SLF001 - the variables of a process stay as they are otherwise
     try:
         yield
     finally:
         os.environ.clear()
         os.environ.update(before)
-        stores._open_store.cache_clear()  # noqa: SLF001
+        locations._open_store.cache_clear()  # noqa: SLF001

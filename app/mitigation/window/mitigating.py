@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from sqlalchemy.orm import Session
 
-from ...batch.flags import FLAGS
+from ...batch.own_files import FLAGS
 from ...checks.evidence import CheckEvidence
 from ...checks.feedback import PROBABILITY
 from ...checks.further import Further

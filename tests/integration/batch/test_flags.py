@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from app.batch.answers import KeptAnswers
-from app.batch.flags import FLAGS, FlagFile
+from app.batch.own_files import FLAGS, FlagFile
 from app.domain.checks import CheckState, Span
 from app.domain.deployments import Column, Endpoint
 from app.domain.monitors import MonitoredAttribute

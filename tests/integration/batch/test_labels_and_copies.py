@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.batch import pieces
+from app.batch import table_files
 from app.batch.engines import LocalEngine
 from app.domain.deployments import Endpoint
 from app.store.database.engine import Database
@@ -38,7 +38,7 @@ def test_labels_and_copies_of_any_partition_give_the_figures_of_logged_records(
     database: Database, endpoint: Endpoint, rows: list[dict[str, Any]], cuts: list[int], late: int, batch: int, order: int
 ) -> None:
     divided = DividedRecords(database, endpoint, rows, Random(order))
-    with TemporaryDirectory() as folder, patch.object(pieces, "BATCH_ROWS", batch):
+    with TemporaryDirectory() as folder, patch.object(table_files, "BATCH_ROWS", batch):
         assert_same_everywhere(divided, LocalEngine(2), Path(folder), cuts, late)
 
 

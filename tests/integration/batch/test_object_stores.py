@@ -14,7 +14,7 @@ from app.batch import locations
 from app.batch.listing import find_changes
 from app.batch.locations import list_files, location_problems
 from app.batch.own_files import OwnPlaces
-from app.batch.payload_files import PayloadFiles
+from app.batch.record_files import PayloadFiles
 from app.batch.table_files import WHOLE, TableFiles
 from app.checks.sources import TablePlaces
 from app.domain.checks import CheckState, Span

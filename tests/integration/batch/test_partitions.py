@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.batch import pieces
+from app.batch import table_files
 from app.domain.monitors import MonitoredAttribute
 from app.store.database.engine import Database
 from tests.builders.applicants import AGE, APPLICANT, applicants, monitor_of
@@ -76,7 +76,7 @@ def test_any_partition_in_any_order_gives_the_same_figures(
     records = [row | {"id": f"{no:04}", "probability": 0.5} for no, row in enumerate(rows)]
     mixed = shuffled.sample(records, len(records))
     edges = [0, *sorted({cut for cut in cuts if cut < len(mixed)}), len(mixed)]
-    with TemporaryDirectory() as folder, patch.object(pieces, "BATCH_ROWS", batch):
+    with TemporaryDirectory() as folder, patch.object(table_files, "BATCH_ROWS", batch):
         one_file, many_files = (_lake(stage, Path(folder) / name) for name in ("one", "many"))
         for revision in ("0", "1"):
             _write(one_file, [one for one in records if one["revision"] == revision], revision)
