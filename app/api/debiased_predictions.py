@@ -10,8 +10,7 @@ from starlette.types import Scope
 
 from ..clock import monotonic_seconds
 from ..errors import InvalidInput, ScoringFailed
-from ..mitigation.live.answers import FACTS_HEADER
-from ..mitigation.live.service import LiveRequest
+from ..mitigation.live.service import FACTS_HEADER, LiveRequest
 from ..payloads.registry import PayloadFormat
 from ..web.access import DeploymentId, Logger, NowIn, ServicesIn
 from ..web.media import reads_body, takes

@@ -3,9 +3,9 @@
 from ..domain.cells import MAX_ID_CHARACTERS
 from ..domain.mitigation import ONLY_DIRECT, Mode
 from ..domain.values import Scalar
-from ..mitigation.live.answers import COLUMNS, CONFLICT, DUPLICATE, FACTS_HEADER, STORED
 from ..mitigation.live.debiasing import Debiasing
 from ..mitigation.live.requests import MAX_RECORDS
+from ..mitigation.live.service import COLUMNS, CONFLICT, DUPLICATE, FACTS_HEADER, STORED
 from ..payloads.codec import JSON
 from ..payloads.registry import FORMS, PayloadFormat
 from ..payloads.schemas import CELL, CELLS, NAMES, SCALAR, Schema, closed_object, open_object

@@ -1,21 +1,198 @@
-"""The profile in force."""
+"""The profile in force, fitted to payload: predictions and groups, never labels."""
 
 import hashlib
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from typing import TypeAlias
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
-from ..domain.deployments import Deployment
-from ..domain.mitigation import MitigationSettings, Profile
+from ..checks.donors import GroupDonors, describe_missing_field, donors_of_groups, representative_donors
+from ..checks.subject import require_column
+from ..checks.window import BEGINNING
+from ..domain.checks import Span
+from ..domain.deployments import Column, Deployment, FieldType
+from ..domain.groups import in_order
+from ..domain.mitigation import AttributeProfile, CutOff, MitigationSettings, Profile, StandIn
 from ..domain.mitigation_rules import mitigated_attributes
-from ..domain.monitors import Monitor
-from ..store.database.arrow import arrow_reader
+from ..domain.monitors import Monitor, MonitoredAttribute
+from ..domain.outcomes import Outcome
+from ..domain.training_data import Donors
+from ..domain.values import Range, Scalar
+from ..errors import InvalidInput
+from ..frozen import frozen
+from ..records.grouping import Grouping, group_records, typed_value
+from ..records.outcomes import outcome_codes
+from ..records.scores import Scores, favourable_scores
+from ..store.database.arrow import ArrowReader, arrow_reader
 from ..store.database.engine import Database
 from ..store.mitigation.mitigation import newest_profile, store_profile
 from ..store.people.activities import record_activity
+from ..store.records.window import WindowQuery, name_values, newest_payload
 from ..store.training.training_data import donor_digests_of, donors_of
-from .fitting import Goal, fit_profile
+
+HALF = 0.5
+SEVERAL_CLASSES = "the model has more than two classes, and predicts the one with the greatest probability"
+NOT_APART = "favourable and unfavourable predictions overlap in their probabilities, so the model does not decide by them alone"
+
+MOST_VALUES = 10
+"""Max reference values that get a copy, those with most records: each is one more copy of every record."""
+MOST_DONORS = 20
+"""Max combinations of correlated features that get a copy, over all reference values."""
+Changes: TypeAlias = "tuple[tuple[str, Scalar | None], ...]"
+QUANTILES = 5
+"""Values for a range: the middles of that many parts with equally many records."""
+NO_REFERENCE = "no reference value is listed, and none has been logged"
+NO_DONORS = "the training data keep no record of the reference group, from which copies would take their correlated features"
+UNSEEN = "the model never sees it, and the monitor names no correlated features, so changing it changes no answer"
+
+
+@frozen(kw_only=True)
+class Goal:
+    """Conditions that a profile is fitted for. `donors` are those of the meta fields that work through correlated features."""
+
+    deployment: Deployment
+    monitor: Monitor
+    settings: MitigationSettings
+    donors: Mapping[str, Donors]
+    basis: str
+
+    def attributes(self) -> list[MonitoredAttribute]:
+        return [attribute for attribute in self.monitor.attributes if attribute.rule is None and self.settings.mitigates(attribute.feature)]
+
+    def column(self, name: str) -> Column:
+        """Returns the column of an attribute. Raises InvalidInput if it is no longer one."""
+        return require_column(self.deployment, name)
+
+
+@frozen(eq=False)
+class Payload:
+    outcomes: npt.NDArray[np.int64]
+    scores: Scores
+    values: dict[str, pa.ChunkedArray]
+
+    @classmethod
+    def of(cls, goal: Goal, rows: pa.Table, values: pa.Table) -> "Payload":
+        is_present = pa.array(np.array(rows["model_revision"].to_pylist(), dtype=object) == goal.deployment.model_revision, pa.bool_())
+        rows, values, rule = rows.filter(is_present), values.filter(is_present), goal.monitor.outcomes
+        outcomes = outcome_codes(rows["outcome"], rule)
+        scores = favourable_scores(rows["probability"], rows["outcome"], outcomes, rule)
+        return cls(outcomes, scores, {name: values[name] for name in values.column_names})
+
+
+def fit_profile(reader: ArrowReader, goal: Goal, *, now: datetime) -> Profile:
+    """Returns the profile of the newest payload records of the present model, as version 0."""
+    deployment, monitor = goal.deployment, goal.monitor
+    columns = tuple(attribute.feature for attribute in goal.attributes())
+    query = WindowQuery(deployment.no, deployment.schema, columns, with_probabilities=True)
+    rows = newest_payload(reader, query, Span(start=BEGINNING, end=now), monitor.max_records)
+    values = name_values(rows, columns)
+    return fit_to(goal, Payload.of(goal, rows, values), now=now)
+
+
+def fit_to(goal: Goal, payload: Payload, *, now: datetime) -> Profile:
+    fitted = [_fit_attribute(goal, attribute, goal.column(attribute.feature), payload) for attribute in goal.attributes()]
+    cut_off, unread = _find_cut_off(payload)
+    return Profile(
+        version=0,
+        fitted_at=now,
+        basis=goal.basis,
+        records=len(payload.outcomes),
+        is_provisional=len(payload.outcomes) < goal.monitor.min_records,
+        attributes=tuple(fitted),
+        reading=payload.scores.reading,
+        cut_off=cut_off,
+        unread=unread,
+    )
+
+
+def _fit_attribute(goal: Goal, attribute: MonitoredAttribute, column: Column, payload: Payload) -> AttributeProfile:
+    name, values, schema = attribute.feature, payload.values[attribute.feature], goal.deployment.schema
+    # Every other value that was logged is a reference value of its own, without a limit here: most get no copy.
+    grouping = group_records(attribute, column, values, most=math.inf)
+
+    donors = None
+    if attribute.correlated_features:
+        if name not in goal.donors:
+            raise InvalidInput.of(f"attributes.{name}.correlated_features", describe_missing_field(name))
+        donors = donors_of_groups(goal.donors[name], grouping.groups, column, schema, attribute.correlated_features)
+    is_feature = any(one.name == column.name for one in schema.features)
+    return find_stand_ins(grouping, values, is_feature=is_feature, donors=donors)
+
+
+def _find_cut_off(payload: Payload) -> tuple[CutOff | None, str | None]:
+    scores = payload.scores
+    if scores.reading is None or scores.values is None:
+        return None, scores.reason
+    if scores.reading.classes:
+        return None, SEVERAL_CLASSES
+    known = ~np.isnan(scores.values)
+    below = float(scores.values[known & (payload.outcomes == Outcome.UNFAVOURABLE)].max())
+    above = float(scores.values[known & (payload.outcomes == Outcome.FAVOURABLE)].min())
+    if below > above:
+        return None, NOT_APART
+    return CutOff(HALF if below <= HALF <= above else (below + above) / 2, below, above), None
+
+
+def find_stand_ins(
+    grouping: Grouping, values: pa.ChunkedArray, *, is_feature: bool, donors: Sequence[GroupDonors] | None
+) -> AttributeProfile:
+    """Returns the copies that represent the reference records; `values` are the logged values of the column.
+
+    Shares are by reference records logged; where there were none, reference values count equally. A meta field changes the features
+    correlated with it, to those of its `donors`.
+    """
+    name = grouping.column.name
+    if not is_feature and donors is None:
+        return AttributeProfile(name, (), 0.0, UNSEEN)
+    reference = [position for position, group in enumerate(grouping.groups) if group.role == "reference"]
+    if not reference:
+        return AttributeProfile(name, (), 0.0, NO_REFERENCE)
+    counts = np.bincount(grouping.codes + 1, minlength=len(grouping.groups) + 1)[1:][reference].astype(np.float64)
+    shares = counts / counts.sum() if counts.sum() else np.full(len(reference), 1 / len(reference))
+    lows = [value.lo if isinstance(value, Range) else value for value in (grouping.groups[position].value for position in reference)]
+    ranked = sorted(zip(shares.tolist(), reference, lows, strict=True), key=lambda one: (-one[0], *in_order(one[2])))[:MOST_VALUES]
+    kept = [(share, position) for share, position, _ in ranked if share > 0]
+
+    most_donors = max(MOST_DONORS // len(kept), 1)
+    stand_ins, represented, covered = [], 0.0, 0.0
+    for share, position in kept:
+        label = grouping.groups[position].label
+        if donors is None:
+            represented, covered = represented + share, covered + share
+            stand_ins += [StandIn(label, changes, share * part) for changes, part in _pick_values(grouping, position, values)]
+            continue
+        lent = representative_donors(donors[position], most_donors)
+        represented += share if lent.combinations else 0.0
+        covered += share * lent.covered
+        stand_ins += [StandIn(label, tuple(changes.items()), share * part) for part, changes in lent.combinations]
+    if not represented:
+        return AttributeProfile(name, (), 0.0, NO_DONORS)
+    # Groups without a donor have no stand-in: the shares of the others add up to 1.
+    return AttributeProfile(name, tuple(replace(one, share=one.share / represented) for one in stand_ins), covered)
+
+
+def _pick_values(grouping: Grouping, position: int, values: pa.ChunkedArray) -> list[tuple[Changes, float]]:
+    value, column = grouping.groups[position].value, grouping.column
+    if not isinstance(value, Range):
+        return [(((column.name, typed_value(value, column.type)),), 1.0)]
+    logged = values.filter(pa.array(grouping.codes == position)).to_numpy()
+    middles = (np.arange(QUANTILES) + 0.5) / QUANTILES
+    if len(logged):
+        found = np.quantile(logged, middles, method="inverted_cdf")
+    else:
+        # Of a range of which no value has been logged, evenly spread values; whole numbers must not leave it by rounding.
+        found = value.lo + middles * (value.hi - value.lo)
+        if column.type is FieldType.INTEGER:
+            found = np.clip(np.round(found), np.ceil(value.lo), np.floor(value.hi))
+    distinct, times = np.unique(found, return_counts=True)
+    parts = zip(distinct.tolist(), times.tolist(), strict=True)
+    return [(((column.name, typed_value(one, column.type)),), count / QUANTILES) for one, count in parts]
 
 
 def current_profile(

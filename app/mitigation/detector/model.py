@@ -1,11 +1,13 @@
-"""A trained bias detector, and its safe stored form.
+"""A trained bias detector: how it reads a record, its threshold, its quality on records it never saw, and its safe stored form.
 
 Stored by skops, which builds only objects of the types listed here; never by pickle, which runs what it reads.
 """
 
 import hashlib
+import math
 import zipfile
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -13,13 +15,74 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
-from ...domain.bias_detectors import DetectorCounts, DetectorQuality
-from ...domain.values import Scalar
+from ...domain.bias_detectors import DetectorCounts, DetectorQuality, QualityFigure
+from ...domain.deployments import Column, FieldKind
+from ...domain.values import Scalar, canonical, number_of
 from ...errors import InvalidInput
 from ...frozen import frozen
+from ...metrics.formulas.ranking import ranking, ranking_limits
 from ...metrics.groups import FloatArray
-from .features import Encoding
+from ...metrics.intervals import wilson
+from ...metrics.tables.score_bins import ScoreBins
+
+MOST_CATEGORIES = 254
+"""Max categories of one column: the classifier takes 255, one being NO_CATEGORY; rarer values count as that."""
+
+NO_CATEGORY = 0
+"""Code of a missing or unknown category. Not NaN: where one category is left next to NaN, scikit-learn 1.9 predicts wrongly."""
+
+LARGEST = 1e300
+"""Larger numbers are replaced by this: the classifier adds neighbours, and their sum has to stay finite."""
+
+BoolArray = npt.NDArray[np.bool_]
+
+LEAST_RECALL = 0.9
+
+MISSED_WEIGHS = 4
+"""Needless calls that weigh as much as one missed record."""
+
+
+@frozen
+class Encoding:
+    """`codes` has the number of each known value of a categorical column, and None for a quantity.
+
+    A quantity that is missing or not a number becomes NaN.
+    """
+
+    codes: tuple[Mapping[str, int] | None, ...]
+
+    @classmethod
+    def fit(cls, columns: Sequence[Column], rows: Sequence[Sequence[Scalar | None]]) -> Self:
+        """Returns the encoding with the most frequent values of the rows; equal frequencies in order of text."""
+        found: list[dict[str, int] | None] = []
+        for place, column in enumerate(columns):
+            if column.kind is not FieldKind.CATEGORICAL:
+                found.append(None)
+                continue
+            seen = Counter(canonical(cell) for row in rows if (cell := row[place]) is not None)
+            known = sorted(seen, key=lambda text: (-seen[text], text))[:MOST_CATEGORIES]
+            found.append({text: code for code, text in enumerate(known, start=NO_CATEGORY + 1)})
+        return cls(tuple(found))
+
+    @property
+    def categorical(self) -> list[int]:
+        return [place for place, codes in enumerate(self.codes) if codes is not None]
+
+    def encode(self, rows: Sequence[Sequence[Scalar | None]], own_scores: Sequence[float | None]) -> FloatArray:
+        """Returns the records' numbers [rows, columns + 1]; the last is the model's own score."""
+        found = np.full((len(rows), len(self.codes) + 1), np.nan)
+        for numbers, row, score in zip(found, rows, own_scores, strict=True):
+            for place, (cell, codes) in enumerate(zip(row, self.codes, strict=True)):
+                if codes is not None:
+                    numbers[place] = NO_CATEGORY if cell is None else codes.get(canonical(cell), NO_CATEGORY)
+                elif (number := float(cell) if isinstance(cell, bool) else number_of(cell)) is not None:
+                    numbers[place] = number
+            numbers[-1] = np.nan if score is None else score
+        found[~np.isfinite(found)] = np.nan
+        return found.clip(-LARGEST, LARGEST)
+
 
 # An extra, and seconds to import.
 if TYPE_CHECKING:
@@ -133,3 +196,41 @@ class _Description(msgspec.Struct, frozen=True):
     threshold: float
     counts: DetectorCounts
     quality: DetectorQuality
+
+
+def find_threshold(scores: FloatArray, biased: BoolArray) -> float:
+    """Returns, of the thresholds that nine tenths of the biased records reach, the one with the greatest F2; of equal ones the greatest.
+
+    It lies midway to the next lower score, because scores of one kind of record differ a little between classifiers.
+    """
+    wanted, others = np.sort(scores[biased]), np.sort(scores[~biased])
+    reached = wanted[::-1][math.ceil(LEAST_RECALL * len(wanted)) - 1 :]
+    missed = np.searchsorted(wanted, reached)
+    found, needless = len(wanted) - missed, len(others) - np.searchsorted(others, reached)
+    gain = (1 + MISSED_WEIGHS) * found
+    best = reached[np.argmax(gain / (gain + MISSED_WEIGHS * missed + needless))]
+    below = scores[scores < best]
+    return float((best + (below.max() if below.size else 0.0)) / 2)
+
+
+def measure_quality(scores: FloatArray, biased: BoolArray, threshold: float) -> DetectorQuality:
+    selected = scores >= threshold
+    found, chosen, all_biased, records = (int(part.sum()) for part in (selected & biased, selected, biased, np.ones_like(biased)))
+    ranked = ranking(ScoreBins.from_records(biased.astype(np.int64), 2, scores, None))
+    limits = ranking_limits(ranked, np.array([[(~biased).sum(), biased.sum()]], dtype=np.float64))
+    area = float(ranked.area[0])
+    # Rounding must not leave the area outside its own interval.
+    lower, upper = min(area, float(limits.lower[0])), max(area, float(limits.upper[0]))
+    return DetectorQuality(
+        roc_auc=QualityFigure(value=area, lower=lower, upper=upper, method="delong_wilson", n=len(biased)),
+        precision=_measure_share(found, chosen, "no record held out is at or above the threshold"),
+        recall=_measure_share(found, all_biased, "no record held out is biased"),
+        selected=_measure_share(chosen, records, "no record is held out"),
+    )
+
+
+def _measure_share(count: int, total: int, lacking: str) -> QualityFigure:
+    if total == 0:
+        return QualityFigure(value=None, n=0, reason=lacking)
+    lower, upper, method = wilson(count, total)
+    return QualityFigure(value=count / total, lower=lower, upper=upper, method=method, n=total)

@@ -15,9 +15,7 @@ from ...domain.values import Scalar
 from ...frozen import frozen
 from ...metrics.groups import FloatArray
 from ...store.mitigation.mitigation import NewDetector
-from .features import Encoding
-from .model import LIBRARY, BiasDetector, limit_threads, predict
-from .quality import BoolArray, find_threshold, measure_quality
+from .model import LIBRARY, BiasDetector, BoolArray, Encoding, find_threshold, limit_threads, measure_quality, predict
 
 if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingClassifier

@@ -8,8 +8,7 @@ from ...domain.mitigation import Mode
 from ...domain.outcomes import Outcome
 from ...domain.records import Prediction
 from ..rule import known_scores, write_probabilities
-from .copies import CopySet, Row
-from .debiasing import CopiedRecord, Debiased, Debiasing
+from .debiasing import CopiedRecord, CopySet, Debiased, Debiasing, Row
 from .plan import ActivePlan
 from .requests import Asked
 

@@ -20,13 +20,11 @@ from ...store.database.sealer import Sealer
 from ...store.deployments.deployments import Deployments
 from ...store.deployments.monitors import monitor_of
 from ...store.mitigation.mitigation import settings_of, usable_versions
-from ..detector.choosing import Chooser, DetectorChooser
 from ..detector.installed import why_missing
-from ..detector.loading import LoadedDetectors
+from ..detector.loading import Chooser, DetectorChooser, LoadedDetectors
 from ..profiles import current_profile
 from ..rule import Judge
-from .copies import CopySets
-from .debiasing import Decider
+from .debiasing import CopySets, Decider
 
 KEPT_SECONDS = 1.0
 """Max seconds for which a change of monitor, settings or endpoint may go unnoticed."""

@@ -1,20 +1,31 @@
-"""Mitigation of a window's records, from outcomes of copies that are known already."""
+"""Mitigation of a window's records, and its accuracy, from outcomes of copies that are known already."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
-from ...checks.outcomes_of_copies import CopyOutcomes
+from ...checks.labelled import Labelled
+from ...checks.outcomes_of_copies import CopyOutcomes, fill_stored, target_key
+from ...checks.revisions import OtherRevisions
+from ...checks.subject import Subject
 from ...domain.mitigation import AttributeProfile, Mode
 from ...domain.outcomes import Outcome
 from ...domain.values import number_of
 from ...frozen import frozen
-from ...metrics.groups import IntArray
+from ...metrics.groups import IntArray, as_groups
+from ...metrics.tables import DebiasedFeedback
 from ...records.cells import parse_value
 from ...records.grouping import Grouping
 from ...records.outcomes import outcome_codes
+from ...store.database.arrow import ArrowReader
+from ...store.records.counterfactuals import TargetKey, stored_outcomes
 from ..rule import UNKNOWN, BoolArray, CopyAnswers, Judge, Probability, outcomes_as_reference, read_probability, substitute
+
+NO_RECORD = -1
+"""Record number of a label that came with features of its own: no copies were scored."""
 
 
 @frozen(eq=False)
@@ -111,3 +122,103 @@ def read_reference_answers(copies: CopyOutcomes, profile: AttributeProfile, judg
     return CopyAnswers(
         np.concatenate(places), np.concatenate(outcomes), np.concatenate(parts), probabilities, np.array(numbers, dtype=np.float64)
     )
+
+
+@frozen(eq=False)
+class LabelTables:
+    """The labels of the span and the additional ones, before and after; the number that could not be compared, and why.
+
+    `revisions` counts, for both, the model revisions of the labelled predictions.
+    """
+
+    own: DebiasedFeedback
+    additional: DebiasedFeedback
+    without_copies: int
+    of_other_revisions: int
+    revisions: tuple[OtherRevisions, ...]
+
+
+@frozen
+class KnownCopies:
+    record_nos: IntArray
+    targets: Mapping[TargetKey, int]
+
+
+def tabulate_labels(reader: ArrowReader, subject: Subject, labels: Labelled, treated: TreatedWindow, known: KnownCopies) -> LabelTables:
+    """Returns the table of one attribute's mitigation.
+
+    A label of a monitored record whose copies were not scored is in neither figure, whatever its prediction: left out by their outcome,
+    those that stay would not represent their group. So is one that another model revision predicted.
+    """
+    grouping = next(one for one in labels.groupings if one.column.name == treated.grouping.column.name)
+    made_by, revision = labels.window.rows["model_revision"], subject.deployment.model_revision
+    # A prediction without a revision was requested in this check.
+    present = np.array([one in (None, revision) for one in made_by.to_pylist()], dtype=np.bool_)
+    before = labels.comparison.predicted
+    is_monitored = find_monitored(grouping)
+    needs = present & is_monitored & (before != Outcome.UNCLASSIFIED)
+    record_nos = labels.window.rows["record_no"].fill_null(NO_RECORD).to_numpy().astype(np.int64)
+    as_reference, are_known = _find_as_reference(reader, subject, record_nos, grouping, treated, known, needs=needs)
+    after, unknown = substitute(before, as_reference, is_monitored, subject.mitigation.mode), needs & ~are_known
+
+    # Of a changed outcome only the side of the label is known; where an outcome is one class, that is the same.
+    comparison = labels.comparison
+    correct = np.where(after == before, comparison.correct, after == comparison.actual).astype(np.int64)
+    parts = (labels.window.is_own(), ~labels.window.is_own())
+    own, additional = (
+        DebiasedFeedback.from_records(
+            as_groups(grouping.named),
+            grouping.codes[kept],
+            actual=comparison.actual[kept],
+            before=before[kept],
+            after=after[kept],
+            correct_before=comparison.correct[kept],
+            correct_after=correct[kept],
+        )
+        for kept in (present & ~unknown & part for part in parts)
+    )
+    revisions = tuple(OtherRevisions.of_records(grouping, made_by, revision, part) for part in parts)
+    return LabelTables(own, additional, int(unknown.sum()), int((~present).sum()), revisions)
+
+
+def _find_as_reference(
+    reader: ArrowReader,
+    subject: Subject,
+    record_nos: IntArray,
+    grouping: Grouping,
+    treated: TreatedWindow,
+    known: KnownCopies,
+    *,
+    needs: BoolArray,
+) -> tuple[IntArray, BoolArray]:
+    """Returns the outcome of each labelled record as reference, and whether all the copies that decide it are known.
+
+    From the window where the record is in it, else from earlier checks. Copies that decide nothing still count as known.
+    """
+    found: IntArray = np.full(len(record_nos), UNKNOWN, dtype=np.int64)
+    targets = treated.copies.targets
+    is_copied = subject.is_feature(grouping.column.name) or any(target.donors is not None for target in targets)
+    are_known = np.full(len(record_nos), not is_copied)
+    if len(known.record_nos):
+        order = np.argsort(known.record_nos)
+        places = order[np.minimum(np.searchsorted(known.record_nos, record_nos, sorter=order), len(order) - 1)]
+        inside = needs & (known.record_nos[places] == record_nos) & ~treated.copies.not_scored[places]
+        found[inside] = treated.as_reference[places[inside]]
+        are_known |= inside
+
+    rest = np.flatnonzero(needs & ~are_known & (record_nos != NO_RECORD))
+    if len(rest):
+        nos, is_reference = record_nos[rest], ~grouping.is_monitored()
+        copies = CopyOutcomes(replace(grouping, codes=grouping.codes[rest]), targets, np.tile(is_reference, (len(rest), 1)))
+        revision, version = subject.deployment.model_revision, subject.deployment.schema.version
+        for position in np.flatnonzero(is_reference).tolist():
+            number = known.targets.get(target_key(targets[position], model_revision=revision, schema_version=version))
+            if number is not None:
+                bounds = (int(nos.min()), int(nos.max()))
+                stored = stored_outcomes(reader, number, bounds, with_probabilities=True, only=nos.tolist())
+                fill_stored(copies, position, stored, record_nos=nos, rule=subject.monitor.outcomes)
+        counted = find_counted_references(grouping, treated.profile)
+        draws = np.array([targets[place].draws for place in counted], dtype=np.int64)
+        are_known[rest] = (copies.known[:, counted] >= draws).all(axis=1)
+        found[rest] = np.where(are_known[rest], find_outcomes_as_reference(copies, treated.profile, treated.judge), UNKNOWN)
+    return found, are_known

@@ -6,8 +6,7 @@ from app.domain.mitigation import CutOff, Mode, Reading
 from app.domain.outcomes import OutcomeRule
 from app.domain.records import Prediction
 from app.domain.values import Range
-from app.mitigation.live.copies import CopySet, Substitution
-from app.mitigation.live.debiasing import CopiedRecord, Debiased, Debiasing, Decider
+from app.mitigation.live.debiasing import CopiedRecord, CopySet, Debiased, Debiasing, Decider, Substitution
 from app.mitigation.rule import Judge
 
 RULE = OutcomeRule(favourable=("yes", "maybe"), unfavourable=("no",))

@@ -7,7 +7,7 @@ import pytest
 
 from app.domain.bias_detectors import ALL_TOGETHER, DetectorVersion
 from app.domain.values import Scalar
-from app.mitigation.detector.choosing import Chooser, DetectorChooser, bias_scores
+from app.mitigation.detector.loading import Chooser, DetectorChooser, bias_scores
 from app.mitigation.detector.model import BiasDetector
 from app.mitigation.detector.versions import DetectorEvidence, pool_evidence, train_detectors
 from app.store.mitigation.mitigation import NewDetector

@@ -7,9 +7,16 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.domain.deployments import FieldKind
 from app.metrics.intervals import wilson
-from app.mitigation.detector.features import LARGEST, MOST_CATEGORIES, NO_CATEGORY, Encoding
-from app.mitigation.detector.model import predict
-from app.mitigation.detector.quality import LEAST_RECALL, find_threshold, measure_quality
+from app.mitigation.detector.model import (
+    LARGEST,
+    LEAST_RECALL,
+    MOST_CATEGORIES,
+    NO_CATEGORY,
+    Encoding,
+    find_threshold,
+    measure_quality,
+    predict,
+)
 from app.mitigation.detector.versions import LEAST, MOST_RECORDS, train
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.page_words import says

@@ -11,8 +11,7 @@ from app.domain.mitigation import AttributeProfile, CutOff, Mode, Reading, Stand
 from app.domain.outcomes import Outcome, OutcomeRule
 from app.domain.records import Prediction
 from app.domain.values import Range
-from app.mitigation.live.copies import CopySet, combine_stand_ins
-from app.mitigation.live.debiasing import CopiedRecord, Decider
+from app.mitigation.live.debiasing import CopiedRecord, CopySet, Decider, combine_stand_ins
 from app.mitigation.rule import Judge, Probability
 from app.mitigation.window.treated import treat_window
 from tests.unit.mitigation.copies import GROUPS, RULE, window
