@@ -24,7 +24,7 @@ from ..store.mitigation.mitigation import settings_of
 from ..store.records.newest import newest_record
 from ..store.training.training_data import training_summary_of
 from ..tracking.planning import WantedDetection, plan_from_counts
-from ..training.unclassified import find_unclassified
+from ..training.from_distributions import find_unclassified
 from ..views.monitor_warnings import monitor_warnings
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from ..web.auditing import SHOWS_RECORDS

@@ -17,8 +17,7 @@ from ..domain.encodings import UTF_8, decode_parts
 from ..domain.texts import printable
 from ..errors import InvalidInput, TooLarge
 from ..ingest.bodies import decoded_json, require_decodable
-from ..training.columns import is_text
-from ..training.files import ParquetFile
+from ..training.columns import ParquetFile, is_text
 from .subject import RowRefused
 
 MAX_LINE_BYTES = 8 * 2**20

@@ -1,4 +1,4 @@
-"""Count tables made from distributions that show every record's group and outcome."""
+"""Count tables made from distributions that show every record's group and outcome, and labels that are in neither outcome list."""
 
 from collections.abc import Sequence
 
@@ -8,15 +8,19 @@ from ..domain.deployments import Column, RecordSchema
 from ..domain.groups import NEITHER, Group, combine_groups, groups_of
 from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.outcomes import Outcome, OutcomeRule
-from ..domain.training_data import Distribution
-from ..domain.values import GroupValue, Range, canonical, label_of, number_of
+from ..domain.training_data import Cell, Distribution
+from ..domain.values import GroupValue, Range, canonical, label_of, number_of, spelled
 from ..errors import InvalidInput
+from ..frozen import frozen
 from ..metrics.groups import as_groups
 from ..metrics.tables import GroupCounts
 from ..metrics.tables.strata import MOST_STRATA, Strata
 from ..metrics.tables.weighting import Weighting
 from ..records.cells import Codes, listed_cells
 from ..records.grouping import cross, place
+
+MOST_EXAMPLES = 5
+_SHOWN = 50
 
 
 class Inexact(Exception):
@@ -135,3 +139,44 @@ def _place_interval(interval: Range, members: Sequence[GroupValue], name: str) -
             return position
         raise Inexact(f"the values of {name} are counted in intervals, and {interval.label} lies in {label_of(member)} only in part")
     return NEITHER
+
+
+@frozen
+class Unclassified:
+    """Records with such a label, and some of these labels, the most frequent first. Missing labels are not counted."""
+
+    records: int
+    examples: tuple[GroupValue, ...]
+
+
+def find_unclassified(labels: Distribution, rule: OutcomeRule) -> Unclassified | None:
+    """Returns the labels in neither list; None if labels are counted in intervals that are only in part within an outcome."""
+    try:
+        found = [cell for cell in _known(labels) if classify_cell_label(cell.label, rule) is Outcome.UNCLASSIFIED]
+    except Inexact:
+        return None
+    found.sort(key=lambda cell: -cell.records)
+    examples = tuple(cell.label for cell in found[:MOST_EXAMPLES] if cell.label is not None)
+    return Unclassified(sum(cell.records for cell in found), examples)
+
+
+def require_outcomes(labels: Distribution, monitor: Monitor | None) -> None:
+    """Raises InvalidInput if no label is in the monitor's lists: another column, or another spelling."""
+    found = None if monitor is None else find_unclassified(labels, monitor.outcomes)
+    if monitor is None or found is None or found.records < sum(cell.records for cell in _known(labels)):
+        return
+    rule = monitor.outcomes
+    raise InvalidInput.of(
+        "label",
+        f"no label is among the monitor's outcomes: found {_listed(found.examples) or 'none'}; "
+        f"favourable are {_listed(rule.favourable)}, unfavourable {_listed(rule.unfavourable)}",
+    )
+
+
+def _known(labels: Distribution) -> list[Cell]:
+    return [cell for cell in labels.cells if cell.label is not None]
+
+
+def _listed(values: tuple[GroupValue, ...]) -> str:
+    shown = ", ".join(f"{spelled(value):.{_SHOWN}}" for value in values[:MOST_EXAMPLES])
+    return f"{shown} and {len(values) - MOST_EXAMPLES} more" if len(values) > MOST_EXAMPLES else shown

@@ -15,8 +15,8 @@ from ..domain.training_data import Cell, Distribution, TrainingData, TrainingFor
 from ..domain.values import GroupValue, Range, label_of
 from ..errors import FieldProblem, InvalidInput
 from .columns import is_quantity
+from .from_distributions import require_outcomes
 from .limits import LONGEST_VALUE, MOST_COLUMNS, MOST_COUNTED, MOST_PROBLEMS
-from .unclassified import require_outcomes
 
 _FITTING: dict[FieldType, tuple[type, ...]] = {
     FieldType.STRING: (str,),

@@ -23,7 +23,7 @@ READERS = {
     "app/ingest/requests.py": "feedback as CSV",
     "app/payloads/csv_text.py": "requests and answers of models; of our own, because there a quoted 1 is a text and a bare one a number",
     "app/reports/regulator/carrying.py": "our own reports, which are verified",
-    "app/training/files.py": "training data",
+    "app/training/columns.py": "training data",
     "openscale/evenhand_openscale/records.py": "feedback of the OpenScale SDK",
 }
 

@@ -9,8 +9,8 @@ from pydantic import AliasPath, FailFast, Field, PlainSerializer, PlainValidator
 from ...domain.monitors import Monitor
 from ...domain.training_data import Cell, Distribution, TrainingForm, TrainingSummary
 from ...domain.values import Range
+from ...training.from_distributions import find_unclassified
 from ...training.limits import LONGEST_VALUE, MOST_COLUMNS
-from ...training.unclassified import find_unclassified
 from .base import In, Out, example
 from .values import group_value
 

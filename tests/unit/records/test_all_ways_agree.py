@@ -21,9 +21,8 @@ from app.records.outcomes import OutcomeClassifier
 from app.records.reading import RecordColumns, read_table
 from app.training.columns import read_classes, read_numbers
 from app.training.from_distributions import build_table
-from app.training.pieces import Part, Piece, _read_part
+from app.training.pieces import Part, Piece, Seen, _read_part
 from app.training.processing import RowTables
-from app.training.survey import Seen
 from app.views.record_lens import Lens
 from tests.builders.drawn_records import COLUMNS, SCHEMA, Drawn, Found, draw, stored_record
 

@@ -9,11 +9,10 @@ from app.domain.deployments import Column, Deployment, FieldKind, FieldType
 from app.domain.training_data import AssociationMeasure, Correlated
 from app.records.association import ONE_VALUE
 from app.records.cells import Coded
-from app.training import correlations, donors
-from app.training.correlations import TOO_MANY_CELLS, TOO_MANY_PAIRS
-from app.training.counting import Values
-from app.training.donors import DonorSample, hash_rows
+from app.training import correlations, processing
+from app.training.correlations import TOO_MANY_CELLS, TOO_MANY_PAIRS, Values
 from app.training.pieces import Part
+from app.training.processing import DonorSample, hash_rows
 from tests.builders.page_words import says
 from tests.unit.training.sending import column, deployment, processed
 
@@ -157,7 +156,7 @@ def test_the_same_file_gives_the_same_donors_as_csv_and_as_parquet_and_another_o
 
 
 def test_donors_of_a_numeric_field_come_from_all_its_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(donors, "DONORS", 10)
+    monkeypatch.setattr(processing, "DONORS", 10)
     age = column("age", FieldType.INTEGER)
     frame = pd.DataFrame({"role": "a", "hours": range(2_000), "age": range(2_000), "label": 1})
 
@@ -169,8 +168,8 @@ def test_donors_of_a_numeric_field_come_from_all_its_intervals(monkeypatch: pyte
 
 
 def test_only_the_most_frequent_values_have_donors_and_the_room_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(donors, "MOST_DONOR_GROUPS", 2)
-    monkeypatch.setattr(donors, "MOST_DONOR_VALUES", 60)
+    monkeypatch.setattr(processing, "MOST_DONOR_GROUPS", 2)
+    monkeypatch.setattr(processing, "MOST_DONOR_VALUES", 60)
 
     found = correlated(people(100)).donors.donors
 
@@ -181,7 +180,7 @@ def test_only_the_most_frequent_values_have_donors_and_the_room_is_shared(monkey
 
 
 def test_meta_fields_beyond_the_room_for_values_have_no_donors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(donors, "MOST_DONOR_PLACES", 3)
+    monkeypatch.setattr(processing, "MOST_DONOR_PLACES", 3)
     shift = column("shift", FieldType.STRING)
 
     first, second = processed(people(5).assign(shift=["x", *["y"] * 15]), of=of(SEX, shift)).correlated
@@ -219,8 +218,8 @@ def test_a_column_of_weights_changes_nothing() -> None:
 
 
 def test_the_records_of_the_smallest_hashes_are_found_however_the_file_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(donors, "DONORS", 7)
-    monkeypatch.setattr(donors, "WAITING", 20)
+    monkeypatch.setattr(processing, "DONORS", 7)
+    monkeypatch.setattr(processing, "WAITING", 20)
     codes = np.random.default_rng(1).integers(-1, 3, 2_000)
     chosen = DonorSample(Values(["a", "b", "c"]))
     for before in range(0, 2_000, 30):
