@@ -26,7 +26,7 @@ from ..domain.values import EXACT, exact_number, number_of
 from ..errors import InvalidInput
 from ..frames import Report
 from ..frames.columns import some_numbers_of
-from ..frames.left_out import NOT_NUMBERS
+from ..frames.outcomes import NOT_NUMBERS
 from ..frozen import frozen
 from .file_options import RANGE, Texts, list_side, list_values, parse_side, parse_values
 

@@ -12,8 +12,7 @@ from ..domain.record_times import parse_moment
 from ..errors import InvalidInput
 from ..frozen import frozen
 from ..metrics.groups import IntArray
-from .compared import ComparedRecords, read_compared
-from .features import check_bins
+from .compared import ComparedRecords, check_bins, read_compared
 from .times import read_hours
 
 

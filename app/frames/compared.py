@@ -1,17 +1,101 @@
-"""Records of a frame whose favourable rates are compared."""
+"""Records of a frame whose favourable rates are compared, and cells of their features."""
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ..attribution.bins import MIN_BINS
+from ..attribution.hybrids import MAX_PLAYERS
+from ..attribution.players import join_players
+from ..errors import InvalidInput
 from ..frozen import frozen
-from ..metrics.groups import IntArray, of_role
-from .columns import check_frame, column_of
-from .features import Feature, read_features
+from ..metrics.groups import FloatArray, IntArray, of_role
+from ..records.strengths import measure_strengths
+from .columns import Encoded, check_frame, checked_name, column_of, encode, is_numeric, numbers_of
 from .grouping import FrameGrouping, group_records
 from .outcomes import FAVOURABLE, UNCLASSIFIED, FrameOutcomes, OutcomeLists, outcomes_of
+
+MAX_CELLS = 1_000
+"""Max cells of a feature; with more, hardly any has records of both groups."""
+
+
+@frozen(eq=False)
+class Feature:
+    """One feature by its distinct values, or as numbers [records]."""
+
+    name: str
+    content: Encoded | FloatArray
+
+    @property
+    def places(self) -> IntArray | FloatArray:
+        """Place of each value, -1 without one; or the numbers, NaN without one."""
+        return self.content.codes.astype(np.int64) if isinstance(self.content, Encoded) else self.content
+
+
+def read_features(frame: pd.DataFrame, features: Sequence[str] | str) -> tuple[Feature, ...]:
+    """Columns of that name: numbers as numbers, everything else as categories.
+
+    Raises:
+        InvalidInput: none or too many, a repeated or missing column, or one with too many values.
+    """
+    names = [checked_name(name, "features") for name in ([features] if isinstance(features, str) else features)]
+    if not 1 <= len(names) <= MAX_PLAYERS:
+        raise InvalidInput.of("features", f"must name 1 to {MAX_PLAYERS} columns, found {len(names)}")
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput.of("features", f"{name!r} is named twice")
+    return tuple(_read_feature(frame, name) for name in names)
+
+
+def check_bins(bins: object) -> int:
+    """Number of bins.
+
+    Raises:
+        InvalidInput: it is not a whole number from MIN_BINS to MAX_CELLS.
+    """
+    if not isinstance(bins, int) or isinstance(bins, bool) or not MIN_BINS <= bins <= MAX_CELLS:
+        raise InvalidInput.of("bins", f"must be a whole number from {MIN_BINS} to {MAX_CELLS:,}, found {bins!r:.100}")
+    return bins
+
+
+def list_players(features: Sequence[Feature], together: Sequence[Sequence[str]] | None) -> tuple[tuple[int, ...], ...]:
+    """Features of each player by position: those listed `together`; None: correlated ones.
+
+    Raises:
+        InvalidInput: no list of lists, or not a feature, or one named twice.
+    """
+    if together is None:
+        # Whole numbers are quantities even where they number categories.
+        return join_players(measure_strengths([feature.places for feature in features]))
+    if isinstance(together, str) or any(isinstance(names, str) for names in together):
+        raise InvalidInput.of("together", f"must be a list of lists of features, such as [['income', 'tax']], found {together!r:.100}")
+    place = {feature.name: position for position, feature in enumerate(features)}
+    listed = [name for names in together for name in names]
+    for name in listed:
+        if name not in place:
+            raise InvalidInput.of("together", f"{name!r} is not one of features")
+        if listed.count(name) > 1:
+            raise InvalidInput.of("together", f"{name!r} is listed twice")
+    strengths = np.zeros((len(features), len(features)))
+    for names in together:
+        for one, other in combinations((place[name] for name in names), 2):
+            strengths[one, other] = strengths[other, one] = 1
+    return join_players(strengths)
+
+
+def _read_feature(frame: pd.DataFrame, name: str) -> Feature:
+    column = column_of(frame, name, "features")
+    if is_numeric(column):
+        return Feature(name, numbers_of(column, "features"))
+    encoded = encode(column, "features")
+    if len(encoded.texts) > MAX_CELLS:
+        raise InvalidInput.of(
+            "features", f"{name!r} holds {len(encoded.texts):,} different texts where at most {MAX_CELLS:,} are compared; group them"
+        )
+    return Feature(name, encoded)
 
 
 @frozen(eq=False)

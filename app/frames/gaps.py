@@ -16,8 +16,7 @@ from ..attribution.parts import divide_difference, resample_parts
 from ..errors import InvalidInput
 from ..frozen import frozen
 from ..metrics.groups import IntArray
-from .compared import ComparedRecords, as_rates, read_compared
-from .features import Feature, check_bins, list_players
+from .compared import ComparedRecords, Feature, as_rates, check_bins, list_players, read_compared
 from .outcomes import outcomes_of
 
 Interval: TypeAlias = tuple[float, float] | None

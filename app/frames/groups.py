@@ -18,7 +18,7 @@ from ..scan.results import SearchResult, search_groups
 from ..scan.search import MIN_RECORDS
 from .columns import Column, column_of, encode, is_numeric, numbers_of
 from .evidence import check_arguments
-from .further import strata_of
+from .measuring import strata_of
 from .outcomes import FAVOURABLE, UNCLASSIFIED, OutcomeLists, read_outcomes
 from .times import first_of_each, read_hours
 

@@ -1,4 +1,4 @@
-"""Measurements of a pandas DataFrame."""
+"""Measurements of a pandas DataFrame, and each record's weight, stratum and score."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import KW_ONLY, replace
@@ -21,15 +21,15 @@ from ..metrics import (
     measure_training,
     metrics_on,
 )
-from ..metrics.groups import NEITHER, Groups, as_groups
+from ..metrics.groups import NEITHER, FloatArray, Groups, as_groups
 from ..metrics.labels import judge_labels
 from ..metrics.rows import RowData, measure_rows
-from .columns import Codes, check_frame, checked_name, column_of, complete_numbers_of, looked_up
-from .further import scores_of, strata_of, weights_of
+from ..metrics.tables.strata import MOST_STRATA, RecordStrata
+from ..metrics.tables.weighting import slices
+from .columns import Codes, Column, check_frame, checked_name, column_of, complete_numbers_of, encode, looked_up, numbers_of, where
 from .grouping import FrameGrouping, cross_records, group_records
-from .left_out import count_left_out
 from .names import unknown_metrics
-from .outcomes import KnownOutcomes, OutcomeLists, read_outcomes, same_label
+from .outcomes import FAVOURABLE, UNFAVOURABLE, FrameOutcomes, KnownOutcomes, OutcomeLists, count_left_out, read_outcomes, same_label
 from .report import GroupSize, Report, Table
 
 DEFAULT = "default"
@@ -49,6 +49,9 @@ FEWEST_DRAWS = 10
 _Data = Literal["payload", "feedback", "training"]
 _ARGUMENT = {"scores": "score", "strata": "strata", "rows": "features", "labels": "label", "predictions": "prediction"}
 """Argument that gives what a metric needs."""
+
+LEAST_WEIGHT, MOST_WEIGHT = 1e-12, 1e12
+"""Smallest and largest weight apart from 0: sums of squares stay in the range of floats."""
 
 
 def measure_frame(
@@ -298,3 +301,64 @@ def _build_report(given: _Given, asked: _Asked, known: KnownOutcomes, grouping: 
         tables=tables,
         measured=sorted(measured, key=lambda one: order[one.metric]),
     )
+
+
+def weights_of(column: Column) -> FloatArray:
+    """Weight of each record.
+
+    Raises:
+        InvalidInput: one is missing, not a number, negative, or beyond the bounds.
+    """
+    weights = complete_numbers_of(column, "weight")
+    wrong = (weights != 0) & ((weights < LEAST_WEIGHT) | (weights > MOST_WEIGHT))
+    if wrong.any():
+        raise InvalidInput.of(
+            "weight",
+            f"{column.name!r} must hold 0 or numbers from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g},"
+            f" found {weights[wrong][0]:g} in {where(wrong)}",
+        )
+    return weights
+
+
+def strata_of(column: Column) -> RecordStrata:
+    """Stratum of each record.
+
+    Raises:
+        InvalidInput: there are too many.
+    """
+    encoded = encode(column, "strata")
+    if len(encoded.texts) > MOST_STRATA:
+        raise InvalidInput.of(
+            "strata", f"{column.name!r} holds {len(encoded.texts):,} different values where at most {MOST_STRATA:,} are compared"
+        )
+    return RecordStrata(encoded.texts, encoded.codes)
+
+
+def scores_of(column: Column, predicted: FrameOutcomes) -> FloatArray:
+    """Probability of the favourable outcome of each record; NaN where there is none.
+
+    Raises:
+        InvalidInput: one is not a probability, or they are those of the other outcome.
+    """
+    scores = numbers_of(column, "score")
+    with np.errstate(invalid="ignore"):
+        outside = (scores < 0) | (scores > 1)
+    if outside.any():
+        raise InvalidInput.of(
+            "score", f"{column.name!r} must hold probabilities between 0 and 1, found {scores[outside][0]:g} in {where(outside)}"
+        )
+    highest, lowest = -np.inf, np.inf
+    for part in slices(scores.size):
+        # Unlike max and min these skip NaN.
+        highest = np.fmax.reduce(scores[part][predicted.codes[part] == FAVOURABLE], initial=highest)
+        lowest = np.fmin.reduce(scores[part][predicted.codes[part] == UNFAVOURABLE], initial=lowest)
+        if highest >= lowest:
+            break
+    # An infinite end means that one side has no score.
+    if -np.inf < highest < lowest < np.inf:
+        raise InvalidInput.of(
+            "score",
+            f"{column.name!r} is higher for every unfavourable prediction than for any favourable one: it must be the probability of the"
+            " favourable outcome, so take 1 - score",
+        )
+    return scores

@@ -1,5 +1,6 @@
-"""Outcome of each label and prediction of a frame."""
+"""Outcome of each label and prediction of a frame, and the records that are left out of its figures."""
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -13,13 +14,18 @@ from ..domain.values import Range, Scalar, canonical, label_of
 from ..errors import InvalidInput
 from ..frozen import frozen
 from ..metrics.groups import FloatArray
+from ..metrics.left_out import CountedRecords, Marks, count_records
 from ..records.outcomes import in_ranges
 from . import columns
 from .columns import MISSING, Codes, Column, Encoded, as_listed, column_of, encode, looked_up, numbers_of, where
+from .grouping import FrameGrouping
 
 UNFAVOURABLE, FAVOURABLE, UNCLASSIFIED = map(int, (Outcome.UNFAVOURABLE, Outcome.FAVOURABLE, Outcome.UNCLASSIFIED))
 
 _Listed: TypeAlias = tuple[Scalar | Range, ...]
+
+NOT_NUMBERS = "not_numbers"
+"""Member of a frame's `attrs`: by column of numbers, which of its missing cells hold another text."""
 
 
 @frozen
@@ -174,3 +180,25 @@ def _read_numbers(column: Column, option: str) -> FloatArray:
             option, f"{column.name!r} must hold numbers, found {found!r:.100} in {where(others.to_numpy())}; text is in no range of numbers"
         )
     return numbers_of(column.mask(others), option)
+
+
+def count_left_out(
+    frame: pd.DataFrame, grouping: FrameGrouping, known: KnownOutcomes, others: Mapping[str, Marks] | None = None
+) -> CountedRecords:
+    """Counts records by group and outcome, and those left out; `others` are further reasons with the records that each marks."""
+    lacks_value, is_no_number = np.zeros((2, len(frame)), dtype=np.bool_)
+    for name in grouping.names:
+        is_other = frame.attrs.get(NOT_NUMBERS, {}).get(name, np.False_)
+        lacks_value |= frame[name].isna().to_numpy() & ~is_other
+        is_no_number |= is_other
+    return count_records(
+        grouping.attribute,
+        grouping.groups,
+        grouping.codes,
+        known.rated.codes,
+        answers=known.answers,
+        lacks_answer=known.rated.is_missing,
+        lacks_value=lacks_value,
+        is_no_number=is_no_number,
+        others=others,
+    )

@@ -18,8 +18,7 @@ from ..metrics.groups import of_role
 from ..metrics.left_out import CountedRecords
 from .evidence import RECENT_HOURS, check_arguments, count_hours_of, list_figures
 from .grouping import group_records
-from .left_out import count_left_out
-from .outcomes import OutcomeLists, read_outcomes
+from .outcomes import OutcomeLists, count_left_out, read_outcomes
 from .times import DAY_HOURS, read_hours
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from app.errors import InvalidInput
 from app.frames import Report, measure_frame
 from app.frames.columns import column_of, numbers_of
-from app.frames.features import read_features
+from app.frames.compared import read_features
 from app.frames.grouping import group_records
 from app.frames.outcomes import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, outcomes_of
 

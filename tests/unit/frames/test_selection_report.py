@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from app.errors import InvalidInput
-from app.frames.categories import count_scored, count_selected
-from app.frames.selection_report import report_selections
+from app.frames.selection_report import count_scored, count_selected, report_selections
 from tests.builders.page_words import says
 
 SEXES, RACES = ("F", "M", "", None), ("a", "b", "c", None)
