@@ -8,13 +8,10 @@ from ..domain.checks import DataSet, Measurement, Scope
 from ..domain.comparisons import Comparison, comparisons_of
 from ..domain.monitors import Limits, Monitor, MonitoredAttribute
 from ..frozen import frozen
-from ..metrics.balanced import measure_balanced
 from ..metrics.catalogue import CATALOGUE, Metric
-from ..metrics.debiased import measure_debiased, measure_debiased_feedback
-from ..metrics.feedback import measure_feedback
 from ..metrics.labels import judge_labels
-from ..metrics.payload import measure_payload, measure_training
-from ..metrics.perturbed import measure_perturbed
+from ..metrics.measure import measure_feedback, measure_payload, measure_training
+from ..metrics.perturbed import measure_balanced, measure_debiased, measure_debiased_feedback, measure_perturbed
 from ..metrics.sides import judge
 from ..metrics.tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
 from ..metrics.values import Measured, Undefined, Value

@@ -17,7 +17,7 @@ from ..domain.values import Range, canonical
 from ..frozen import frozen
 from ..metrics.groups import IntArray
 from ..metrics.tables.count_table import OUTCOMES
-from ..metrics.tables.weighting import count_keys
+from ..metrics.tables.strata import count_keys
 from ..records.grouping import Grouping
 
 SUB_RANGES = "sub_ranges"

@@ -11,8 +11,8 @@ from rich.table import Table
 from ..domain.groups import collapse_blanks
 from ..frames import Report, judged, judged_figure, sentence_of
 from ..metrics import CATALOGUE, MINIMUM_GROUP_SIZE, Measured, Undefined, Value, Verdict
-from ..metrics.figure_text import format_figure, format_to
 from ..metrics.rounding import write_minus
+from ..metrics.sentences import format_figure, format_to
 from ..metrics.statements import UNBADGED, as_text, find_unbadged, format_p
 
 COLOURS = {Verdict.FAIR: "green", Verdict.UNWATCHED: "yellow", Verdict.SUSPECTED: "yellow", Verdict.UNFAIR: "red"}

@@ -13,7 +13,7 @@ from ..domain.values import BOOLEANS, Range, Scalar, canonical, exact_number, is
 from ..errors import InvalidInput
 from ..frozen import frozen
 from ..metrics.groups import FloatArray, IntArray
-from ..metrics.tables.weighting import slices
+from ..metrics.tables.strata import slices
 
 Listed: TypeAlias = Scalar | tuple[float, float]
 """One value, or a closed range of a numeric column."""

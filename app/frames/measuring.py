@@ -24,8 +24,7 @@ from ..metrics import (
 from ..metrics.groups import NEITHER, FloatArray, Groups, as_groups
 from ..metrics.labels import judge_labels
 from ..metrics.rows import RowData, measure_rows
-from ..metrics.tables.strata import MOST_STRATA, RecordStrata
-from ..metrics.tables.weighting import slices
+from ..metrics.tables.strata import MOST_STRATA, RecordStrata, slices
 from .columns import Codes, Column, check_frame, checked_name, column_of, complete_numbers_of, encode, looked_up, numbers_of, where
 from .grouping import FrameGrouping, cross_records, group_records
 from .names import unknown_metrics

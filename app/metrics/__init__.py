@@ -1,12 +1,9 @@
 """Metrics, intervals and verdicts from tables of counts."""
 
-from .balanced import measure_balanced
 from .catalogue import CATALOGUE, DEFAULT_METRICS, Data, Direction, Metric, metrics_on
-from .debiased import measure_debiased, measure_debiased_feedback
-from .feedback import measure_feedback
 from .groups import NEITHER, ComparedGroup
-from .payload import measure_payload, measure_training
-from .perturbed import measure_perturbed
+from .measure import measure_feedback, measure_payload, measure_training
+from .perturbed import measure_balanced, measure_debiased, measure_debiased_feedback, measure_perturbed
 from .tables import BalancedCells, DebiasedCells, DebiasedFeedback, FeedbackCells, GroupCounts
 from .values import Measured, Undefined, Value
 from .verdicts import MINIMUM_GROUP_SIZE, Limits, Verdict, verdict

@@ -14,13 +14,13 @@ from .catalogue.metric import Across, Metric, Need, OfPair, OfSet, Over, OverStr
 from .drawing import (
     LIMITS,
     DrawnCells,
+    TableEvidence,
     certain_records,
     intervals_of,
     intervals_of_parts,
     limits_around,
     sum_of_squares_interval,
 )
-from .evidence import TableEvidence
 from .formulas.conditional import StrataOutcomes
 from .formulas.strata_odds import measure_homogeneity, odds_ratio
 from .groups import FloatArray, IntArray

@@ -5,17 +5,24 @@ would give an empty cell no chance, and intervals too narrow for small groups; w
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chndtr, chndtrinc
 
 from ..frozen import frozen
-from .groups import FloatArray, IntArray, divide_or
+from .catalogue.metric import Over
+from .estimates import Counted, Resampled, Words
+from .groups import FloatArray, Groups, IntArray, divide_or
 from .intervals import Interval
+from .paired import Paired
+from .tables import FeedbackCells
+from .tables.score_table import ScoreTable
+from .tables.strata import Strata, Weighting
+from .worst import AllLimits
 
 PRIOR = 0.5
 """Pseudo-records in each cell of a set (Jeffreys)."""
@@ -38,6 +45,9 @@ ROUNDING = 1e-9
 
 LARGE = 100.0
 """Multiple of its unit above which a sum of squares is treated as normal."""
+
+Estimate: TypeAlias = Counted | Resampled | Paired
+"""A rate as the measures use it."""
 
 
 class _Sums(NamedTuple):
@@ -238,3 +248,39 @@ def _take_middle(drawn: FloatArray, beyond: float) -> tuple[FloatArray, FloatArr
     places = np.floor(beyond * usable).astype(np.int64), np.ceil((1 - beyond) * usable).astype(np.int64)
     low, high = (np.take_along_axis(ordered, place[None], axis=0)[0] for place in places)
     return low, high
+
+
+@frozen(kw_only=True)
+class TableEvidence:
+    """One table, ready to be measured. `unclassified` [groups] are in no rate; `labels` is the table of figures of labels."""
+
+    groups: Groups
+    estimates: Mapping[str, Estimate]
+    cells: Mapping[Over, DrawnCells] = field(default_factory=dict)
+    strata: Mapping[Over, Strata] = field(default_factory=dict)
+    scores: ScoreTable | None = None
+    unclassified: IntArray | None = None
+    labels: FeedbackCells | None = None
+    limits: AllLimits
+    seed: int = 0
+    draws: int = 0
+
+
+PartOf: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
+"""Sums some of the cells [columns, …] to [columns]."""
+
+
+def build_counted(words: Words, counts: IntArray, weighting: Weighting | None, part: PartOf, whole: PartOf) -> Counted:
+    """First part of the cells [columns, …] as a share of the second."""
+    if weighting is None:
+        return Counted(words, part(counts), whole(counts))
+    columns = (part(weighting.weights), whole(weighting.weights), part(weighting.squares), whole(weighting.squares))
+    return Counted(words, part(counts), whole(counts), np.stack(columns, axis=-1))
+
+
+def build_cells(
+    counts: IntArray, weighting: Weighting | None, *, seed: int, draws: int, tag: int, prior: FloatArray | float = PRIOR
+) -> DrawnCells:
+    """Cells [columns, …] to draw from."""
+    known = weighting or Weighting.of_counts(counts)
+    return DrawnCells(counts, known.weights, known.squares, seed, draws, tag, prior)

@@ -8,7 +8,7 @@ from typing import Any, Self
 from ..frozen import frozen
 from .catalogue import CATALOGUE, Metric
 from .catalogue.metric import ComparedRate, CountOf, RateOf
-from .comparisons import Share
+from .estimates import Share
 from .groups import Groups, IntArray
 from .members import members, reference
 from .rates import significance

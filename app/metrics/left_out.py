@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..frozen import frozen
-from .comparisons import Share
+from .estimates import Share
 from .groups import NEITHER, ComparedGroup, Groups, IntArray, as_groups, of_role
 from .rates import significance
 from .tables.count_table import OUTCOMES, FeedbackCells, GroupCounts
-from .tables.weighting import count_keys, slices
+from .tables.strata import count_keys, slices
 
 Marks: TypeAlias = npt.NDArray[np.bool_]
 

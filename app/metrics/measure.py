@@ -1,20 +1,33 @@
-"""Measures one attribute on one data set: every wanted row of the catalogue, in each scope."""
+"""Measures one attribute on one data set, of one outcome a record or of labels: every wanted row of the catalogue, in each scope."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import NamedTuple
 
-from .catalogue import Data, FromScores, Metric, metrics_on
-from .catalogue.metric import Across, ComparedRate, CountOf, OfPair, OfSet, OverStrata, RateOf
+from .catalogue import CATALOGUE, Data, FromScores, Metric, metrics_on
+from .catalogue.metric import Across, ComparedRate, CountOf, OfPair, OfSet, Over, OverStrata, RateOf
 from .cautions import caution
 from .composites import measure_drawn
-from .evidence import TableEvidence
+from .confusion import LABELLED, PARTS, RATES
+from .drawing import DrawnCells, Estimate, TableEvidence, build_cells, build_counted
+from .estimates import DRAWS, Words
 from .formulas.scores import measure_scores
 from .labels import judge_labels
 from .members import omit_repeats
 from .rates import measure_closed
+from .tables import FeedbackCells, GroupCounts
 from .values import Measured, Value
-from .worst import mark_worst
+from .worst import NO_LIMITS, AllLimits, mark_worst
+
+FAVOURABLE = Words(
+    noun="favourable",
+    empty="no record{of} was classified",
+    zero_reference="the reference rate is zero: none of {n} reference records was favourable",
+)
+BASE = Words(noun="actual_favourable", empty="no record{of} has a label among the outcomes")
+
+CORRECT = Words(noun="correct", empty=LABELLED)
 
 
 def measure_all(
@@ -67,3 +80,109 @@ def _with_caution(result: Measured) -> Measured:
         return result
     found = caution(result.smallest_group if result.cautious_of is None else result.cautious_of)
     return result if found is None else replace(result, details=result.details.changed(caution=found))
+
+
+class _Counted(NamedTuple):
+    over: Over
+    rate: str
+    words: Words
+
+
+_PREDICTIONS = _Counted("predictions", "favourable", FAVOURABLE)
+_LABELS = _Counted("labels", "base", BASE)
+
+
+def measure_payload(
+    table: GroupCounts,
+    *,
+    metrics: Collection[str] | None = None,
+    seed: int = 0,
+    draws: int = DRAWS,
+    limits: AllLimits = NO_LIMITS,
+    scopes: frozenset[str] | None = None,
+) -> list[Measured]:
+    """Favourable rates of an attribute's or intersection's groups, and their comparisons.
+
+    `metrics` picks by key (None: all that the table supports). The worst value is chosen by `limits` (default: the catalogue's). The same
+    `seed` (not negative) gives the same intervals. `scopes` are those that the caller reads (None: all).
+    """
+    evidence = _build_evidence(table, _PREDICTIONS, limits, seed=seed, draws=draws)
+    is_asked = metrics is not None and any("scores" in CATALOGUE[key].needs for key in metrics)
+    scores = table.unscored() if table.scores is None and is_asked else table.scores
+    return measure_all("payload", replace(evidence, scores=scores), metrics, scopes)
+
+
+def measure_training(
+    table: GroupCounts,
+    *,
+    metrics: Collection[str] | None = None,
+    seed: int = 0,
+    draws: int = DRAWS,
+    limits: AllLimits = NO_LIMITS,
+) -> list[Measured]:
+    """Compares the labels of groups before any model; `table` counts labels."""
+    return measure_all("training", _build_evidence(table, _LABELS, limits, seed=seed, draws=draws), metrics)
+
+
+def _build_evidence(table: GroupCounts, counted: _Counted, limits: AllLimits, *, seed: int, draws: int) -> TableEvidence:
+    counts, weighting = table.counts, table.counts_weighting
+    rate = build_counted(counted.words, counts, weighting, lambda cells: cells[:, 1], lambda cells: cells.sum(axis=1))
+    return TableEvidence(
+        groups=table.groups,
+        estimates={counted.rate: rate},
+        cells={counted.over: build_cells(counts, weighting, seed=seed, draws=draws, tag=1)},
+        strata={} if table.strata is None else {counted.over: table.strata},
+        unclassified=table.unclassified,
+        limits=limits,
+        seed=seed,
+        draws=draws,
+    )
+
+
+def measure_feedback(
+    table: FeedbackCells,
+    *,
+    metrics: Collection[str] | None = None,
+    seed: int = 0,
+    draws: int = DRAWS,
+    limits: AllLimits = NO_LIMITS,
+) -> list[Measured]:
+    """Every metric of labels and predictions, overall and per group; of predictions alone `measure_payload`.
+
+    Arguments are as in `measure_payload`. Overall includes ungrouped records: it is the same for every attribute.
+    """
+    counts, weighting, strata, scores = table.confusion, table.confusion_weighting, table.strata, table.scores
+    if scores is None and metrics is not None:
+        scores = table.unscored()
+
+    everything = PARTS["records"]
+    estimates: dict[str, Estimate] = {
+        name: build_counted(rate.words, counts, weighting, PARTS[rate.counted].of, PARTS[rate.of_part].of) for name, rate in RATES.items()
+    }
+    for name, part in PARTS.items():
+        estimates[f"part:{name}"] = build_counted(Words(name, everything.empty), counts, weighting, part.of, everything.of)
+    # Labels in neither list are in no rate: one spelled differently would count as a mistake.
+    estimates["correct"] = build_counted(
+        CORRECT,
+        table.cells,
+        table.weighting,
+        lambda cells: cells[:, :2, :2].sum(axis=(1, 2))[:, 1],
+        lambda cells: cells[:, :2, :2].sum(axis=(1, 2)).sum(axis=1),
+    )
+    of_labels = weighting and weighting.changed(lambda part: part.sum(axis=-1))
+    cells: dict[Over, DrawnCells] = {
+        "confusion": build_cells(counts, weighting, seed=seed, draws=draws, tag=0),
+        "labels": build_cells(counts.sum(axis=-1), of_labels, seed=seed, draws=draws, tag=1),
+    }
+    evidence = TableEvidence(
+        groups=table.groups,
+        estimates=estimates,
+        cells=cells,
+        strata={} if strata is None else {"labels": strata.of_labels()},
+        scores=scores,
+        labels=table,
+        limits=limits,
+        seed=seed,
+        draws=draws,
+    )
+    return measure_all("feedback", evidence, metrics)

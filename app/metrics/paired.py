@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..frozen import frozen
-from .comparisons import Pairs, Share, ShareComparison
-from .estimates import ComparedShares, Words
+from .estimates import ComparedShares, Pairs, Share, ShareComparison, Words
 from .formulas.means import likened_limits
 from .groups import FloatArray, IntArray, divide_or, of_role
 from .intervals import Interval, Z

@@ -1,19 +1,23 @@
-"""Payload and perturbed data as OpenScale measures them: every original record and every counterfactual is a row.
+"""Payload and perturbed data, before and after mitigation.
 
-Rates are resampled by record. Groups with several values on the other side, or several draws, hold more counterfactuals of some records;
-balanced figures do not.
+As OpenScale measures them, every original record and every counterfactual is a row, and rates are resampled by record. Groups with several
+values on the other side, or several draws, hold more counterfactuals of some records; balanced figures count every record once on each
+side. Figures before and after mitigation are of the same records, so a change is drawn from those that changed and those that did not.
 """
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 
-from .estimates import DRAWS, Resampled, Words, resample
-from .evidence import Estimate, TableEvidence
+from .drawing import PRIOR, Estimate, TableEvidence, build_cells
+from .estimates import DRAWS, Counted, Resampled, Words, resample
 from .groups import IntArray, of_role
-from .measure import measure_all
-from .tables import BalancedCells
+from .measure import CORRECT, FAVOURABLE, measure_all
+from .paired import Paired
+from .tables import BalancedCells, DebiasedCells, DebiasedFeedback
 from .values import Measured, Undefined
 from .worst import NO_LIMITS, AllLimits
 
@@ -26,12 +30,29 @@ Without it a window without flips would give no width; with it alone, small wind
 UNEQUALLY_SAMPLED = "the records were sampled at different rates, for which this figure cannot allow"
 """Reason for figures without weights."""
 
-FAVOURABLE = Words(
+EVERY_COPY = Words(
     noun="favourable",
     empty="no record{of} was classified",
     zero_reference="perfect equality is zero: none of {n} reference records, original and synthesised, was favourable",
 )
 PERFECT_EQUALITY = Words(noun="favourable", empty="no record of the reference group was classified")
+
+BALANCED = Words(
+    noun="favourable",
+    empty="no record{of} was classified",
+    zero_reference="the balanced reference rate is zero: none of {n} records is favourable with a reference value",
+    no_counterfactual="no counterfactual of a record{of} was classified",
+)
+UNCOPIED = "no counterfactual of a record{of} was classified"
+
+PAIRED = np.array([[PRIOR, UNSEEN], [UNSEEN, PRIOR]])
+"""Pseudo-records by outcome before and after: without a change, the rule of three.
+
+The difference of two numbers drawn with one such record each is within three of zero in 95 of 100 draws.
+"""
+
+UNCHANGED = np.diag([PRIOR, PRIOR])
+"""Pseudo-records that mitigation leaves alone."""
 
 
 def measure_perturbed(
@@ -52,7 +73,7 @@ def measure_perturbed(
     with_unseen = np.where(wider.count > 0, wider.count, UNSEEN)
     drawn_count, drawn_total = resample((wider.count, with_unseen), *_sum_kinds(wider), draws=draws, seed=seed)
     favourable = Resampled(
-        words=FAVOURABLE,
+        words=EVERY_COPY,
         weights=table.count,
         count=count,
         total=total,
@@ -113,3 +134,107 @@ def _unseen_kinds(table: BalancedCells, group: int) -> Iterator[tuple[int, int, 
             yield group, outcome, copies * outcome, copies
         elif copies.any() and not (having & ~kept).any():
             yield group, outcome, copies * (1 - outcome), copies
+
+
+def measure_balanced(table: BalancedCells, *, metrics: Collection[str] | None = None, limits: AllLimits = NO_LIMITS) -> list[Measured]:
+    """Balanced favourable rates of one attribute, their comparisons, and flip rates.
+
+    The worst value is chosen by `limits` (default: the catalogue's). A group without an original record has no balanced rate.
+    """
+    crossing = table.crossing()
+    to_favourable = (crossing * table.copies_favourable).sum(axis=1) > 0
+    to_unfavourable = (crossing * (table.copies_classified - table.copies_favourable)).sum(axis=1) > 0
+    gained, lost = to_favourable & (table.outcome == 0), to_unfavourable & (table.outcome == 1)
+    compared = to_favourable | to_unfavourable
+    estimates: dict[str, Estimate] = {"favourable": balanced_rate(table)}
+    for name, kinds in (("flipped", gained | lost), ("gained", gained), ("lost", lost)):
+        estimates[name] = _count_share(Words(name, UNCOPIED), table, kinds, compared)
+    return measure_all("balanced", TableEvidence(groups=table.groups, estimates=estimates, limits=limits), metrics)
+
+
+def balanced_rate(table: BalancedCells) -> Estimate:
+    """Balanced favourable rate; that of payload where no record has a counterfactual."""
+    if table.copies_classified.any():
+        return Paired(BALANCED, table)
+    return _count_share(FAVOURABLE, table, table.outcome == 1, np.ones(len(table.count), np.bool_))
+
+
+def _count_share(words: Words, table: BalancedCells, kinds: npt.NDArray[np.bool_], of_kinds: npt.NDArray[np.bool_]) -> Counted:
+    parts = (kinds, of_kinds)
+    count, total = (np.bincount(table.group, table.count * part, minlength=len(table.groups)).astype(np.int64) for part in parts)
+    if table.weight is None:
+        return Counted(words, count, total)
+    powers = (table.count * table.weight, table.count * table.weight**2)
+    sums = [np.bincount(table.group, power * part, minlength=len(table.groups)) for power in powers for part in parts]
+    return Counted(words, count, total, np.stack(sums, axis=-1))
+
+
+def measure_debiased(
+    table: DebiasedCells,
+    *,
+    seed: int,
+    metrics: Collection[str] | None = None,
+    limits: AllLimits = NO_LIMITS,
+    draws: int = DRAWS,
+) -> list[Measured]:
+    """Selection rates and disparate impact before and after, on payload and balanced data, and the changes.
+
+    Keys and limits are as in `measure_payload`. The same table and `seed` (not negative) give the same intervals; those before mitigation
+    equal those of payload and balanced data.
+    """
+    outcomes, reference = table.outcomes, list(of_role(table.groups, "reference"))
+    total, lifted, lowered, kept = outcomes.sum(axis=(1, 2)), outcomes[:, 0, 1], outcomes[:, 1, 0], outcomes[:, 1, 1]
+    estimates: dict[str, Estimate] = {
+        "favourable_before": Counted(FAVOURABLE, lowered + kept, total),
+        "favourable_after": Counted(FAVOURABLE, lifted + kept, total),
+        "balanced_before": balanced_rate(table.balanced_before),
+        "balanced_after": balanced_rate(table.balanced_after),
+    }
+    for name, count in (("changed", lifted + lowered), ("lifted", lifted), ("lowered", lowered)):
+        estimates[name] = Counted(Words(name, FAVOURABLE.empty), count, total)
+
+    prior = np.tile(PAIRED, (len(table.groups), 1, 1))
+    if not outcomes[reference][:, [0, 1], [1, 0]].any():
+        prior[reference] = UNCHANGED
+    evidence = TableEvidence(
+        groups=table.groups,
+        estimates=estimates,
+        cells={"changes": build_cells(outcomes, None, seed=seed, draws=draws, tag=3, prior=prior)},
+        limits=limits,
+        seed=seed,
+        draws=draws,
+    )
+    return measure_all("debiased", evidence, metrics)
+
+
+def measure_debiased_feedback(
+    table: DebiasedFeedback,
+    *,
+    seed: int,
+    metrics: Collection[str] | None = None,
+    limits: AllLimits = NO_LIMITS,
+    draws: int = DRAWS,
+) -> list[Measured]:
+    """Accuracy and balanced accuracy before and after, overall and per group.
+
+    `metrics` picks by key (None: all). The same table and `seed` (not negative) give the same intervals.
+    """
+    corrections, labels = table.corrections, table.label_changes
+    total, build = corrections.sum(axis=(1, 2)), partial(build_cells, weighting=None, seed=seed, draws=draws)
+    evidence = TableEvidence(
+        groups=table.groups,
+        estimates={
+            "correct_before": Counted(CORRECT, corrections[:, 1].sum(axis=-1), total),
+            "correct_after": Counted(CORRECT, corrections[..., 1].sum(axis=-1), total),
+        },
+        cells={
+            "confusion": build(labels.sum(axis=3), tag=0),
+            "confusion_after": build(labels.sum(axis=2), tag=4),
+            "corrections": build(corrections, tag=5, prior=np.broadcast_to(PAIRED, corrections.shape)),
+            "label_changes": build(labels, tag=6, prior=np.broadcast_to(PAIRED, labels.shape)),
+        },
+        limits=limits,
+        seed=seed,
+        draws=draws,
+    )
+    return measure_all("debiased_feedback", evidence, metrics)

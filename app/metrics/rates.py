@@ -7,10 +7,9 @@ from scipy.special import ndtri
 from ..details import Details
 from ..frozen import frozen
 from .catalogue.metric import ComparedRate, CountOf, Metric, RateOf
-from .comparisons import Share
 from .confusion import PARTS, RATES
-from .estimates import Counted
-from .evidence import Estimate, TableEvidence
+from .drawing import Estimate, TableEvidence
+from .estimates import Counted, Share
 from .intervals import Interval, proportion
 from .members import Member, build_result, members, monitored, reference
 from .values import Measured, Undefined, Value

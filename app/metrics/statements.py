@@ -7,9 +7,8 @@ from ..details import Details, Side
 from ..frozen import frozen
 from .catalogue import CATALOGUE
 from .catalogue.metric import ComparedRate, Metric, OfPair, OverStrata
-from .figure_text import format_figure
 from .rounding import digits_apart, write_minus
-from .sentences import sentence
+from .sentences import format_figure, sentence
 from .sides import Disadvantaged, disadvantaged, is_ratio, mirror_of, turned
 from .verdicts import MINIMUM_GROUP_SIZE, ON_FAIRNESS, OPEN, Limits, Verdict, is_inside, keeps_to, reaches
 

@@ -21,9 +21,9 @@ from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.outcomes import Outcome
 from ..errors import InvalidInput
 from ..frozen import frozen
-from ..metrics.balanced import BALANCED
 from ..metrics.groups import FloatArray, of_role
 from ..metrics.paired import Paired
+from ..metrics.perturbed import BALANCED
 from ..metrics.tables import BalancedCells
 from ..records.reading import RecordColumns, RecordTable, read_table
 from ..store.database.arrow import ArrowReader

@@ -14,8 +14,7 @@ from ..errors import InvalidInput
 from ..frozen import frozen
 from ..metrics.groups import as_groups
 from ..metrics.tables import GroupCounts
-from ..metrics.tables.strata import MOST_STRATA, Strata
-from ..metrics.tables.weighting import Weighting
+from ..metrics.tables.strata import MOST_STRATA, Strata, Weighting
 from ..records.cells import Codes, listed_cells
 from ..records.grouping import cross, place
 

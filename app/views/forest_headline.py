@@ -13,12 +13,12 @@ from ..evidence.sentences import State
 from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.catalogue.metric import ComparedRate
-from ..metrics.choice import widen_for_choice
-from ..metrics.figure_text import format_figure
 from ..metrics.rounding import digits_apart, join_of, write_minus
+from ..metrics.sentences import format_figure
 from ..metrics.sides import Disadvantaged, is_ratio, mirror_of, turned
 from ..metrics.values import Value
 from ..metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict
+from ..metrics.worst import widen_for_choice
 from .figures import judged_figure, sentence_of
 from .forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint
 

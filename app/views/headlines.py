@@ -7,8 +7,7 @@ from ..details import SIDES
 from ..domain.checks import DataSet, Measurement
 from ..domain.comparisons import Comparison
 from ..frozen import frozen
-from ..metrics.figure_text import format_to
-from ..metrics.sentences import find_share
+from ..metrics.sentences import find_share, format_to
 from ..metrics.sides import Disadvantaged
 from ..metrics.verdicts import GRAVEST, Verdict
 from .figures import judged_figure, limits_of, sentence_of, statements_of

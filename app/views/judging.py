@@ -10,12 +10,11 @@ from sqlalchemy.orm import Session
 from ..details import Details
 from ..domain.checks import DataSet
 from ..metrics.catalogue import CATALOGUE
-from ..metrics.choice import widen_for_choice
 from ..metrics.sides import Disadvantaged
 from ..metrics.statements import JudgedFigure, other_side
 from ..metrics.values import Value
 from ..metrics.verdicts import GRAVEST, ON_FAIRNESS, Limits, Verdict, verdict
-from ..metrics.worst import distance_under
+from ..metrics.worst import distance_under, widen_for_choice
 from ..store.overviews.overview import GroupFigure, OverviewEntry, RankedFigure, RankedKey, Success, group_figures, ranked_figures
 
 HEADLINE = "disparate_impact"

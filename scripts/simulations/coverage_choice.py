@@ -24,10 +24,9 @@ from scipy.special import ndtri
 
 from app.metrics import BalancedCells, GroupCounts, Value, measure_balanced, measure_payload
 from app.metrics.catalogue import CATALOGUE
-from app.metrics.choice import widen_for_choice
 from app.metrics.groups import FloatArray, Groups, as_groups
 from app.metrics.values import Measured
-from app.metrics.worst import rank
+from app.metrics.worst import rank, widen_for_choice
 
 METRICS = ("disparate_impact", "statistical_parity_difference")
 LIMITS = {"disparate_impact": (0.8, 1.25), "statistical_parity_difference": (-0.1, 0.1)}

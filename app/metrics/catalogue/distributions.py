@@ -1,7 +1,7 @@
 """Differences of labels and group sizes."""
 
 from ..cautions import caution_of_strata
-from ..comparisons import REVERSED_DIFFERENCE
+from ..estimates import REVERSED_DIFFERENCE
 from ..formulas import conditional, distributions
 from ..values import Scope
 from .metric import ComparedRate, Data, Direction, Metric, OfPair, Order, OverStrata, PairFunction

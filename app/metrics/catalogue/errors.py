@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from ..comparisons import DIFFERENCE, RATIO, REVERSED_DIFFERENCE, ShareComparison
+from ..estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE, ShareComparison
 from ..formulas import pairs, spread
 from ..values import Scope
 from ..verdicts import Limits

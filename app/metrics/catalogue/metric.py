@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ...frozen import frozen
 from ..cautions import no_caution
-from ..comparisons import ShareComparison
+from ..estimates import ShareComparison
 from ..formulas.conditional import StrataOutcomes
 from ..groups import FloatArray
 from ..values import Scope

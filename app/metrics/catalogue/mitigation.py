@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from ..comparisons import RATIO
 from ..confusion import LABELLED, PARTS
+from ..estimates import RATIO
 from ..formulas import changes, pairs
 from ..values import Scope
 from .metric import ComparedRate, Data, Direction, Measure, Metric, Need, Needs, OfPair, OfSet, Over, RateOf

@@ -1,6 +1,6 @@
 """Favourable outcomes by group."""
 
-from ..comparisons import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
+from ..estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
 from ..values import Scope
 from .metric import ComparedRate, Direction, Metric, RateOf
 

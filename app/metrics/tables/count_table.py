@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from ..groups import NEITHER, ComparedGroup, Groups, IntArray, align, as_groups, check_codes, check_counts, check_places
 from .score_table import ScoreTable
-from .strata import RecordStrata, Strata, merge_strata
-from .weighting import PlacedCells, Weighting, check_each, check_weights, count_keys, slices, sum_cells
+from .strata import PlacedCells, RecordStrata, Strata, Weighting, check_each, check_weights, count_keys, merge_strata, slices, sum_cells
 
 OUTCOMES = 3
 """Unfavourable 0, favourable 1, unclassified 2."""

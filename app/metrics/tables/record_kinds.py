@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ..groups import NEITHER, ComparedGroup, FloatArray, Groups, IntArray, align, as_groups, check_codes, check_counts
 from .count_table import OUTCOMES
-from .weighting import check_each, check_weights
+from .strata import check_each, check_weights
 
 KEY_SPACE = 2**62
 """Max packed key that fits in an int64."""

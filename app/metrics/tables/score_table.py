@@ -9,7 +9,7 @@ import numpy.typing as npt
 from ...frozen import frozen
 from ..groups import NEITHER, ComparedGroup, Groups, IntArray, align, as_groups, check_codes, check_counts
 from .score_sums import ScoreSums
-from .weighting import check_weights
+from .strata import check_weights
 
 
 @frozen(eq=False)

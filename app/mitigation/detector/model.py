@@ -22,7 +22,7 @@ from ...domain.deployments import Column, FieldKind
 from ...domain.values import Scalar, canonical, number_of
 from ...errors import InvalidInput
 from ...frozen import frozen
-from ...metrics.formulas.ranking import ranking, ranking_limits
+from ...metrics.formulas.score_figures import ranking, ranking_limits
 from ...metrics.groups import FloatArray
 from ...metrics.intervals import wilson
 from ...metrics.tables.score_bins import ScoreBins

@@ -7,7 +7,7 @@ from app.domain.alerts import RuleKind
 from app.domain.paging import Paging
 from app.evidence.hours import Hours
 from app.metrics.groups import ComparedGroup
-from app.metrics.payload import measure_payload
+from app.metrics.measure import measure_payload
 from app.metrics.verdicts import Verdict, verdict
 from app.store.alerts.alert_rules import rules_page
 from app.store.alerts.alerts import AlertFilter, alerts_page

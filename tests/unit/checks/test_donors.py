@@ -14,7 +14,7 @@ from app.domain.outcomes import Outcome, OutcomeRule
 from app.domain.training_data import Donor, Donors
 from app.domain.values import Range
 from app.errors import InvalidInput
-from app.metrics.balanced import measure_balanced
+from app.metrics.perturbed import measure_balanced
 from app.metrics.tables import BalancedCells
 from app.records.grouping import Group, Grouping
 from tests.builders.results import value

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from app.frames.columns import MISSING, encode, looked_up, narrowest, sizes_of
 from app.frames.grouping import group_records
-from app.metrics.tables import weighting
+from app.metrics.tables import strata
 
 
 @given(st.lists(st.sampled_from([1, 1.0, True, "1", "a", None, float("nan"), 0, False]), max_size=20), st.integers(1, 7))
@@ -18,7 +18,7 @@ def test_a_column_is_encoded_in_pieces_as_it_is_at_once(values: list[Any], piece
     at_once = encode(column, "attribute")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(weighting, "SLICE", piece)
+        patch.setattr(strata, "SLICE", piece)
         in_pieces = encode(column, "attribute")
 
     assert (in_pieces.texts, in_pieces.codes.tolist()) == (at_once.texts, at_once.codes.tolist())

@@ -10,7 +10,7 @@ pytest.importorskip("sklearn", reason="scikit-learn, which figures are compared 
 from sklearn.metrics import average_precision_score
 
 from app.metrics import Undefined, Value
-from app.metrics.formulas.ranking import retrieval
+from app.metrics.formulas.score_figures import retrieval
 from app.metrics.formulas.scores import measure_scores
 from app.metrics.tables.score_table import ScoreTable
 from tests.builders.results import found

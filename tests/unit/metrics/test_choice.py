@@ -7,11 +7,11 @@ from scipy.stats import binom, norm
 from app.frames.report import judged_figure
 from app.metrics import BalancedCells, Value, measure_balanced, measure_payload
 from app.metrics.catalogue import CATALOGUE
-from app.metrics.choice import widen_for_choice
 from app.metrics.groups import as_groups
 from app.metrics.statements import gap_statement
 from app.metrics.values import Measured
 from app.metrics.verdicts import Verdict
+from app.metrics.worst import widen_for_choice
 from tests.builders.count_tables import count_groups
 
 GROUPS = 10

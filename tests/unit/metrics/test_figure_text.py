@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from app.details import Details
 from app.metrics import CATALOGUE
 from app.metrics.catalogue.metric import ComparedRate, CountOf
-from app.metrics.figure_text import format_figure
-from app.metrics.sentences import sentence
+from app.metrics.sentences import format_figure, sentence
 
 _NUMBER = re.compile(r"\d[\d,]*(?:\.(\d+))?")
 

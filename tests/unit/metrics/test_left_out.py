@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.metrics.comparisons import Share
+from app.metrics.estimates import Share
 from app.metrics.groups import IntArray, as_groups
 from app.metrics.left_out import MIN_DIFFERENCE, REASONS, CountedRecords, count_records
 from app.metrics.rates import significance

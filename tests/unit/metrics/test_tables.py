@@ -13,8 +13,7 @@ from app.metrics.groups import Role
 from app.metrics.tables import record_kinds
 from app.metrics.tables.record_kinds import distinct_rows
 from app.metrics.tables.score_table import ScoreTable
-from app.metrics.tables.strata import Strata
-from app.metrics.tables.weighting import Weighting
+from app.metrics.tables.strata import Strata, Weighting
 from tests.builders.page_words import says
 from tests.builders.random_records import Records, records
 

@@ -11,7 +11,7 @@ from app.domain.outcomes import OutcomeRule
 from app.domain.training_data import TrainingData
 from app.domain.values import Range
 from app.metrics.tables import GroupCounts
-from app.metrics.tables.weighting import Weighting
+from app.metrics.tables.strata import Weighting
 from app.training.present import NO_STRATA, Present, present_tables
 from tests.builders.page_words import says
 from tests.unit.training.sending import AGE, SEX, attribute, column, counts, deployment, monitor, processed

@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.domain.checks import DataSet
 from app.evidence.nulls import UnfairSide
 from app.evidence.sentences import State
-from app.metrics.comparisons import Pairs
+from app.metrics.estimates import Pairs
 from app.metrics.verdicts import Verdict
 from app.views.forest_headline import NO_FIGURES, SHARED_RECORDS, ForestHeadline, word_forest
 from tests.builders.comparison_states import comparison_of
