@@ -6,9 +6,8 @@ from typing import Annotated, Literal, TypeAlias
 from fastapi import APIRouter, Depends, Query, Response
 
 from ..charts.bars import ranges_chart, shares_chart
-from ..charts.drawing import Chart, as_png
+from ..charts.drawing import LOOKS, Chart, Theme, as_png
 from ..charts.periods import series_chart, volume_chart
-from ..charts.theme import LOOKS, Theme
 from ..charts.twins import ranges_twin, series_twin, shares_twin, volume_twin
 from ..checks.rollups import Period
 from ..domain.alerts import Alert

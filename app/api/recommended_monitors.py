@@ -6,8 +6,7 @@ from fastapi import APIRouter, Body
 
 from ..checks.fitting import fitting_problems
 from ..errors import InvalidInput
-from ..recommendations.accepting import locate_problems, merge_into_monitor
-from ..recommendations.looking import recommend_for
+from ..recommendations.recommending import locate_problems, merge_into_monitor, recommend_for
 from ..store.deployments.monitors import monitor_of, put_monitor
 from ..store.people.activities import record_activity
 from ..views.monitor_warnings import monitor_warnings

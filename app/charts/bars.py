@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from ..domain.groups import Role
 from ..frozen import frozen
 from ..views.check_views import AttributeView, Outcomes, SubRange, ViewKind
-from .drawing import LINE, Chart, Drawing, clip_name, write_text
-from .theme import ThemeLook
+from .drawing import LINE, Chart, Drawing, ThemeLook, clip_name, write_text
 
 MOST_BARS = 60
 """Max groups, or sub-ranges, that are drawn."""

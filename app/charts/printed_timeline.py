@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 from ..domain.checks import Span
 from ..frozen import frozen
 from ..metrics.verdicts import Verdict
+from .periods import time_ticks
 from .ratio_pictures import BAND, FONT, LINE, SHADES, TEXT, UNJUDGED, write_svg
-from .time_ticks import time_ticks
 from .timeline import WIDTH, PanelPicture
 
 PRINTED_WIDTH, PRINTED_HEIGHT = 340, 46

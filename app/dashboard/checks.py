@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ..charts.bars import ranges_chart, shares_chart
-from ..charts.theme import PAGE
+from ..charts.drawing import PAGE
 from ..checks.sides import missing_sides
 from ..domain.alerts import Alert
 from ..domain.attributions import AttributionState

@@ -8,10 +8,8 @@ from urllib.parse import urlencode
 import msgspec
 from sqlalchemy.orm import Session
 
-from ..charts.drawing import Chart
-from ..charts.periods import series_chart, volume_chart
-from ..charts.theme import PAGE
-from ..charts.time_ticks import TimeTick, time_ticks
+from ..charts.drawing import PAGE, Chart
+from ..charts.periods import TimeTick, series_chart, time_ticks, volume_chart
 from ..charts.timeline import (
     PanelPicture,
     TimeAxis,

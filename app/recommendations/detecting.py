@@ -5,10 +5,10 @@ from enum import StrEnum
 
 from ..domain.values import GroupValue, Range, label_of, number_of
 from ..frozen import frozen
-from .age_values import match_ages
+from .ages import match_ages
+from .categories import match_places
 from .kinds import NO_ANSWER, KindRow, ValueNature
 from .names import NameMatch, fold, match_name, split_words, unfit_reason
-from .places import match_places
 from .values import ENOUGH, MAX_VALUES, Fit, ValueMatch, holds_phrase, is_no_answer, list_values
 from .vocabulary import KINDS, NO, YES
 

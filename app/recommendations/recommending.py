@@ -1,23 +1,30 @@
-"""Recommends monitors: for each column of a kind a proposal with its evidence, or the reason why not."""
+"""Recommends monitors from data: for each column of a kind a proposal with its evidence, or the reason why not."""
 
-from collections.abc import Collection, Sequence
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, Literal, TypeAlias
 
-from ..domain.deployments import FieldKind
-from ..domain.monitors import DEFAULT_THRESHOLD
+from sqlalchemy.orm import Session
+
+from ..domain.deployments import Deployment, FieldKind, ProblemType, StorageKind
+from ..domain.monitors import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute
 from ..domain.outcomes import OutcomeRule
-from ..domain.values import Range
+from ..domain.training_data import Cell, Distribution, TrainingSummary
+from ..domain.values import Range, Scalar
+from ..errors import FieldProblem, InvalidInput
 from ..frozen import frozen
 from ..metrics.sides import mirrored_ratio
-from .age_values import is_band
-from .ages import choose_ages
-from .categories import choose_categories
-from .choice import GroupChoice, NoChoice
-from .detecting import Confidence, Detected, Dismissed, detect
+from ..store.records.newest import SampledRecord, newest_records
+from ..store.training.training_data import distributions_of, training_summary_of
+from .ages import choose_ages, is_band
+from .categories import choose_categories, choose_places
+from .choice import CountsOrigin, GroupChoice, NoChoice, Observed, Source
+from .detecting import Confidence, Detected, Dismissed, detect, is_named
 from .kinds import Kind, ValueNature
-from .observed import Observed, Source
-from .outcomes import RecommendedOutcomes
-from .places import choose_places
+from .outcomes import OutcomesOrigin, RecommendedOutcomes, determine_outcomes
+from .values import MAX_VALUES
 
 DEFAULT_UPPER_THRESHOLD = mirrored_ratio(DEFAULT_THRESHOLD)
 
@@ -25,6 +32,10 @@ WHY = "0.8 is the four-fifths rule; 1.25 mirrors 0.8, so that a disadvantage of 
 
 NOT_NUMERIC = "it holds ages, but the deployment declares it categorical, and only numeric columns can be divided into ranges"
 STRATA = "the monitor compares within its values (`strata`), so not between them"
+
+Picked: TypeAlias = Literal["proposed", "customary"]
+
+_PLACE = re.compile(r"attributes\[(\d+)\]")
 
 
 @frozen(kw_only=True)
@@ -146,3 +157,150 @@ def _propose(observed: Observed, source: Source, found: Detected, rule: OutcomeR
         upper_threshold=DEFAULT_UPPER_THRESHOLD,
         evidence=evidence,
     )
+
+
+def recommend_for(session: Session, deployment: Deployment, monitor: Monitor | None, sent: OutcomeRule | None = None) -> Recommended:
+    """Returns the recommended monitor; with `sent` outcomes, rates are counted by these."""
+    summary = training_summary_of(session, deployment.no)
+    distributions = distributions_of(session, deployment.no)
+    sample = newest_records(session, deployment.no, deployment.schema.version)
+
+    if sent is not None:
+        outcomes = RecommendedOutcomes(sent, OutcomesOrigin.SENT, is_certain=True, evidence="they were sent")
+    else:
+        predicted: Counter[Scalar | Range] = Counter(record.outcome for record in sample if record.outcome is not None)
+        labels: Counter[Scalar | Range] = Counter()
+        for cell in summary.labels.cells if summary else ():
+            if cell.label is not None:
+                labels[cell.label] += cell.records
+        name = summary.label if summary else deployment.outputs.label or deployment.outputs.prediction
+        is_quantity = deployment.problem_type is ProblemType.REGRESSION
+        outcomes = determine_outcomes(monitor, labels or predicted, name=name, predicted=predicted, is_quantity=is_quantity)
+
+    columns = _observe(deployment, summary, distributions, sample)
+    watched = {attribute.feature for attribute in monitor.attributes} if monitor else set()
+    return recommend(columns, outcomes, watched, strata=monitor.strata if monitor else None)
+
+
+def _observe(
+    deployment: Deployment, summary: TrainingSummary | None, distributions: Sequence[Distribution], sample: Sequence[SampledRecord]
+) -> list[Observed]:
+    trained: dict[str, Distribution] = {}
+    for distribution in sorted(distributions, key=lambda one: len(one.columns)):
+        for name in distribution.columns:
+            trained.setdefault(name, distribution)
+
+    found = []
+    schema = deployment.schema
+    columns = [(False, *one) for one in enumerate(schema.features)] + [(True, *one) for one in enumerate(schema.meta)]
+    for is_meta, place, column in columns:
+        if column.storage is not None and column.storage.kind is StorageKind.PSEUDONYM:
+            continue  # nobody could say what its groups are
+        counted = trained.get(column.name)
+        if summary is not None and counted is not None and counted.cells:
+            source = Source(CountsOrigin.TRAINING, summary.records, summary.processed_at)
+            found.append(Observed(column, is_meta, counted, source))
+            continue
+        if not sample:
+            found.append(Observed(column, is_meta, None, None))
+            continue
+        of_records = [record.meta if is_meta else record.features for record in sample]
+        values = [one[place] if place < len(one) else None for one in of_records]
+        observed = None
+        # Not of ids, texts and amounts, which are not worth counting by outcome.
+        if is_named(column.name) or len(set(values)) <= MAX_VALUES:
+            # A boolean and a number are one key to Python, but a column and an outcome have one type each.
+            cells = Counter(zip(values, (record.outcome for record in sample), strict=True))
+            observed = Distribution((column.name,), tuple(Cell((value,), label, records) for (value, label), records in cells.items()))
+        found.append(Observed(column, is_meta, observed, Source(CountsOrigin.PAYLOAD, len(sample), sample[0].logged_at)))
+    return found
+
+
+@frozen
+class Accepted:
+    """One attribute that was asked for; `changes` are the edited members of a MonitoredAttribute.
+
+    `picked` None: the groups that the monitor has, or else the proposed ones.
+    """
+
+    feature: str
+    changes: Mapping[str, Any]
+    picked: Picked | None = None
+
+
+def merge_into_monitor(monitor: Monitor | None, recommended: Recommended, asked: Sequence[Accepted] | None) -> Monitor:
+    """Returns the monitor with the accepted attributes, and with the outcomes if it is new or they were sent; not yet checked.
+
+    If nothing is `asked` for, accepts every proposal that is accepted by default. A monitored attribute keeps everything that was neither
+    picked nor edited, so the same again changes nothing.
+    """
+    of_feature = {attribute.feature: attribute for attribute in monitor.attributes} if monitor else {}
+    proposed = {proposal.feature: proposal for proposal in recommended.proposals}
+    if asked is None:
+        asked = [Accepted(proposal.feature, {}) for proposal in recommended.proposals if proposal.by_default]
+        if not asked and monitor is None:
+            raise InvalidInput.of("attributes", "is required: no proposal is sure enough to be accepted unseen; list those you want")
+    problems = _find_problems(asked, {*of_feature, *proposed}, recommended)
+    if monitor is None and not (recommended.outcomes.rule and recommended.outcomes.is_certain):
+        problems += [FieldProblem(field, f"is required: {recommended.outcomes.evidence}") for field in ("favourable", "unfavourable")]
+    # The second test is for the type checker.
+    if problems or recommended.outcomes.rule is None:
+        raise InvalidInput(problems)
+    for one in asked:
+        choice = _find_choice(one, recommended)
+        groups = {} if choice is None else {"monitored": choice.monitored, "reference": choice.reference}
+        changes = groups | dict(one.changes)
+        base = of_feature.get(one.feature)
+        if base is None:
+            proposal = proposed[one.feature]
+            base = MonitoredAttribute(
+                feature=proposal.feature,
+                monitored=proposal.choice.monitored,
+                reference=proposal.choice.reference,
+                threshold=proposal.threshold,
+                upper_threshold=proposal.upper_threshold,
+            )
+            # Of a proposal whose threshold was edited alone, the upper one mirrors it.
+            threshold = changes.get("threshold")
+            if "upper_threshold" not in changes and isinstance(threshold, int | float):
+                changes["upper_threshold"] = mirrored_ratio(threshold)
+        of_feature[one.feature] = replace(base, **changes)
+    attributes = tuple(of_feature.values())
+    if monitor is None:
+        return Monitor(outcomes=recommended.outcomes.rule, attributes=attributes)
+    return replace(monitor, outcomes=recommended.outcomes.rule, attributes=attributes)
+
+
+def locate_problems(problems: Sequence[FieldProblem], monitor: Monitor, asked: Sequence[Accepted] | None) -> list[FieldProblem]:
+    """Returns the problems of the merged monitor, each at the place where it was sent, or else in the monitor that is stored."""
+    places = {one.feature: place for place, one in enumerate(asked or ())}
+
+    def locate(found: re.Match[str]) -> str:
+        feature = monitor.attributes[int(found[1])].feature
+        return f"attributes[{places[feature]}]" if feature in places else f"fairness_monitor.{found[0]}"
+
+    return [FieldProblem(_PLACE.sub(locate, problem.field, count=1), problem.message) for problem in problems]
+
+
+def _find_problems(asked: Sequence[Accepted], known: set[str], recommended: Recommended) -> list[FieldProblem]:
+    reasons = {one.feature: one.reason for one in recommended.not_proposed}
+    problems = []
+    for place, one in enumerate(asked):
+        if one.feature not in known:
+            why = reasons.get(one.feature, "neither its name nor its values show an attribute to watch")
+            message = f"{one.feature!r:.210} is not proposed: {why}. To watch it anyway, PUT the fairness monitor"
+            problems.append(FieldProblem(f"attributes[{place}].feature", message))
+        elif any(earlier.feature == one.feature for earlier in asked[:place]):
+            problems.append(FieldProblem(f"attributes[{place}].feature", f"{one.feature!r:.210} is listed twice"))
+        elif one.picked is not None and _find_choice(one, recommended) is None:
+            why = f"no {one.picked} groups of {one.feature!r:.210} are known; send monitored and reference"
+            problems.append(FieldProblem(f"attributes[{place}].groups", why))
+    return problems
+
+
+def _find_choice(asked: Accepted, recommended: Recommended) -> GroupChoice | None:
+    if asked.picked is None:
+        return None
+    choices = {one.feature: one.choice for one in recommended.already} | {one.feature: one.choice for one in recommended.proposals}
+    choice = choices.get(asked.feature)
+    return choice if choice is None or asked.picked == "proposed" else choice.customary

@@ -8,8 +8,7 @@ from dataclasses import asdict, field
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from ..charts.drawing import Chart, replace_undrawable
-from ..charts.theme import ThemeLook
+from ..charts.drawing import Chart, ThemeLook, replace_undrawable
 from ..domain.bidi import isolate
 from ..domain.checks import Measurement
 from ..frozen import frozen

@@ -3,7 +3,7 @@
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from ..charts.theme import LOOKS, Theme
+from ..charts.drawing import LOOKS, Theme
 from ..domain.bidi import FIRST, LAST
 from .document import Document, written
 

@@ -8,12 +8,11 @@ from pydantic import AliasPath, ConfigDict, Field, model_validator
 from ...domain.monitor_rules import MAX_ATTRIBUTES
 from ...domain.outcomes import OutcomeRule
 from ...errors import FieldProblem, InvalidInput
-from ...recommendations.accepting import Accepted, Picked
-from ...recommendations.choice import Role
+from ...recommendations.choice import CountsOrigin, Role
 from ...recommendations.detecting import Confidence
 from ...recommendations.kinds import Kind
-from ...recommendations.observed import CountsOrigin
 from ...recommendations.outcomes import OutcomesOrigin, RecommendedOutcomes
+from ...recommendations.recommending import Accepted, Picked
 from .base import In, Out, example
 from .monitors import FeatureName
 from .values import GroupValueJson

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from app.charts.drawing import LOOKS, Theme
 from app.charts.periods import REDEFINED, series_chart
-from app.charts.theme import LOOKS, Theme
 from app.checks.rollups import Period
 from app.domain.checks import DataSet, Scope
 from app.metrics.catalogue import CATALOGUE

@@ -12,9 +12,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.charts.bars import MOST_BARS, ranges_chart, shares_chart
-from app.charts.drawing import Chart, as_png
+from app.charts.drawing import LOOKS, PAGE, Chart, Theme, ThemeLook, as_png
 from app.charts.periods import MOST_PANELS, series_chart, volume_chart
-from app.charts.theme import LOOKS, PAGE, Theme, ThemeLook
 from app.charts.twins import series_twin
 from app.checks.rollups import Period
 from app.dashboard import assets

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.charts.time_ticks import MOST_TICKS, time_ticks
+from app.charts.periods import MOST_TICKS, time_ticks
 from app.domain.checks import Span
 
 MOST_ON_A_PHONE = 4

@@ -15,10 +15,9 @@ from app.domain.outcomes import OutcomeRule
 from app.domain.training_data import Cell, Distribution
 from app.domain.values import GroupValue, Range, Scalar
 from app.errors import FieldProblem, InvalidInput
-from app.recommendations.accepting import Accepted, locate_problems, merge_into_monitor
-from app.recommendations.observed import CountsOrigin, Observed, Source
+from app.recommendations.choice import CountsOrigin, Observed, Source
 from app.recommendations.outcomes import OutcomesOrigin, RecommendedOutcomes, determine_outcomes
-from app.recommendations.recommending import Proposal, Recommended, recommend
+from app.recommendations.recommending import Accepted, Proposal, Recommended, locate_problems, merge_into_monitor, recommend
 from tests.builders.page_words import says
 
 RULE = OutcomeRule(favourable=(1,), unfavourable=(0,))
