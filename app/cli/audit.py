@@ -12,8 +12,7 @@ import typer
 from ..domain.audit import AuditEvent, ChainHead, audit_line, check_chain
 from ..errors import InvalidInput, SetupError
 from ..store.people.audit_events import AuditFilter, sealed_events, unsealed_since
-from .database import ready_database
-from .startup import command_settings
+from .database import command_settings, ready_database
 
 command = typer.Typer(no_args_is_help=True, add_completion=False, help="Verify and export the audit.")
 

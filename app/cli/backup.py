@@ -13,8 +13,7 @@ from ..durable_files import write_through
 from ..embedded import dump
 from ..errors import SetupError
 from ..security.secrets import KEY_FILE
-from .database import open_database, require_tables
-from .startup import command_settings
+from .database import command_settings, open_database, require_tables
 
 command = typer.Typer(add_completion=False)
 

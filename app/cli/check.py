@@ -23,8 +23,7 @@ from ..store.tables import DeploymentRow
 from ..views.advice import Advice
 from ..views.check_advice import advice_on_check, outlook_of
 from ..views.figures import judged_figure
-from .database import ready_database
-from .startup import command_settings
+from .database import command_settings, ready_database
 
 POLL_SECONDS = 0.5
 

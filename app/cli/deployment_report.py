@@ -13,8 +13,7 @@ from ..reports.regulator.presets import SheetsWanted
 from ..reports.regulator.verification import check_database, check_file, read_report_file
 from ..security.secrets import open_secret_box
 from ..store.deployments.deployments import Deployments
-from .database import ready_database
-from .startup import command_settings
+from .database import command_settings, ready_database
 
 MOST_LINES = 50
 

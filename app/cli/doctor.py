@@ -25,8 +25,7 @@ from ..store.database.migrate import OLDEST_COMMIT, is_newer, is_too_old, newest
 from ..store.database.partitions import months_ahead
 from ..store.database.resealing import find_unreadable, name_first
 from ..store.database.suitability import find_faults
-from .database import open_database, require_answer
-from .startup import command_settings
+from .database import command_settings, open_database, require_answer
 
 command = typer.Typer(add_completion=False)
 

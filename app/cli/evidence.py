@@ -8,7 +8,7 @@ import typer
 
 from ..frames.evidence import follow_frame
 from .evidence_report import render_evidence
-from .file_options import (
+from .metrics_files import (
     Attributes,
     Earliest,
     Encoding,
@@ -27,9 +27,9 @@ from .file_options import (
     Unfavourable,
     open_console,
     print_notes,
+    read_measured,
     refuse_errors,
 )
-from .metrics_files import read_measured
 
 command = typer.Typer(add_completion=False)
 

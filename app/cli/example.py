@@ -21,8 +21,8 @@ from ..example.model_address import SERVER, model_listener
 from ..example.performance import Performance
 from ..settings import Settings
 from .children import ChildSpec
+from .database import python_module, service_settings, stop_signal
 from .service import reachable_host, run_service
-from .startup import python_module, service_settings, stop_signal
 
 LOG_FILE = "example.log"
 MODEL_HOST = "127.0.0.1"

@@ -9,7 +9,7 @@ import typer
 from ..errors import SetupError
 from ..example.serving import ModelServer
 from ..example.small_model import answer
-from .startup import stop_signal
+from .database import stop_signal
 
 HOST = "127.0.0.1"
 

@@ -17,9 +17,8 @@ from ..store.deployments.deployments import Deployments
 from ..store.people.activities import record_activity
 from ..store.records.months import rows_of_month, versions_of_month
 from ..store.records.transactions import schemas_of
-from .database import ready_database
+from .database import command_settings, lower_priority, ready_database
 from .keys import COMMAND_LINE
-from .startup import command_settings, lower_priority
 
 command = typer.Typer(no_args_is_help=True, add_completion=False, help="Write a month of records to a file that evenhand import reads.")
 

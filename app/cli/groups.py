@@ -11,7 +11,7 @@ from ..evidence.nulls import UnfairSide
 from ..frames.groups import GroupSearch, find_groups
 from ..scan.results import SearchResult, say_search
 from .evidence_report import fill
-from .file_options import (
+from .metrics_files import (
     Earliest,
     Encoding,
     Favourable,
@@ -22,11 +22,12 @@ from .file_options import (
     PredictionColumn,
     TimeFormat,
     Unfavourable,
+    name_twins,
     open_console,
     print_notes,
+    read_measured,
     refuse_errors,
 )
-from .metrics_files import name_twins, read_measured
 
 command = typer.Typer(add_completion=False)
 

@@ -31,8 +31,8 @@ from ..imports.layouts import ImportLayout, find_layout
 from ..imports.progress import CheckpointFile
 from ..imports.report import ImportReport
 from ..imports.subject import ColumnNames, ImportSubject
-from .file_options import Encoding, TimeFormat
 from .import_service import ImportService, open_client
+from .metrics_files import Encoding, TimeFormat
 
 command = typer.Typer(no_args_is_help=True, add_completion=False, help="Send files of records to a service, each record once.")
 

@@ -19,8 +19,7 @@ from ..store.deployments.deployments import Deployments
 from ..store.people.activities import record_activity
 from ..store.reports.kept import get_kept, kept_page, put_schedule, read_kept_file, schedules_page
 from ..web.texts import ID_PATTERN
-from .database import ready_database
-from .startup import command_settings
+from .database import command_settings, ready_database
 
 MOST_LINES = 1000
 

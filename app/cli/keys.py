@@ -25,8 +25,7 @@ from ..security.principals import Role
 from ..store.people.activities import record_activity
 from ..store.people.api_keys import ApiKey, ApiKeys
 from ..store.tables import DeploymentRow
-from .database import ready_database
-from .startup import command_settings
+from .database import command_settings, ready_database
 
 PAGE = 500
 COMMAND_LINE = "command line"

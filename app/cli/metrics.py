@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ..frames import DEFAULT, measure_attributes, measure_frame
-from .file_options import (
+from .metrics_files import (
     Attributes,
     Encoding,
     Favourable,
@@ -19,11 +19,13 @@ from .file_options import (
     Reference,
     Texts,
     Unfavourable,
+    check_output,
     open_console,
     print_notes,
+    read_measured,
     refuse_errors,
+    write,
 )
-from .metrics_files import check_output, read_measured, write
 from .metrics_report import render_report
 
 command = typer.Typer(add_completion=False)

@@ -2,9 +2,8 @@
 
 import typer
 
+from .database import command_settings, open_database
 from .database import migrate as bring_up_to_date
-from .database import open_database
-from .startup import command_settings
 
 command = typer.Typer(add_completion=False)
 

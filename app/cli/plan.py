@@ -7,7 +7,7 @@ import typer
 from ..frames.planning import Plan, plan_frame
 from ..frames.times import DAY_HOURS
 from .evidence_report import count_blocks, fill, say_left_out
-from .file_options import (
+from .metrics_files import (
     Attributes,
     Earliest,
     Encoding,
@@ -25,9 +25,9 @@ from .file_options import (
     Unfavourable,
     open_console,
     print_notes,
+    read_measured,
     refuse_errors,
 )
-from .metrics_files import read_measured
 
 command = typer.Typer(add_completion=False)
 

@@ -14,20 +14,24 @@ from ..frames.selection_report import SelectionReport, report_selections
 from ..impact.local_law_144 import LEAST_SHARE
 from ..impact.presets import PresetName
 from ..reports.regulator.presets import SheetsWanted, ToolKind, choose_sheets
-from .file_options import (
+from .metrics_files import (
+    Declared,
     Encoding,
     Favourable,
     MissingTexts,
     Numbers,
     Texts,
     Unfavourable,
+    check_target,
     list_values,
+    name_twins,
     parse_side,
     parse_values,
     print_notes,
+    read,
     refuse_errors,
+    write_bytes,
 )
-from .metrics_files import Declared, check_target, name_twins, read, write_bytes
 from .report_formats import Format, render_report
 
 command = typer.Typer(add_completion=False)

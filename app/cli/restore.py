@@ -12,8 +12,7 @@ from ..store.database.engine import public_address
 from ..store.database.migrate import OLDEST_COMMIT, is_newer, is_too_old
 from ..store.database.resealing import find_unreadable, name_first
 from ..store.database.restoring import is_empty, other_connections, statements_before_restore
-from .database import migrate, open_database
-from .startup import command_settings
+from .database import command_settings, migrate, open_database
 
 command = typer.Typer(add_completion=False)
 

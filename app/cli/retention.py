@@ -17,9 +17,8 @@ from ..security.secrets import open_secret_box
 from ..store.deployments.deployments import Deployments
 from ..store.people.activities import record_activity
 from ..store.retention.erasures import get_erasure, request_erasure
-from .database import ready_database
+from .database import command_settings, lower_priority, ready_database
 from .keys import deployment_no
-from .startup import command_settings, lower_priority
 
 command = typer.Typer(no_args_is_help=True, add_completion=False, help="Apply retention, erase a person's records, print receipts.")
 

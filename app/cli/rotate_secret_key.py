@@ -9,8 +9,7 @@ from ..security.secrets import KEY_FILE, KeyFileBox, SecretBox, generate_key, op
 from ..store.database.engine import Database
 from ..store.database.resealing import SealedColumn, count_sealed, name_first, reseal_batch, wait_for_sealing
 from ..store.people.activities import record_activity
-from .database import ready_database
-from .startup import command_settings
+from .database import command_settings, ready_database
 
 command = typer.Typer(add_completion=False)
 

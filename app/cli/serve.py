@@ -11,8 +11,8 @@ from ..domain.paging import Paging
 from ..settings import Settings
 from ..store.database.engine import Database
 from ..store.people.api_keys import ApiKeys
+from .database import service_settings, stop_signal
 from .service import run_service
-from .startup import service_settings, stop_signal
 
 command = typer.Typer(add_completion=False)
 

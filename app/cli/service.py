@@ -20,8 +20,7 @@ from ..store.database.engine import Database
 from ..store.deployments.deployments import Deployments
 from ..telemetry.metrics import SHARED_FOLDER
 from .children import ChildSpec
-from .database import migrate, warn_of_foreign_tables
-from .startup import python_module
+from .database import migrate, python_module, warn_of_foreign_tables
 from .supervisor import Supervisor
 
 BACKLOG = 2048

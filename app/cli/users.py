@@ -11,9 +11,8 @@ from ..security.principals import Role
 from ..security.users import change_password, create_user
 from ..store.people import users
 from ..store.people.activities import record_activity
-from .database import ready_database
+from .database import command_settings, ready_database
 from .keys import deployment_no
-from .startup import command_settings
 
 PAGE = 500
 ACTOR = "command line"

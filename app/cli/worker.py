@@ -8,8 +8,7 @@ from ..schedule.worker import run_worker
 from ..store.database.migrate import require_no_months_in_files, require_suitable
 from ..telemetry.endpoint import counters_served
 from ..telemetry.traces import tracing
-from .database import open_database
-from .startup import lower_priority, service_settings, spare_loaded_objects, stop_signal
+from .database import lower_priority, open_database, service_settings, spare_loaded_objects, stop_signal
 
 command = typer.Typer(add_completion=False)
 

@@ -44,14 +44,13 @@ from ..views.viewing import check_view, views_of
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from ..web.paging import NumberCursor, cut
 from . import check_words
+from .check_words import number_of, round_change, share_of
 from .figure_addresses import figure_query
-from .forest_drawer import live_alerts
-from .forest_page import ChosenRow, show_forest
+from .forest import ChosenRow, live_alerts, show_forest
 from .offered_reports import OFFERS_REPORTS
 from .people import people
 from .ranges import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from .rendering import page
-from .shown import number_of, round_change, share_of
 
 router = APIRouter(prefix="/deployments/{deployment_id}/checks", include_in_schema=False, dependencies=[KEEPS_RANGE])
 

@@ -45,15 +45,14 @@ from ..views.renaming import rename_gap, rename_state
 from ..views.timeline import ShownRange
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from . import check_words
-from .forest_drawer import live_alerts
-from .forest_page import ChosenRow, show_forest
+from .check_words import number_of
+from .forest import ChosenRow, live_alerts, show_forest
 from .offered_reports import OFFERS_REPORTS
 from .over_time import WantedCharts, read_over_time
 from .overview import STATES
 from .people import people
 from .ranges import KEEPS_RANGE, build_bar, range_of
 from .rendering import page
-from .shown import number_of
 from .wording import data_set
 
 MOST_SCANS = 20

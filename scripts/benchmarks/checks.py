@@ -27,7 +27,7 @@ from pathlib import Path
 import psycopg
 import uvloop
 
-from app.cli.startup import lower_priority
+from app.cli.database import lower_priority
 from app.clock import hour_of, utc_now
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.monitors import Monitor, MonitoredAttribute

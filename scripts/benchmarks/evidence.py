@@ -21,7 +21,7 @@ import psutil
 import psycopg
 from sqlalchemy import event
 
-from app.cli.startup import spare_loaded_objects
+from app.cli.database import spare_loaded_objects
 from app.domain.checks import DataSet, Span
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.monitors import Limits, Monitor, MonitoredAttribute

@@ -19,7 +19,7 @@ from pathlib import Path
 import psycopg
 import uvloop
 
-from app.cli.startup import lower_priority
+from app.cli.database import lower_priority
 from app.clock import utc_now
 from app.domain.definitions import Definition
 from app.domain.deployments import Column, FieldKind, FieldType, OutputFields, ProblemType

@@ -11,7 +11,7 @@ from multiprocessing.process import BaseProcess
 from sqlalchemy import text
 
 from app.checks.asking import Report
-from app.cli.startup import stop_signal
+from app.cli.database import stop_signal
 from app.domain.checks import CheckRun, CheckState, Progress
 from app.schedule.worker import Worker
 from app.store.checks.leases import finish

@@ -7,8 +7,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
+from app.cli.database import NICENESS
 from app.cli.retention import command
-from app.cli.startup import NICENESS
 from app.domain.monitors import Monitor
 from app.domain.outcomes import OutcomeRule
 from app.store.database.engine import Database

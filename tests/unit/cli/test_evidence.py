@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli.evidence import command
-from app.cli.file_options import WIDTH
+from app.cli.metrics_files import WIDTH
 from tests.builders.decision_log import log
 
 OPTIONS = ("--time", "at", "--attribute", "sex", "--reference", "man", "--prediction", "approved", "--favourable", "yes")

@@ -8,8 +8,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
-from app.cli.file_options import WIDTH
 from app.cli.metrics import command
+from app.cli.metrics_files import WIDTH
 from app.frames import measure_frame
 from tests.builders.page_words import says
 from tests.golden import golden

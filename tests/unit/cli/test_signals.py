@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.cli.startup import stop_signal
+from app.cli.database import stop_signal
 from tests.progress import wait_until
 
 NAMES = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.dashboard.check_words import counted, duration, may_be_cancelled, origin, span, subject_of
+from app.dashboard.check_words import counted, duration, may_be_cancelled, number_of, origin, round_change, share_of, span, subject_of
 from app.dashboard.figure_addresses import figure_query
-from app.dashboard.shown import number_of, round_change, share_of
 from app.details import Details
 from app.domain.checks import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
 from app.domain.comparisons import Comparison

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.dashboard.forest_page import explain_evidence
+from app.dashboard.forest import explain_evidence
 from app.evidence.sentences import State
 from tests.builders.comparison_states import comparison_of
 from tests.builders.forests import figure_of, forest_of

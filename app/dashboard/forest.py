@@ -1,31 +1,40 @@
-"""Drawer of one row of the forest."""
+"""Forest as a template shows it, with the drawer of the chosen row."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from datetime import datetime
+from typing import Annotated, Final
 from urllib.parse import urlencode
 
+from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 
+from ..charts.forest import picture_of, strip_runs
+from ..checks.attributing import sentences as attribution_words
 from ..domain.alerts import Alert, AlertState
 from ..domain.attributions import AttributedGap, AttributionRun
 from ..domain.checks import DataSet
 from ..domain.paging import Paging
 from ..domain.texts import MAX_TEXT
+from ..evidence.sentences import State
 from ..frozen import frozen
+from ..metrics.verdicts import Verdict
 from ..store.alerts.alerts import AlertFilter, alerts_page
-from ..tracking.wording import note_first_hour
+from ..tracking.looking import ComparisonState
+from ..tracking.wording import list_notes, note_first_hour
 from ..views.figures import Explanation, explained
 from ..views.forest import Forest, ForestFigure, ForestRow
-from ..views.forest_headline import Clause, capitalise, word_figure
+from ..views.forest_headline import SHARED_RECORDS, Clause, capitalise, count_verdicts, day_of, share_records, word_figure, word_forest
 from ..views.headlines import NOT_TOGETHER, read_together
 from ..views.headlines import word_figure as worded
 from ..views.renaming import rename_gap
+from .check_words import Number, number_of
 from .figure_addresses import figure_query
-from .shown import Number, number_of
 from .trend import Trend, draw_trend
 
 LONGEST: Final = 4 * MAX_TEXT
 MOST_ALERTS: Final = 50
+
+Label = Annotated[str, Field(max_length=LONGEST, pattern=r"^[^\x00]*$")]
 
 
 @frozen(kw_only=True)
@@ -111,4 +120,61 @@ def _describe(forest: Forest, row: ForestRow, figure: ForestFigure) -> DrawerFig
         query=figure_query(figure.measurement),
         trend=draw_trend(figure.strip, metric=one.metric, limits=(one.lower_limit, one.upper_limit)),
         since_note=None if figure.evidence is None else note_first_hour(figure.evidence),
+    )
+
+
+class ChosenRow(BaseModel):
+    attribute: Label = ""
+    group: Label = ""
+
+
+def show_forest(forest: Forest, chosen: ChosenRow, alerts: Sequence[Alert], attribution: AttributionRun | None) -> dict[str, object]:
+    row = find_row(forest, attribute=chosen.attribute, group=chosen.group) if chosen.group else None
+    sent = chosen.model_dump(mode="json", include=chosen.model_fields_set, exclude={"attribute", "group"}, exclude_none=True)
+    return {
+        "forest": forest,
+        "headline": word_forest(forest),
+        "picture": picture_of(forest),
+        "strip_runs": strip_runs,
+        "count_verdicts": count_verdicts,
+        "shared_records": lambda strip: SHARED_RECORDS if share_records(strip) else "",
+        "short_evidence": short_evidence,
+        "explain_evidence": explain_evidence,
+        "clause_of": lambda one, figure: word_figure(one, figure, forest.words),
+        "query_of": lambda one: f"?{row_query(one, sent)}#drawer",
+        "without_row": f"?{urlencode(sent)}",
+        "drawer": None if row is None else open_drawer(forest, row, alerts, attribution),
+        "attribution_words": attribution_words,
+        "notes_of": list_notes,
+    }
+
+
+def short_evidence(state: ComparisonState | None, now: datetime) -> str:
+    if state is None:
+        return "none"
+    since = "" if state.since is None else f" since {day_of(state.since, now.year)}"
+    return {State.UNFAIR: f"unfair{since}", State.SHOWN_FAIR: f"shown fair{since}", State.UNDECIDED: "undecided"}[state.state]
+
+
+_BY_VERDICT: Mapping[Verdict | None, str] = {
+    Verdict.FAIR: "its figure and the whole 95 % interval are inside the limits",
+    Verdict.UNDECIDED: "its figure is inside the limits, its 95 % interval is not",
+    Verdict.SUSPECTED: "its figure is beyond a limit, its 95 % interval is not",
+    Verdict.UNFAIR: "its figure and the whole 95 % interval are beyond a limit",
+    Verdict.UNWATCHED: "its figure lies on the side that has no limit",
+}
+_BY_EVIDENCE: Mapping[State, str] = {
+    State.UNFAIR: "refute that the group is inside its limits in every hour",
+    State.SHOWN_FAIR: "refute that the group is at a limit or beyond it in every hour",
+    State.UNDECIDED: "refute neither that the group is inside its limits nor that it is beyond one",
+}
+_ALIKE = {(Verdict.FAIR, State.SHOWN_FAIR), (Verdict.UNFAIR, State.UNFAIR)}
+
+
+def explain_evidence(row: ForestRow) -> str | None:
+    if row.evidence is None or row.verdict not in _BY_VERDICT or (row.verdict, row.evidence.state) in _ALIKE:
+        return None
+    return (
+        f"The verdict is on the newest check alone: {_BY_VERDICT[row.verdict]}. The evidence is of all hours together, with a bound on"
+        f" false alarms: they {_BY_EVIDENCE[row.evidence.state]}."
     )
