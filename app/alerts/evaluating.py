@@ -17,7 +17,6 @@ from ..domain.alerts import (
     WHOLE_DEPLOYMENT,
     Alert,
     AlertSubject,
-    EndpointErrorsCondition,
     FailedChecksCondition,
     Resolution,
     Rule,
@@ -85,21 +84,20 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
             elif figure.verdict == Verdict.FAIR and alert is not None:
                 recovery = facts_of_figure(figure, check, in_a_row=1, since=figure.at, words=words)
                 end(session, alert, Resolution.RECOVERED, recovery)
-    elif isinstance(condition, FailedChecksCondition | EndpointErrorsCondition):
+    elif isinstance(condition, FailedChecksCondition):
         _count_failures(session, rule, condition, check)
 
 
-def _count_failures(session: Session, rule: Rule, condition: FailedChecksCondition | EndpointErrorsCondition, check: CheckRun) -> None:
-    of_endpoint = isinstance(condition, EndpointErrorsCondition)
-    ends = newest_ends(session, check, of_endpoint=of_endpoint, limit=condition.checks_in_a_row)
+def _count_failures(session: Session, rule: Rule, condition: FailedChecksCondition, check: CheckRun) -> None:
+    ends = newest_ends(session, check, limit=condition.checks_in_a_row)
     if not ends or ends[0].no != check.no:  # this check says nothing, or a later one did
         return
     alert = next(iter(unresolved_of_rule(session, rule.no)), None)
-    if check.state is not CheckState.FAILED:
+    if check.failure is None:
         if alert is not None:
             end(session, alert, Resolution.RECOVERED, facts_of_success(check))
         return
-    failed = list(takewhile(lambda ended: ended.state is CheckState.FAILED, ends))
+    failed = list(takewhile(lambda ended: ended.failure is not None, ends))
     if alert is not None:
         in_a_row, since = _extend_row(alert, check)
         confirm(session, rule, WHOLE_DEPLOYMENT, facts_of_failures(failed, in_a_row=in_a_row, since=since), alert=alert, check=check)
@@ -147,7 +145,7 @@ def is_watched(subject: AlertSubject, watch: Watch) -> bool:
     return bool(split_group(subject.group, members))
 
 
-AFTER_CHECKS = (RuleKind.VERDICT, RuleKind.FAILED_CHECKS, RuleKind.ENDPOINT_ERRORS)
+AFTER_CHECKS = (RuleKind.VERDICT, RuleKind.FAILED_CHECKS)
 
 
 def evaluate_ended_checks(database: Database) -> int:

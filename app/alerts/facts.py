@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from ..checks.left_out import LEFT_OUT
 from ..domain.alerts import Alert
-from ..domain.checks import CheckRun, Measurement, Scope
+from ..domain.checks import CheckRun, CheckState, Measurement, Scope
 from ..domain.group_words import GroupWords
 from ..evidence.nulls import UnfairSide
 from ..metrics.left_out import list_lines
@@ -112,11 +112,12 @@ def facts_of_closing(alert: Alert) -> Facts:
 
 
 def facts_of_failures(failed: Sequence[CheckRun], *, in_a_row: int, since: datetime) -> Facts:
-    """Returns the facts of checks that failed in a row, the newest first."""
+    """Returns the facts of checks that failed in a row, or could not ask the model, the newest first."""
     newest = failed[0]
-    count = "The last check failed." if in_a_row == 1 else f"The last {in_a_row} checks failed."
+    count = "The last check" if in_a_row == 1 else f"The last {in_a_row} checks"
+    what = "failed" if newest.state is CheckState.FAILED else "got no usable answers of the model, so counterfactual figures are missing"
     return {
-        "sentence": f"{count} {newest.reason or ''}".strip(),
+        "sentence": f"{count} {what}. {newest.reason or ''}".strip(),
         "at": newest.span.end.isoformat(),
         **_in_a_row(newest, in_a_row, since),
         "failure": newest.failure,

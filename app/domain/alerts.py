@@ -18,7 +18,6 @@ class RuleKind(StrEnum):
     EVIDENCE = "evidence"
     STALE_DATA = "stale_data"
     FAILED_CHECKS = "failed_checks"
-    ENDPOINT_ERRORS = "endpoint_errors"
 
 
 class AlertingVerdict(StrEnum):
@@ -88,11 +87,8 @@ class StaleDataCondition:
 
 @frozen(kw_only=True)
 class FailedChecksCondition:
-    checks_in_a_row: int = 1
+    """So many checks in a row failed, or could not ask the model."""
 
-
-@frozen(kw_only=True)
-class EndpointErrorsCondition:
     checks_in_a_row: int = 1
 
 
@@ -109,14 +105,13 @@ class EvidenceCondition:
         return subject.data in self.data and of_metric and (self.attributes is None or subject.attribute in self.attributes)
 
 
-Condition: TypeAlias = VerdictCondition | EvidenceCondition | StaleDataCondition | FailedChecksCondition | EndpointErrorsCondition
+Condition: TypeAlias = VerdictCondition | EvidenceCondition | StaleDataCondition | FailedChecksCondition
 
 CONDITIONS: dict[RuleKind, type[Condition]] = {
     RuleKind.VERDICT: VerdictCondition,
     RuleKind.EVIDENCE: EvidenceCondition,
     RuleKind.STALE_DATA: StaleDataCondition,
     RuleKind.FAILED_CHECKS: FailedChecksCondition,
-    RuleKind.ENDPOINT_ERRORS: EndpointErrorsCondition,
 }
 
 
@@ -149,7 +144,13 @@ class Rule:
 
 
 DEFAULT_RULE_ID = "unfair"
-DEFAULT_RULE = RuleContent(name="Unfair outcomes", condition=EvidenceCondition())
+
+DEFAULT_RULES = {
+    DEFAULT_RULE_ID: RuleContent(name="Unfair outcomes", condition=EvidenceCondition()),
+    "failed-checks": RuleContent(name="Failed checks", condition=FailedChecksCondition()),
+    "no-records": RuleContent(name="No records", condition=StaleDataCondition(hours=72)),
+}
+"""Rules of a new deployment, by id; a weekend without records is none of the last."""
 
 
 @frozen(kw_only=True)

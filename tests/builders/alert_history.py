@@ -5,7 +5,7 @@ from copy import copy
 from datetime import UTC, datetime, timedelta
 from typing import Any, LiteralString
 
-from sqlalchemy import insert, select, text
+from sqlalchemy import delete, insert, select, text
 
 from app.alerts.evaluating import evaluate_ended_checks, evaluate_passing_time
 from app.alerts.lifecycle import settle
@@ -23,7 +23,7 @@ from app.store.alerts.alerts import AlertFilter, alerts_page
 from app.store.checks.leases import fail, finish
 from app.store.checks.results import store_measurements
 from app.store.database.engine import Database
-from app.store.tables import AlertChannelRow, NotificationRow
+from app.store.tables import AlertChannelRow, AlertRuleRow, NotificationRow
 from tests.connections import connect
 from tests.scenes import HOUR, NOON, Scene, scene
 
@@ -54,6 +54,7 @@ class History:
         self.no = self.scene.deployment.no
         with database.transaction() as session:
             session.execute(insert(AlertChannelRow).values(id=CHANNEL, name="Risk team", kind="webhook", config={}))
+            session.execute(delete(AlertRuleRow))  # a test has its own
         self.rule("unfair", VerdictCondition())
 
     def rule(self, rule_id: str, condition: Condition, **more: Any) -> Rule:  # noqa: ANN401 - members of a rule
@@ -78,12 +79,21 @@ class History:
         start = NOON + hour * HOUR
         return self.scene.queue(Span(start=start, end=start + HOUR), trigger)
 
-    def ends(self, hour: float, found: Mapping[str, str], *, trigger: Trigger = Trigger.SCHEDULE, carried: bool = False) -> CheckRun:
-        """A check of that hour succeeds, with a verdict on payload for each group."""
+    def ends(
+        self,
+        hour: float,
+        found: Mapping[str, str],
+        *,
+        trigger: Trigger = Trigger.SCHEDULE,
+        carried: bool = False,
+        failure: Failure | None = None,
+    ) -> CheckRun:
+        """A check of that hour succeeds, with a verdict on payload for each group; with a failure, without the model."""
         check = self.queue(hour, trigger)
         with self.database.transaction() as session:
             due = CHECK_POLICY.alerts_follow(check, CheckState.SUCCEEDED)
-            finish(session, check, state=CheckState.SUCCEEDED, window={"carried_from": "x"} if carried else {}, alerts_due=due)
+            reason, window = None if failure is None else "The model answered 500.", {"carried_from": "x"} if carried else {}
+            finish(session, check, state=CheckState.SUCCEEDED, window=window, alerts_due=due, reason=reason, failure=failure)
             store_measurements(session, check.no, self.no, [figure(check, group, word, carried=carried) for group, word in found.items()])
         return check
 

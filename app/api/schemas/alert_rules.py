@@ -91,21 +91,14 @@ class StaleDataConditionIn(In):
 
 
 class FailedChecksConditionIn(In):
-    """Checks fail, whatever the cause."""
+    """Checks fail, whatever the cause, or cannot ask the model, so that counterfactual figures are missing."""
 
     kind: Literal["failed_checks"]
     checks_in_a_row: _Row = 1
 
 
-class EndpointErrorsConditionIn(In):
-    """Checks fail because the model's endpoint gives no usable predictions."""
-
-    kind: Literal["endpoint_errors"]
-    checks_in_a_row: _Row = 1
-
-
 AnyCondition = Annotated[
-    VerdictConditionIn | EvidenceConditionIn | StaleDataConditionIn | FailedChecksConditionIn | EndpointErrorsConditionIn,
+    VerdictConditionIn | EvidenceConditionIn | StaleDataConditionIn | FailedChecksConditionIn,
     Field(discriminator="kind", description="When an alert is opened."),
 ]
 ChannelId = Annotated[str, Field(pattern=ID_PATTERN, examples=["risk-team"])]

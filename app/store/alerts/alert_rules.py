@@ -9,7 +9,7 @@ from sqlalchemy import Select, delete, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from ...domain.alert_rules import MAX_RULES
-from ...domain.alerts import CONDITIONS, DEFAULT_RULE, DEFAULT_RULE_ID, Rule, RuleContent, RuleKind
+from ...domain.alerts import CONDITIONS, DEFAULT_RULES, Rule, RuleContent, RuleKind
 from ...domain.paging import Paging
 from ...errors import Conflict, require_present
 from ..database.paging import page_oldest
@@ -39,8 +39,9 @@ def hold_deployment(session: Session, deployment_no: int) -> bool:
     return session.scalar(held.with_for_update(read=True, key_share=True, skip_locked=True)) is not None
 
 
-def add_default_rule(session: Session, deployment_no: int) -> None:
-    session.execute(insert(AlertRuleRow).values(deployment_no=deployment_no, id=DEFAULT_RULE_ID, version=1, **_values(DEFAULT_RULE)))
+def add_default_rules(session: Session, deployment_no: int) -> None:
+    for rule_id, content in DEFAULT_RULES.items():
+        session.execute(insert(AlertRuleRow).values(deployment_no=deployment_no, id=rule_id, version=1, **_values(content)))
 
 
 def rule_nos(session: Session, deployment_no: int, kinds: Sequence[RuleKind]) -> list[int]:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, and_, exists, func, not_, or_, select, text, tuple_, update
+from sqlalchemy import ColumnElement, exists, func, not_, or_, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from ...domain.alerts import AlertSubject, VerdictCondition
-from ...domain.checks import PRESENT_TRIGGERS, CheckRun, CheckState, Failure, Measurement, Scope, Span
+from ...domain.checks import PRESENT_TRIGGERS, CheckRun, CheckState, Measurement, Scope, Span
 from ..tables import CheckRow, MeasurementRow
 from .checks import SELECT_RUNS, to_run
 from .results import is_of_scope, measurement_from
@@ -56,7 +56,16 @@ def is_overtaken(session: Session, check: CheckRun) -> bool:
     """Returns whether a check of a later time has measured the deployment."""
     later = tuple_(CheckRow.span_end, CheckRow.no) > tuple_(check.span.end, check.no)
     return bool(
-        session.scalar(select(exists().where(*_is_decided(check), CheckRow.state == CheckState.SUCCEEDED, not_(_carried()), later)))
+        session.scalar(
+            select(
+                exists().where(
+                    *_is_decided(check),
+                    CheckRow.state == CheckState.SUCCEEDED,
+                    CheckRow.window["carried_from"].as_string().is_(None),
+                    later,
+                )
+            )
+        )
     )
 
 
@@ -96,17 +105,10 @@ def earlier_verdicts(
     return [(at, str(verdict)) for at, verdict in rows]
 
 
-def newest_ends(session: Session, check: CheckRun, *, of_endpoint: bool, limit: int) -> list[CheckRun]:
-    """Returns the ends of this check and those around it, newest hour first; of an hour the last one.
-
-    `of_endpoint`: only ends about the model's endpoint.
-    """
-    went_through: ColumnElement[bool] = CheckRow.state.in_((CheckState.SUCCEEDED, CheckState.INSUFFICIENT_DATA))
-    failed: ColumnElement[bool] = CheckRow.state == CheckState.FAILED
-    if of_endpoint:
-        went_through = and_(CheckRow.state == CheckState.SUCCEEDED, not_(_carried()))
-        failed = and_(failed, CheckRow.failure == Failure.SCORING_FAILED)
-    statement = SELECT_RUNS.where(*_is_decided(check), or_(went_through, failed))
+def newest_ends(session: Session, check: CheckRun, *, limit: int) -> list[CheckRun]:
+    """Returns the ends of this check and those around it, newest hour first; of an hour the last one."""
+    ended = CheckRow.state.in_((CheckState.SUCCEEDED, CheckState.INSUFFICIENT_DATA, CheckState.FAILED))
+    statement = SELECT_RUNS.where(*_is_decided(check), ended)
     newest_first = (CheckRow.span_start.desc(), CheckRow.span_end.desc(), CheckRow.no.desc())
     rows = session.execute(statement.ext(distinct_on(CheckRow.span_start)).order_by(*newest_first).limit(limit))
     return [to_run(*row) for row in rows]
@@ -124,8 +126,3 @@ def _is_decided(check: CheckRun) -> Sequence[ColumnElement[bool]]:
         CheckRow.trigger.in_(PRESENT_TRIGGERS),
         or_(not_(CheckRow.alerts_due), CheckRow.no == check.no),
     )
-
-
-def _carried() -> ColumnElement[bool]:
-    carried: ColumnElement[bool] = CheckRow.window["carried_from"].as_string().is_not(None)
-    return carried

@@ -120,9 +120,10 @@ def finish(
     window: dict[str, Any] | None,
     alerts_due: bool,
     reason: str | None = None,
+    failure: Failure | None = None,
     versions: VersionsUsed | None = None,
 ) -> None:
-    """Ends the check; `alerts_due`: its alerts are to be decided.
+    """Ends the check; `alerts_due`: its alerts are to be decided. A success with a `failure` lacks figures.
 
     Call it first in the transaction that stores the results: until the commit no other process can take the check over or cancel it.
 
@@ -133,6 +134,7 @@ def finish(
         "state": state,
         "window": window,
         "reason": reason,
+        "failure": failure,
         "monitor_version": None if versions is None else versions.monitor_version,
         "model_revision": None if versions is None else versions.model_revision,
         "finished_at": func.now(),

@@ -23,7 +23,7 @@ from ...domain.paging import Paging
 from ...domain.tables_of_files import RecordTables
 from ...errors import Conflict, require_present
 from ...frozen import frozen
-from ..alerts.alert_rules import add_default_rule
+from ..alerts.alert_rules import add_default_rules
 from ..database.paging import page_oldest
 from ..database.resealing import begin_sealing
 from ..database.rows import read_row
@@ -98,7 +98,7 @@ class Deployments:
         no = self._session.scalar(insertion.returning(DeploymentRow.no))
         if no is not None:
             self._add_schema(no, 1, definition)
-            add_default_rule(self._session, no)
+            add_default_rules(self._session, no)
             return self.by_no(no), True
         stored = self.get(deployment_id)
         if definition_of(stored) != definition:

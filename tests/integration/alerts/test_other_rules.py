@@ -15,7 +15,7 @@ from app.alerts import evaluating
 from app.checks.check import perform_check
 from app.domain.alerts import (
     AlertState,
-    EndpointErrorsCondition,
+    EvidenceCondition,
     FailedChecksCondition,
     Resolution,
     RuleKind,
@@ -26,11 +26,13 @@ from app.domain.checks import CheckState, Failure, Span, Trigger
 from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
+from app.domain.paging import Paging
 from app.errors import Unavailable
 from app.mitigation.window.mitigating import mitigate_window
 from app.schedule.looks import look_at_the_clock, look_for_ended_checks
 from app.schedule.ticker import start_ticker
 from app.schedule.worker import Worker
+from app.store.alerts.alert_rules import delete_rule, rules_page
 from app.store.checks.checks import get, queue_requested
 from app.store.checks.ended_checks import deployments_with_ended_checks
 from app.store.database.engine import Database
@@ -99,29 +101,37 @@ def test_a_check_that_goes_through_breaks_the_row(history: History) -> None:
     assert history.alerts() == []
 
 
-def test_only_the_endpoints_own_failures_count_as_endpoint_errors(history: History) -> None:
-    history.rule("endpoint", EndpointErrorsCondition(checks_in_a_row=2))
+def test_a_check_that_could_not_ask_the_model_counts_as_one_that_failed(history: History) -> None:
+    history.rule("failing", FailedChecksCondition(checks_in_a_row=2))
     history.fails(0)
-    history.fails(1, Failure.INVALID_INPUT)
-    history.is_idle(2)
-    history.ends(3, {}, carried=True)
-    history.evaluate()
-    before = history.alerts()
-    history.fails(4)
+    history.ends(1, {}, failure=Failure.SCORING_FAILED)
     history.evaluate()
     opened = history.alert()
-    history.is_idle(5)
-    history.ends(6, {}, carried=True)
-    history.fails(7, Failure.INTERRUPTED)
+    history.ends(2, {}, failure=Failure.SCORING_FAILED)
     history.evaluate()
     still = history.alert()
-    history.ends(8, {})
+    history.ends(3, {})
     history.evaluate()
 
-    assert before == []
-    assert (opened.facts["checks_in_a_row"], opened.facts["since"]) == (2, utc(1))
-    assert still == opened
+    sentence = "The last 2 checks got no usable answers of the model, so counterfactual figures are missing. The model answered 500."
+    assert opened.facts["sentence"] == sentence
+    assert (opened.facts["checks_in_a_row"], still.facts["checks_in_a_row"]) == (2, 3)
     assert history.alert().state is AlertState.RESOLVED
+
+
+def test_a_new_deployment_has_rules_on_failed_checks_and_missing_records_which_may_be_deleted(database: Database) -> None:
+    stage = scene(database, COLUMNS, MONITOR, endpoint=None)
+    with stage.database.transaction() as session:
+        rules = rules_page(session, stage.deployment.no, Paging(10))
+        delete_rule(session, rules[1])
+        left = rules_page(session, stage.deployment.no, Paging(10))
+
+    assert {one.id: one.content.condition for one in rules} == {
+        "unfair": EvidenceCondition(),
+        "failed-checks": FailedChecksCondition(),
+        "no-records": StaleDataCondition(hours=72),
+    }
+    assert [one.id for one in left] == ["unfair", "no-records"]
 
 
 def test_a_deployment_without_a_monitor_has_no_failing_checks_any_more(history: History) -> None:
@@ -220,18 +230,18 @@ def test_a_model_that_fails_is_told_and_one_that_is_unfair_when_it_is_back(datab
         people = [{"sex": sex, "income": 1000, "prediction": int(sex == "male")} for sex in ["male", "female"] * 50]
         stage.log(people, datetime.now(UTC) - timedelta(minutes=1))
         with _worker(database):
-            _run(stage, CheckState.FAILED)
+            _run(stage, CheckState.SUCCEEDED)
             history.evaluate()
             told_first = {(alert.kind, alert.state) for alert in history.alerts()}
             model.fault = Fault.NONE
             _run(stage, CheckState.SUCCEEDED)
             history.evaluate()
 
-    failed, errors, *unfair = history.alerts()
-    assert told_first == {(RuleKind.FAILED_CHECKS, AlertState.OPEN), (RuleKind.ENDPOINT_ERRORS, AlertState.OPEN)}
-    assert {failed.kind, errors.kind} == {RuleKind.FAILED_CHECKS, RuleKind.ENDPOINT_ERRORS}
-    assert (failed.state, errors.state) == (AlertState.RESOLVED, AlertState.RESOLVED)
-    assert "422" in str(errors.facts["reason"])
+    (failed,) = (alert for alert in history.alerts() if alert.kind is RuleKind.FAILED_CHECKS)
+    unfair = [alert for alert in history.alerts() if alert.kind is RuleKind.VERDICT]
+    assert told_first == {(RuleKind.FAILED_CHECKS, AlertState.OPEN), (RuleKind.VERDICT, AlertState.OPEN)}
+    assert failed.state is AlertState.RESOLVED
+    assert "422" in str(failed.facts["reason"])
     assert {(alert.subject.data, alert.subject.group) for alert in unfair} == {("payload", "female"), ("balanced", "female")}
     assert {alert.facts["value"] for alert in unfair} == {0.0}
 
@@ -239,7 +249,6 @@ def test_a_model_that_fails_is_told_and_one_that_is_unfair_when_it_is_back(datab
 def _rules_of(stage: Scene) -> History:
     history = History(stage.database, stage)
     history.rule("failing", FailedChecksCondition())
-    history.rule("endpoint", EndpointErrorsCondition())
     return history
 
 

@@ -35,10 +35,12 @@ def put(service: RunningService, rule: object, rule_id: str = "mine", **request:
     return service.client.put(f"{RULES}/{rule_id}", content=json.dumps(rule), headers=headers, **request)
 
 
-def test_a_deployment_starts_with_the_rule_about_evidence(service: RunningService) -> None:
+def test_a_deployment_starts_with_rules_about_evidence_checks_without_figures_and_missing_records(service: RunningService) -> None:
     answer = service.client.get(RULES)
 
-    (rule,) = answer.json()["alert_rules"]
+    rule, failed, missing = answer.json()["alert_rules"]
+    assert (failed["id"], failed["condition"]) == ("failed-checks", {"kind": "failed_checks", "checks_in_a_row": 1})
+    assert (missing["id"], missing["condition"]) == ("no-records", {"kind": "stale_data", "hours": 72})
     assert (rule["id"], rule["version"], rule["enabled"], rule["channels"], rule["remind_after_hours"]) == ("unfair", 1, True, [], 24)
     assert rule["condition"] == {
         "kind": "evidence",
@@ -54,7 +56,7 @@ def test_the_default_rule_can_be_deleted_and_stays_away(service: RunningService,
     again = service.client.delete(f"{RULES}/unfair")
 
     assert (gone.status_code, again.status_code) == (204, 404)
-    assert service.client.get(RULES).json()["alert_rules"] == []
+    assert [rule["id"] for rule in service.client.get(RULES).json()["alert_rules"]] == ["failed-checks", "no-records"]
 
 
 def test_putting_the_same_rule_again_changes_nothing_and_other_content_makes_the_next_version(service: RunningService) -> None:
@@ -71,10 +73,10 @@ def test_putting_the_same_rule_again_changes_nothing_and_other_content_makes_the
 
 def test_rules_come_in_pages(service: RunningService) -> None:
     put(service, STALE)
-    first = service.client.get(RULES, params={"limit": 1}).json()
-    second = service.client.get(RULES, params={"limit": 1, "cursor": first["next_cursor"]}).json()
+    first = service.client.get(RULES, params={"limit": 3}).json()
+    second = service.client.get(RULES, params={"limit": 3, "cursor": first["next_cursor"]}).json()
 
-    assert [rule["id"] for page in (first, second) for rule in page["alert_rules"]] == ["unfair", "mine"]
+    assert [rule["id"] for page in (first, second) for rule in page["alert_rules"]] == ["unfair", "failed-checks", "no-records", "mine"]
     assert second["next_cursor"] is None
 
 
@@ -163,7 +165,7 @@ def test_a_deployment_has_at_most_a_hundred_rules(service: RunningService, datab
     with database.engine.begin() as connection:
         connection.exec_driver_sql(
             "INSERT INTO alert_rules (id, deployment_no, version, kind, config, enabled)"
-            " SELECT 'r' || i, deployment_no, 1, kind, config, true FROM alert_rules, generate_series(1, 99) AS i"
+            " SELECT 'r' || i, deployment_no, 1, kind, config, true FROM alert_rules, generate_series(1, 97) AS i WHERE id = 'unfair'"
         )
 
     one_more, changed = put(service, STALE), put(service, STALE, "r7")

@@ -192,7 +192,7 @@ def test_the_gauge_counts_alerts_that_are_not_over(service: RunningService, hist
         ("a-model", "verdict", "unacknowledged"): 1,
         ("a-model", "failed_checks", "unacknowledged"): 1,
     }
-    assert len([labels for labels in found if labels[0] == OTHERS]) == 10
+    assert len([labels for labels in found if labels[0] == OTHERS]) == 8
 
 
 def test_the_gauge_has_a_bounded_number_of_series() -> None:

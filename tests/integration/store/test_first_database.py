@@ -78,13 +78,32 @@ def test_every_row_stays_but_those_of_what_went(bare: Database) -> None:
         "checks": {"narrow_failure"},
         "subgroup_scans": {"candidate_no", "limit"},
     }
-    for table in after.keys() - {"measurements", "figure_days", "mitigation_settings", "openscale_facts"}:
+    for table in after.keys() - {"measurements", "figure_days", "mitigation_settings", "openscale_facts", "alert_rules"}:
         members = before[table][0].keys() & after[table][0].keys()
         of_both = [sorted(({name: row[name] for name in members} for row in rows[table]), key=repr) for rows in (before, after)]
         assert [row for row in of_both[1] if row not in of_both[0]] == [
             {name: value for name, value in row.items() if name in members} for row in after[table] if row.get("actor") == "command line"
         ], table
         assert all(row in of_both[1] for row in of_both[0]), table
+
+
+def test_rules_stay_of_the_present_kinds_and_each_deployment_has_those_on_failed_checks_and_missing_records(bare: Database) -> None:
+    create_filled(bare)
+    before = read_rows(bare)
+    with psycopg.connect(bare.url) as connection:
+        connection.execute("UPDATE alert_rules SET kind = 'endpoint_errors', id = 'mine' WHERE no = (SELECT min(no) FROM alert_rules)")
+    upgrade(bare)
+    after = read_rows(bare)
+
+    kinds: dict[int, set[str]] = {row["no"]: set() for row in after["deployments"]}
+    for rule in after["alert_rules"]:
+        kinds[rule["deployment_no"]].add(rule["kind"])
+    assert all(kinds[no] >= {"failed_checks", "stale_data"} for no in kinds)
+    assert not [rule for rule in after["alert_rules"] if rule["kind"] == "endpoint_errors"]
+    assert {rule["no"] for rule in before["alert_rules"]} <= {rule["no"] for rule in after["alert_rules"]}
+    mine = next(rule for rule in after["alert_rules"] if rule["id"] == "mine")
+    own = [rule["id"] for rule in after["alert_rules"] if rule["deployment_no"] == mine["deployment_no"]]
+    assert "failed-checks" not in own
 
 
 def test_mitigation_in_parity_mode_becomes_lift_only_and_is_in_the_audit(bare: Database) -> None:
