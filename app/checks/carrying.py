@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from ..domain.checks import Measurement, Span, Trigger
 from ..frozen import frozen
-from ..store.checks.results import EarlierCheck, StoredTable, measurements_of, newest_success_before, origin_of, tables_of
+from ..store.checks.results import EarlierCheck, StoredTable, measurements_of, origin_of, tables_of
 from ..store.database.arrow import ArrowReader
 from ..store.records.window import WindowQuery, count_payload, is_logged_between
 from .fingerprint import FINGERPRINT, fingerprint_now
@@ -36,8 +36,7 @@ def find_earlier_check(session: Session, subject: Subject) -> EarlierCheck | Non
     check, deployment = subject.check, subject.deployment
     if check.trigger is Trigger.RANGE:
         return None
-    last = newest_success_before(session, deployment.no, check.span.end)
-    earlier = None if last is None else origin_of(session, last)
+    earlier = None if subject.last is None else origin_of(session, subject.last)
     if earlier is None or (earlier.monitor_version, earlier.model_revision) != (subject.monitor.version, deployment.model_revision):
         return None
     # Stored settings come back as JSON: they must hold nothing that JSON changes, such as a tuple.

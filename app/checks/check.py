@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ..batch.own_files import FlagFile
 from ..clock import hour_of
-from ..domain.checks import CheckRun, CheckState, DataSet, Measurement, Progress
+from ..domain.checks import CheckRun, CheckState, DataSet, Failure, Measurement, Progress
 from ..domain.retrying import CHECK_POLICY
 from ..domain.tables_of_files import PayloadTable
 from ..errors import ScoringFailed
@@ -17,6 +17,7 @@ from ..frozen import frozen
 from ..metrics.labels import LabelCounts, judge_labels
 from ..metrics.tables import FeedbackCells
 from ..outbound.egress import EgressPolicy
+from ..outbound.failures import without_excerpt
 from ..store.checks.leases import VersionsUsed, finish
 from ..store.checks.results import StoredTable, store_label_predictions, store_measurements, store_tables
 from ..store.database.arrow import arrow_reader
@@ -38,8 +39,8 @@ from .labelled import read_labels
 from .left_out import describe_left_out
 from .measuring import convert_gap, convert_rows, measure_table
 from .not_scored import with_not_scored
-from .rescoring import Answers, Rescorer
-from .revisions import explain_nulls
+from .repeats import describe_repeats
+from .rescoring import Answers, rescore
 from .rows import measure_records
 from .sampling import is_unequal, without_values
 from .sources import NO_TABLES, FiledRecords, LoggedRecords, TablePlaces
@@ -50,7 +51,10 @@ from .window_details import ERASED_RECORDS, LABELS_OF_SOME, describe_answers, de
 
 @frozen
 class Findings:
-    """Everything that a check stores. `kept_tables` are set only if figures are carried forward: those of the measuring check."""
+    """Everything that a check stores. `reason` of a success says why it could not ask the model.
+
+    `kept_tables` are set only if figures are carried forward: those of the measuring check.
+    """
 
     state: CheckState
     window: dict[str, object]
@@ -77,11 +81,13 @@ def perform_check(
 ) -> None:
     """Performs the check and stores its result; if it raises, nothing is stored.
 
+    If the model cannot be asked and no attempt follows, the figures as logged and of labels are stored alone.
+
     `report` gets the progress and raises if the check must stop. `further` uses the same window after the check itself. `waiting` is
     entered while the model is called.
 
     Raises:
-        ScoringFailed: the model gave no usable answer.
+        ScoringFailed: the model gave no usable answer, and the check is tried again; or none that the monitor knows.
         InvalidInput: the monitor cannot be applied to what was logged.
         LeaseLost: another worker owns the check.
         Unavailable: the database is not available any more.
@@ -153,12 +159,24 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
         return Findings(CheckState.INSUFFICIENT_DATA, details, _describe_shortage(subject, len(evidence.window)))
 
     answers, predicted = Answers(CounterfactualLines(), {}), Predicted(keep_scored(evidence.feedback))
+    failure: str | None = None
     if deployment.endpoint is not None and window.copies is not None:
-        with closing(ModelOfCheck(subject.check.trigger, deployment, deployment.endpoint, database=database, calls=calls)) as model:
-            rescorer = Rescorer(window.copies, deployment, model, rule=subject.monitor.outcomes)
-            answers = rescorer.rescore(evidence.window, evidence.copies, evidence.known_targets)
-            predicted = predict_unscored(evidence.feedback, database, deployment, model)
-    _require_outcomes(evidence, answers)
+        try:
+            with closing(ModelOfCheck(subject.check.trigger, deployment, deployment.endpoint, database=database, calls=calls)) as model:
+                scored = rescore(window.copies, model, subject, evidence)
+                predicted = predict_unscored(evidence.feedback, database, deployment, model)
+            _require_outcomes(evidence, scored)
+            answers = scored
+        except ScoringFailed as error:
+            if CHECK_POLICY.retry_after(subject.check) is not None:
+                raise
+            failure = str(error)
+            why = f"copies could not be scored: {without_excerpt(failure).rstrip('.')}"
+            missing = {copies.grouping.column.name: why for copies in evidence.copies}
+            evidence = replace(evidence, copies=(), without_copies={**evidence.without_copies, **missing})
+            details |= {"perturbed_records": {}}
+    if evidence.copies:
+        details |= describe_repeats(evidence.repeats, evidence.outcomes, subject.equal_checks)
     rounded = answers.rounded + sum(one.is_rounded for one in predicted.asked.values())
     details |= describe_answers(evidence.copies, rounded) | describe_not_scored(
         subject, evidence.copies, answers.refused, predicted.refused
@@ -171,8 +189,15 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
     has_unequal_weights = is_unequal(evidence.window.weights()) or is_unequal(predicted.window.weights())
     for table in tables:
         for data in data_measured_on(table.data):
-            figures = measure_table(data, table.comparison, table.whole, monitor=subject.monitor, at=subject.at, lacking=table.lacking)
-            measured += explain_nulls(figures, table.own.groups, table.other_revisions)
+            measured += measure_table(
+                data,
+                table.comparison,
+                table.whole,
+                monitor=subject.monitor,
+                at=subject.at,
+                lacking=table.lacking,
+                others=table.other_revisions,
+            )
     of_labels = {table.comparison: whole for table in tables if isinstance(whole := table.whole, FeedbackCells)}
     if EVERYBODY in of_labels and (cohort := of_labels[EVERYBODY].cohort) is not None:
         details[LABELS_OF_SOME] = LabelCounts.of(cohort.sum(axis=0)).headline
@@ -196,7 +221,8 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
     flag_file = None if further.flagged is None else window.flag_file
     return Findings(
         CheckState.SUCCEEDED,
-        details | dict(further.details) | ({} if flag_file is None else {"flag_file": str(flag_file.path)}),
+        reason=failure,
+        window=details | dict(further.details) | ({} if flag_file is None else {"flag_file": str(flag_file.path)}),
         tables=(*tables, *further.tables),
         measurements=tuple(with_not_scored([*measured, *further.measurements], details)),
         answers=answers,
@@ -213,10 +239,7 @@ def _describe_shortage(subject: Subject, count: int) -> str:
 
 
 def _require_outcomes(evidence: CheckEvidence, answers: Answers) -> None:
-    """Raises if the model accepts no copy of a group, or no answer is in either outcome list.
-
-    A check that succeeded without these figures would make the model look fair.
-    """
+    """Raises if the model accepts no copy of a group, or no answer is in either outcome list."""
     for copies in evidence.copies:
         asked = copies.needed.sum(axis=0)
         if ((asked > 0) & (copies.refused.sum(axis=0) == asked)).any():
@@ -239,6 +262,7 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             state=findings.state,
             alerts_due=CHECK_POLICY.alerts_follow(check, findings.state),
             reason=findings.reason,
+            failure=Failure.SCORING_FAILED if findings.state is CheckState.SUCCEEDED and findings.reason else None,
             window=findings.window,
             versions=VersionsUsed(monitor_version=subject.monitor.version, model_revision=deployment.model_revision),
         )

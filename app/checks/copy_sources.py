@@ -27,10 +27,10 @@ from ..scoring.loaded_model import LoadedHere
 from ..scoring.refusals import Refusal, Scored
 from ..store.database.arrow import arrow_reader
 from ..store.database.engine import Database
-from ..store.records.counterfactuals import CounterfactualLines, TargetKey, reserve_target_numbers
+from ..store.records.counterfactuals import CounterfactualLines, TargetKey, reserve_target_number
 from ..store.records.window import features_of
 from .asking import ModelOfCheck, Report
-from .outcomes_of_copies import probability_text
+from .outcomes_of_copies import CopyOutcomes, probability_text
 from .window import PayloadWindow
 
 MOST_WAVES = 20
@@ -159,10 +159,21 @@ RESOLUTION = timedelta(microseconds=1)
 """Smallest step of a record's time."""
 
 
+@frozen(eq=False)
+class CopyKind:
+    """Copies into one target of an attribute, with its key and number."""
+
+    copies: CopyOutcomes
+    target: int
+    key: TargetKey
+    number: int
+
+
 @frozen
 class AnsweredCopy:
-    key: TargetKey
-    target_no: int
+    """Copy of the record at `position` in the window."""
+
+    kind: CopyKind
     position: int
     draw: int
 
@@ -186,10 +197,10 @@ class LoggedCopies:
             found = features_of(reader, self._deployment_no, window.reach(), record_nos)
         return {position: found[no] for position, no in zip(positions, record_nos, strict=True)}
 
-    def reserve_numbers(self, count: int) -> list[int]:
-        """Numbers that no other target gets."""
+    def reserve_number(self) -> int:
+        """Number that no other target gets."""
         with self._database.transaction() as session:
-            return reserve_target_numbers(session, count)
+            return reserve_target_number(session)
 
     def ask(
         self, model: ModelOfCheck, window: PayloadWindow, copies: Sequence[AnsweredCopy], rows: list[Row], progress: Progress
@@ -201,7 +212,9 @@ class LoggedCopies:
         """
         found, record_nos = model.score(rows, progress), window.record_nos()
         answered = [(copy, one) for copy, one in zip(copies, found, strict=True) if isinstance(one, Prediction)]
-        self.lines.add([(copy.target_no, int(record_nos[copy.position]), copy.draw) for copy, _ in answered], [one for _, one in answered])
+        self.lines.add(
+            [(copy.kind.number, int(record_nos[copy.position]), copy.draw) for copy, _ in answered], [one for _, one in answered]
+        )
         return found
 
 
@@ -229,15 +242,15 @@ class FiledCopies:
             raise InvalidInput.of("payload.location", f"record {missing} vanished from the table while the check ran; check again")
         return {position: found[record_id] for position, record_id in of_position.items()}
 
-    def reserve_numbers(self, count: int) -> list[int]:
-        return list(range(1, count + 1))
+    def reserve_number(self) -> int:
+        return 0
 
     def ask(
         self, model: ModelOfCheck, window: PayloadWindow, copies: Sequence[AnsweredCopy], rows: list[Row], progress: Progress
     ) -> list[Scored]:
         """Answers, written here or on the executors of the engine as they come."""
         ids, calls = window.rows["record_id"], model.calls
-        asked = [CopyToAsk(copy.key, str(ids[copy.position]), copy.draw, row) for copy, row in zip(copies, rows, strict=True)]
+        asked = [CopyToAsk(copy.kind.key, str(ids[copy.position]), copy.draw, row) for copy, row in zip(copies, rows, strict=True)]
         task = AskTask(self._endpoint, self._deployment, calls.egress(), self._kept)
         if self._engine.is_apart and rows:
             return model.score_by(

@@ -17,6 +17,7 @@ from ..store.records.window import WindowQuery
 from .feedback import PROBABILITY
 from .outcomes_of_copies import CopyOutcomes, fill_stored, plan_copies, target_key
 from .picking import is_needed, picked_on
+from .repeats import draw_repeats, plan_repeats
 from .sources import WindowSource
 from .subject import Subject, require_attributes
 from .window import PayloadWindow, Window, read_feedback_window, read_payload_window
@@ -31,8 +32,8 @@ class CheckEvidence:
 
     `cohort` are records as old as those of the labels, with the mark of a label. `copies` has an entry per attribute but those by a rule
     and those `without_copies`, which says why; none without an endpoint or metrics of balanced data. Records of other revisions than
-    `model_revision` are in no group there: one model's answers to copies cannot be compared with another's. Labels in files may lack
-    their record.
+    `model_revision` are in no group there: one model's answers to copies cannot be compared with another's. `repeats` are unchanged
+    copies of some records. Labels in files may lack their record.
     """
 
     window: PayloadWindow
@@ -40,6 +41,7 @@ class CheckEvidence:
     cohort: Window | None
     read: RecordTable
     copies: tuple[CopyOutcomes, ...]
+    repeats: CopyOutcomes
     without_copies: Mapping[str, str]
     known_targets: dict[TargetKey, int]
     model_revision: str
@@ -98,13 +100,15 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
         None if cohort is None else Window(cohort, len(cohort), query.columns),
         read,
         tuple(copies),
+        plan_repeats(comparable[0], copies),
         without_copies,
         source.targets(),
         deployment.model_revision,
         source.labels_without_record,
     )
-    for attribute in evidence.copies:
+    for attribute in (*evidence.copies, evidence.repeats):
         _fill_known(source, subject, evidence, attribute)
+    draw_repeats(evidence.repeats, copies, subject)
     return evidence
 
 

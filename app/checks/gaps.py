@@ -16,7 +16,7 @@ from .tabulation import EVERYBODY, data_measured_on
 
 NO_ENDPOINT = "the deployment has no endpoint, so copies of its records cannot be scored"
 NO_LABELS = "no labelled record is there"
-REFUSED_LABELS = "the labelled records have no prediction, and the model does not take them"
+REFUSED_LABELS = "the labelled records have no prediction, and the model gave none"
 NOT_FOR_FILES = "mitigation is not there for a deployment whose records lie in your own tables"
 TOO_MANY_TO_COMPARE = "the span holds more records than max_records, and this metric compares each with those most like it"
 UNSCORED_LABELS = "the labelled records have no prediction, and the deployment has no endpoint to ask for one"

@@ -18,6 +18,8 @@ from ..metrics.values import Measured, Undefined, Value
 from ..metrics.worst import AllLimits
 from .gaps import NotMeasured
 from .picking import picked_on
+from .repeats import subtract_repeats
+from .revisions import OtherRevisions, explain_nulls
 from .tabulation import EVERYBODY, Table
 
 DISPARATE_IMPACTS = frozenset(
@@ -57,11 +59,12 @@ def measure_table(
     scopes: frozenset[str] | None = None,
     picked: Sequence[Metric] | None = None,
     labels: FeedbackCells | None = None,
+    others: OtherRevisions | None = None,
 ) -> list[Measurement]:
     """Picked metrics (None: the monitor's) of one table, in the scopes (None: all).
 
     `at` is the end of its time, `lacking` the reasons why it has no strata or scores. `labels` says who has a label, of a table that needs
-    them and does not say it itself.
+    them and does not say it itself, `others` what is left out of it.
     """
     members = _members(monitor, comparison)
     everybody = comparison == EVERYBODY
@@ -81,8 +84,9 @@ def measure_table(
         if reasons and isinstance(number, Undefined):
             number = Undefined(reasons[0], number.n)  # the reason for the lack, not only that the metric needs it
         result = measured if number is measured.number else replace(measured, number=number)
+        result = result if others is None else subtract_repeats(result, data, others.repeats)
         found.append(_measurement(result, data, comparison, members=members, at=at))
-    return found
+    return list(explain_nulls(found, table.groups, others))
 
 
 def convert_rows(found: MeasuredRows, *, monitor: Monitor, at: datetime) -> list[Measurement]:

@@ -95,8 +95,14 @@ class CopyOutcomes:
         return [(no, records) for no, records in found if len(records)]
 
     @property
-    def copies(self) -> int:
-        return int(sum(self.needed[:, no].sum() * target.draws for no, target in enumerate(self.targets)))
+    def times(self) -> npt.NDArray[np.int64]:
+        """Number of copies of each record."""
+        return self.needed.astype(np.int64) @ np.array([target.draws for target in self.targets], dtype=np.int64)
+
+    @property
+    def to_score(self) -> int:
+        """Number of copies that must still be scored."""
+        return int(sum(len(records) * self.targets[no].draws for no, records in self.missing()))
 
 
 def plan_copies(

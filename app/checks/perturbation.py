@@ -24,7 +24,7 @@ from .donors import GroupDonors
 class CopyTarget:
     """One kind of copy: the column set to a group's value, or to `draws` values drawn from its range.
 
-    With donors it is a meta field: its correlated features are set to a donor's values.
+    With donors it is a meta field: its correlated features are set to a donor's values. A column without name changes nothing.
     """
 
     column: Column
@@ -46,6 +46,8 @@ class CopyTarget:
 
     def changes(self, record_id: str, draw: int) -> Mapping[str, Scalar | None]:
         name, value = self.column.name, self.value
+        if not name:
+            return {}
         if self.donors is not None:
             return self.donors.at(uniform(json.dumps([self.seed, record_id, name, self._group, draw])))
         if not isinstance(value, Range):

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..domain.checks import Progress
-from ..domain.deployments import Deployment
-from ..domain.outcomes import Outcome, OutcomeRule
+from ..domain.deployments import Column
+from ..domain.outcomes import Outcome
 from ..domain.records import Prediction
 from ..domain.values import spelled
 from ..errors import InvalidInput
@@ -18,9 +18,11 @@ from ..records.outcomes import OutcomeClassifier
 from ..scoring.refusals import Refusal
 from ..store.records.counterfactuals import CounterfactualLines, TargetKey
 from .asking import ModelOfCheck
-from .copy_sources import AnsweredCopy, CopySource, Row
+from .copy_sources import AnsweredCopy, CopyKind, CopySource, Row
+from .evidence import CheckEvidence
 from .not_scored import RefusedRecord
-from .outcomes_of_copies import CopyOutcomes, TargetAnswers, encode_answers, target_key
+from .outcomes_of_copies import TargetAnswers, encode_answers, target_key
+from .subject import Subject
 from .window import PayloadWindow
 
 CHUNK = 50_000
@@ -28,16 +30,6 @@ CHUNK = 50_000
 
 MOST_COPIES = 5_000_000
 """Max copies of one check: about 600 MB of bookkeeping, and a day of calls."""
-
-
-@frozen
-class _Copy:
-    """Copy of the record at `record` in the window, into target `target` of attribute `attribute`."""
-
-    attribute: int
-    target: int
-    record: int
-    draw: int
 
 
 @frozen
@@ -52,98 +44,75 @@ class Answers:
     """Answers whose probability became 0 or 1."""
 
 
-class Rescorer:
-    def __init__(self, source: CopySource, deployment: Deployment, model: ModelOfCheck, *, rule: OutcomeRule) -> None:
-        self._source = source
-        self._deployment = deployment
-        self._model = model
-        self._classify = OutcomeClassifier(rule)
-        self._unclassified: str | None = None
-        self._positions = {column.name: position for position, column in enumerate(deployment.schema.features)}
+def rescore(source: CopySource, model: ModelOfCheck, subject: Subject, evidence: CheckEvidence) -> Answers:
+    """Scores every missing copy and repeat, and adds the answers to those of the evidence.
 
-    def rescore(self, window: PayloadWindow, attributes: Sequence[CopyOutcomes], known_targets: dict[TargetKey, int]) -> Answers:
-        """Scores every missing copy, and adds the answers to `attributes`.
+    Raises:
+        ScoringFailed: no usable answer to some page, or no copy taken; nothing is kept.
+        InvalidInput: the monitor needs more copies than one check scores.
+    """
+    attributes, window, schema = (*evidence.copies, evidence.repeats), evidence.window, subject.deployment.schema
+    missing = sum(attribute.to_score for attribute in attributes)
+    if missing > MOST_COPIES:
+        raise InvalidInput.of(
+            "max_records",
+            f"asks for {missing:,} copies in one check, and {MOST_COPIES:,} are the most; reduce it, or watch fewer values",
+        )
+    copies: list[AnsweredCopy] = []
+    new_targets: dict[TargetKey, int] = {}
+    for attribute in attributes:
+        for target, records in attribute.missing():
+            key = target_key(attribute.targets[target], model_revision=evidence.model_revision, schema_version=schema.version)
+            if key not in evidence.known_targets:
+                new_targets[key] = source.reserve_number()
+            kind = CopyKind(attribute, target, key, (evidence.known_targets | new_targets)[key])
+            draws = range(attribute.targets[target].draws)
+            copies += [AnsweredCopy(kind, record, draw) for record in records.tolist() for draw in draws]
+    copies.sort(key=lambda copy: copy.position)
 
-        Raises:
-            ScoringFailed: no usable answer to some page, or no copy taken; nothing is kept.
-            InvalidInput: the monitor needs more copies than one check scores.
-        """
-        missing = sum(len(records) * attribute.targets[no].draws for attribute in attributes for no, records in attribute.missing())
-        if missing > MOST_COPIES:
-            raise InvalidInput.of(
-                "max_records",
-                f"asks for {missing:,} copies in one check, and {MOST_COPIES:,} are the most; reduce it, or watch fewer values",
-            )
-        copies = [
-            _Copy(no, target, record, draw)
-            for no, attribute in enumerate(attributes)
-            for target, records in attribute.missing()
-            for record in records.tolist()
-            for draw in range(attribute.targets[target].draws)
-        ]
-        copies.sort(key=lambda copy: copy.record)
-        keys, numbers, new_targets = self._number_targets(attributes, copies, known_targets)
-        refused: list[RefusedRecord] = []
-        rounded = 0
-        for start in range(0, len(copies), CHUNK):
-            chunk = copies[start : start + CHUNK]
-            progress = Progress(step="asking the model about copies", done=start, total=len(copies))
-            record_nos = window.record_nos()
-            places = [(copy, keys[copy.attribute, copy.target]) for copy in chunk]
-            asked = [AnsweredCopy(key, numbers[key], copy.record, copy.draw) for copy, key in places]
-            found = self._source.ask(self._model, window, asked, self._build_rows(window, attributes, chunk), progress)
-            answered = [(copy, one) for copy, one in zip(chunk, found, strict=True) if isinstance(one, Prediction)]
-            taken, answers = [copy for copy, _ in answered], [answer for _, answer in answered]
-            self._count(attributes, taken, answers)
-            rounded += sum(one.is_rounded for one in answers)
-            for copy, one in zip(chunk, found, strict=True):
-                if isinstance(one, Refusal):
-                    attributes[copy.attribute].refuse(copy.target, np.array([copy.record]))
-                    refused.append(RefusedRecord(int(record_nos[copy.record]), one))
-        for attribute in attributes:
-            attribute.leave_out_refused()
-        stored = new_targets if self._source.numbers_targets else {}
-        return Answers(self._source.lines, stored, self._unclassified, tuple(refused), rounded)
+    classify, record_nos = OutcomeClassifier(subject.monitor.outcomes), window.record_nos()
+    unclassified: str | None = None
+    refused: list[RefusedRecord] = []
+    rounded = 0
+    for start in range(0, len(copies), CHUNK):
+        chunk = copies[start : start + CHUNK]
+        progress = Progress(step="asking the model about copies", done=start, total=len(copies))
+        answers = source.ask(model, window, chunk, _build_rows(source, window, chunk, schema.features), progress)
+        taken: dict[CopyKind, list[tuple[int, Prediction]]] = {}
+        for copy, answer in zip(chunk, answers, strict=True):
+            if isinstance(answer, Refusal):
+                copy.kind.copies.refuse(copy.kind.target, np.array([copy.position]))
+                refused.append(RefusedRecord(int(record_nos[copy.position]), answer))
+            else:
+                taken.setdefault(copy.kind, []).append((copy.position, answer))
+                rounded += answer.is_rounded
+        for kind, answered in taken.items():
+            unclassified = _count(kind, answered, classify) or unclassified
+    for attribute in attributes:
+        attribute.leave_out_refused()
+    return Answers(source.lines, new_targets if source.numbers_targets else {}, unclassified, tuple(refused), rounded)
 
-    def _build_rows(self, window: PayloadWindow, attributes: Sequence[CopyOutcomes], chunk: Sequence[_Copy]) -> list[Row]:
-        record_ids = window.rows["record_id"]
-        wanted = sorted({copy.record for copy in chunk})
-        features = self._source.features(window, wanted)
-        ids = {record: str(record_ids[record]) for record in wanted}
-        rows = []
-        for copy in chunk:
-            target = attributes[copy.attribute].targets[copy.target]
-            # A copy, because the same features serve every copy of the record.
-            row: Row = list(features[copy.record])
-            for name, value in target.changes(ids[copy.record], copy.draw).items():
-                row[self._positions[name]] = value
-            rows.append(row)
-        return rows
 
-    def _count(self, attributes: Sequence[CopyOutcomes], chunk: Sequence[_Copy], answers: Sequence[Prediction]) -> None:
-        if not chunk:
-            return
-        outcomes = np.array([self._classify(answer.outcome_value) for answer in answers], dtype=np.int64)
-        odd = np.flatnonzero(outcomes == Outcome.UNCLASSIFIED)
-        if len(odd):
-            self._unclassified = spelled(answers[odd[0]].outcome_value)
-        places = np.array([(copy.attribute, copy.target, copy.record) for copy in chunk], dtype=np.int64)
-        for attribute, target in np.unique(places[:, :2], axis=0).tolist():
-            mine = (places[:, 0] == attribute) & (places[:, 1] == target)
-            attributes[attribute].add(target, places[mine, 2], outcomes[mine])
-            if attributes[attribute].keeps(target):
-                kept = [answers[place] for place in np.flatnonzero(mine).tolist()]
-                attributes[attribute].answers.append(TargetAnswers(target, places[mine, 2], *encode_answers(kept), are_new=True))
+def _build_rows(source: CopySource, window: PayloadWindow, chunk: Sequence[AnsweredCopy], columns: Sequence[Column]) -> list[Row]:
+    records, record_ids = sorted({copy.position for copy in chunk}), window.rows["record_id"]
+    features, ids = source.features(window, records), {record: str(record_ids[record]) for record in records}
+    numbers = {column.name: number for number, column in enumerate(columns)}
+    rows = []
+    for copy in chunk:
+        # A copy, because the same features serve every copy of the record.
+        row: Row = list(features[copy.position])
+        for name, value in copy.kind.copies.targets[copy.kind.target].changes(ids[copy.position], copy.draw).items():
+            row[numbers[name]] = value
+        rows.append(row)
+    return rows
 
-    def _number_targets(
-        self, attributes: Sequence[CopyOutcomes], copies: Sequence[_Copy], known: dict[TargetKey, int]
-    ) -> tuple[dict[tuple[int, int], TargetKey], dict[TargetKey, int], dict[TargetKey, int]]:
-        places = {(copy.attribute, copy.target) for copy in copies}
-        revision, version = self._deployment.model_revision, self._deployment.schema.version
-        used = {
-            (attribute, target): target_key(attributes[attribute].targets[target], model_revision=revision, schema_version=version)
-            for attribute, target in places
-        }
-        new = sorted({key for key in used.values() if key not in known}, key=lambda key: (key.feature, key.target))
-        new_targets = dict(zip(new, self._source.reserve_numbers(len(new)), strict=True))
-        return used, known | new_targets, new_targets
+
+def _count(kind: CopyKind, answered: Sequence[tuple[int, Prediction]], classify: OutcomeClassifier) -> str | None:
+    """Adds the answers of records; returns one that is in neither outcome list."""
+    answers, records = [answer for _, answer in answered], np.array([record for record, _ in answered], dtype=np.int64)
+    outcomes = np.array([classify(answer.outcome_value) for answer in answers], dtype=np.int64)
+    kind.copies.add(kind.target, records, outcomes)
+    if kind.copies.keeps(kind.target):
+        kind.copies.answers.append(TargetAnswers(kind.target, records, *encode_answers(answers), are_new=True))
+    odd = np.flatnonzero(outcomes == Outcome.UNCLASSIFIED)
+    return spelled(answers[odd[0]].outcome_value) if len(odd) else None

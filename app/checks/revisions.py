@@ -17,6 +17,7 @@ from ..metrics.catalogue.metric import ComparedRate, OfPair, RateOf
 from ..metrics.groups import Groups
 from ..metrics.members import members, reference
 from ..records.grouping import Grouping
+from .repeats import Repeats
 
 NAMED = 3
 """Max revisions that a reason names."""
@@ -27,21 +28,22 @@ _LABELLED = frozenset({DataSet.DEBIASED_FEEDBACK})
 
 @frozen
 class OtherRevisions:
-    """Records that the `present` revision answered, and each other one, by group label."""
+    """Records that the `present` revision answered, and each other one, by group label; `repeats` are those asked again unchanged."""
 
     present: str
     comparable: Mapping[str, int]
     others: Mapping[str, Mapping[str, int]]
+    repeats: Repeats
 
     @classmethod
-    def of_records(cls, grouping: Grouping, made_by: pa.ChunkedArray, present: str, part: npt.NDArray[np.bool_]) -> Self:
+    def of_records(cls, grouping: Grouping, made_by: pa.ChunkedArray, present: str, part: npt.NDArray[np.bool_], repeats: Repeats) -> Self:
         """Counts a part [records] of a window's records; `made_by` are revisions, null where the present model was just called."""
         revisions = np.array([present if revision is None else revision for revision in made_by.to_pylist()], dtype=object)
         counted = {
             group.label: Counter(revisions[(grouping.codes == place) & part].tolist()) for place, group in enumerate(grouping.groups)
         }
         comparable = {label: counter.pop(present, 0) for label, counter in counted.items()}
-        return cls(present, comparable, {label: dict(counter) for label, counter in counted.items() if counter})
+        return cls(present, comparable, {label: dict(counter) for label, counter in counted.items() if counter}, repeats)
 
     @classmethod
     def merged(cls, several: Sequence["OtherRevisions"]) -> "OtherRevisions | None":
@@ -50,22 +52,26 @@ class OtherRevisions:
             return None
         comparable: Counter[str] = Counter()
         others: dict[str, Counter[str]] = {}
+        repeats: dict[str, list[float]] = {}
         for one in several:
             comparable.update(one.comparable)
             for label, counted in one.others.items():
                 others.setdefault(label, Counter()).update(counted)
-        return cls(several[-1].present, comparable, others)
+            for label, counts in one.repeats.items():
+                repeats[label] = np.add(repeats.get(label, 0), counts).tolist()
+        return cls(several[-1].present, comparable, others, repeats)
 
     def to_json(self) -> dict[str, Any]:
         return {
             "present": self.present,
             "comparable": dict(self.comparable),
             "others": {label: dict(by) for label, by in self.others.items()},
+            "repeats": dict(self.repeats),
         }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        return cls(stored["present"], stored["comparable"], stored["others"])
+        return cls(stored["present"], stored["comparable"], stored["others"], stored.get("repeats", {}))
 
     def of(self, labels: Iterable[str]) -> tuple[int, Counter[str]]:
         """Comparable records of those groups together, and the others by revision."""

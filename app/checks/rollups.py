@@ -20,7 +20,6 @@ from ..metrics.tables import FeedbackCells, GroupCounts
 from ..store.checks.measurements import HourTable
 from .left_out import leave_out_unanswered
 from .measuring import measure_table
-from .revisions import explain_nulls
 from .tabulation import (
     EVERYBODY,
     LOGGED_AS,
@@ -91,9 +90,11 @@ def roll_up(
             of_logged = CountedRecords.of_table(label, cast("GroupCounts | FeedbackCells", add_up(LOGGED_AS[source], logged)), None)
             records = leave_out_unanswered(of_logged, whole) if of_logged.groups == whole.groups else None
         for data in data_measured_on(source):
-            measured = measure_table(data, Comparison(features), whole, monitor=monitor, at=start, lacking=lacking, scopes=scopes)
+            measured = measure_table(
+                data, Comparison(features), whole, monitor=monitor, at=start, lacking=lacking, scopes=scopes, others=others
+            )
             named = None if records is None else records.named(words.label)
-            results += [RolledUp(hours, measurement, named) for measurement in explain_nulls(measured, whole.groups, others)]
+            results += [RolledUp(hours, measurement, named) for measurement in measured]
     return results
 
 

@@ -13,6 +13,7 @@ from ..domain.training_data import Association, Donors
 from ..errors import InvalidInput, NotFound
 from ..frozen import frozen
 from ..records.grouping import Grouping
+from ..store.checks.results import EarlierCheck, newest_success_before
 from ..store.database.engine import Database
 from ..store.database.sealer import Sealer
 from ..store.deployments.deployments import Deployments
@@ -22,6 +23,9 @@ from ..store.training.training_data import associations_of, donors_of
 from .donors import GroupDonors, describe_missing_field, donors_of_groups
 from .doubts import Doubts, find_doubts
 
+EQUAL_CHECKS = "checks_with_equal_answers"
+"""Member of a window: checks in a row in which no record got another answer when it was asked again."""
+
 
 @frozen
 class Subject:
@@ -29,6 +33,7 @@ class Subject:
 
     `donors` are those of meta fields watched through correlated features, as far as the training data hold them, `associations` the
     strength of these, `profile_version` the newest fitted for the mitigation. The monitor has no `unmeasured` comparison, each with why.
+    `last` is the newest success with the model's answers.
     """
 
     check: CheckRun
@@ -39,6 +44,14 @@ class Subject:
     mitigation: MitigationSettings = field(default_factory=MitigationSettings)
     profile_version: int | None = None
     unmeasured: Mapping[Comparison, str] = field(default_factory=dict)
+    last: EarlierCheck | None = None
+
+    @property
+    def equal_checks(self) -> int:
+        """Checks in a row in which the present model kept its answers."""
+        if self.last is None or self.last.model_revision != self.deployment.model_revision:
+            return 0
+        return int(self.last.window.get(EQUAL_CHECKS, 0))
 
     @property
     def at(self) -> datetime:
@@ -134,7 +147,9 @@ def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject
         donors = donors_of(session, check.deployment_no, through) if through else {}
         associations = associations_of(session, check.deployment_no, through) if through else {}
         settings, profile = settings_of(session, check.deployment_no), newest_profile(session, check.deployment_no)
-    subject = Subject(check, deployment, monitor, donors, associations, settings, None if profile is None else profile.version)
+        last = newest_success_before(session, check.deployment_no, check.span.end)
+    version = None if profile is None else profile.version
+    subject = Subject(check, deployment, monitor, donors, associations, settings, version, last=last)
     gone = {}
     for comparison in comparisons_of(monitor):
         try:

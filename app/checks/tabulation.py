@@ -22,6 +22,7 @@ from ..records.strata import Divided
 from .evidence import CheckEvidence
 from .labelled import Labelled
 from .outcomes_of_copies import CopyOutcomes
+from .repeats import count_repeats
 from .revisions import OtherRevisions
 from .sub_ranges import Part, add_inside, count_inside
 from .window import Window
@@ -191,14 +192,19 @@ def _count_balanced(evidence: CheckEvidence, copies: CopyOutcomes) -> Tabulated:
         )
         for part in _parts(window)
     )
-    feature = grouping.column.name
-    return Tabulated(DataSet.BALANCED, Comparison((feature,)), own, additional, revisions=revisions_of(evidence, feature))
+    comparison = Comparison((grouping.column.name,))
+    return Tabulated(DataSet.BALANCED, comparison, own, additional, revisions=revisions_of(evidence, copies))
 
 
-def revisions_of(evidence: CheckEvidence, attribute: str) -> tuple[OtherRevisions, ...]:
-    grouping = evidence.read.grouping(attribute)
+def revisions_of(evidence: CheckEvidence, copies: CopyOutcomes) -> tuple[OtherRevisions, ...]:
+    grouping = evidence.read.grouping(copies.grouping.column.name)
     made_by = evidence.window.rows["model_revision"]
-    return tuple(OtherRevisions.of_records(grouping, made_by, evidence.model_revision, part) for part in _parts(evidence.window))
+    return tuple(
+        OtherRevisions.of_records(
+            grouping, made_by, evidence.model_revision, part, count_repeats(evidence.repeats, copies, evidence.outcomes, part)
+        )
+        for part in _parts(evidence.window)
+    )
 
 
 def _count_feedback(labels: Labelled, comparison: Comparison) -> Tabulated:

@@ -35,8 +35,8 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
         "records_of_other_revisions": int((revisions != subject.deployment.model_revision).sum()),
         NEAR_TWINS: describe_twins(evidence.read.count_twins()),
         MISSPELLED: evidence.read.describe_misspelled(),
-        "perturbed_records": {one.grouping.column.name: one.copies for one in evidence.copies},
-        "copies_to_score": int(sum(len(records) * one.targets[no].draws for one in evidence.copies for no, records in one.missing())),
+        "perturbed_records": {one.grouping.column.name: int(one.times.sum()) for one in evidence.copies},
+        "copies_to_score": sum(one.to_score for one in evidence.copies),
         "attributes_unseen_by_model": [
             one.column.name for one in evidence.groupings if subject.attribute(one).rule is None and not subject.is_feature(one.column.name)
         ],

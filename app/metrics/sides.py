@@ -27,10 +27,12 @@ class Turned:
 
 
 def judge(result: Measured, metric: Metric, limits: Limits) -> Verdict | None:
-    """Verdict on a result; a missing number is not computable even where there are no limits."""
+    """Verdict on a result; a missing number is not computable even where there are no limits. One that holds noise has none."""
     number, (lower, upper) = result.number, limits
     if isinstance(number, Undefined):
         return Verdict.NOT_COMPUTABLE
+    if metric.data[0] != "balanced" and "repeats" in result.details.counts:
+        return None
     if metric.is_judged_by_value:
         number = replace(number, lower=number.value, upper=number.value)
     mirror = mirror_of(metric, limits)

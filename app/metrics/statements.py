@@ -13,6 +13,7 @@ from .sides import Disadvantaged, disadvantaged, is_ratio, mirror_of, turned
 from .verdicts import MINIMUM_GROUP_SIZE, ON_FAIRNESS, OPEN, Limits, Verdict, is_inside, keeps_to, reaches
 
 NO_VERDICT = "No verdict: no limit is set for this figure."
+NOT_ITS_OWN = "No verdict: the model gives other answers to the same record."
 FEW_RECORDS = f"No verdict: a group that is compared has fewer than {MINIMUM_GROUP_SIZE} records."
 NO_NUMBER = "No verdict: the figure cannot be computed."
 
@@ -153,7 +154,7 @@ def limit_statement(figure: JudgedFigure) -> str:
         case Verdict.SUSPECTED | Verdict.UNFAIR if figure.value is not None:
             return _describe_beyond(figure, figure.value)
         case _:
-            return NO_VERDICT
+            return NO_VERDICT if "repeats" not in figure.details.counts else NOT_ITS_OWN
 
 
 def find_unbadged(figures: Sequence[JudgedFigure]) -> set[int]:

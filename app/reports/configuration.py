@@ -120,6 +120,7 @@ _COUNTS = {
     "near_twins": "Values that differ from a listed one by a blank",
     "misspelled_groups": "Groups that records spell in other letters",
     "perturbed_records": "Copies with the attribute changed, by attribute",
+    "repeats": "Records asked again unchanged",
     "unclassified_copies": "Copies in neither outcome list, by attribute",
     "rounded_probabilities": "Probabilities a hair outside 0 to 1, which count as 0 or 1",
     "records_not_scored": "Records without a usable answer of the model, by attribute",

@@ -160,7 +160,11 @@ def of_check(check: CheckRun, outlook: Outlook) -> Because:
             silent = _silence(outlook)
             cause = silent or (Cause.CHECK_QUEUED if check.state is CheckState.QUEUED else Cause.CHECK_RUNNING)
             return Because(cause=cause, outlook=outlook, is_of_check=True)
-        case CheckState.FAILED:
+        case CheckState.SUCCEEDED if check.failure is None:
+            misspelled: Any = (check.window or {}).get(MISSPELLED)
+            cause = Cause.GROUP_MISSPELLED if misspelled else Cause.MEASURED
+            return Because(cause=cause, outlook=outlook, is_of_check=True, stated=misspelled and f"{'; '.join(misspelled)}.")
+        case CheckState.FAILED | CheckState.SUCCEEDED:
             cause = _OF_FAILURE[check.failure or Failure.OTHER]
             return Because(
                 cause=cause, outlook=outlook, is_of_check=True, stated=check.reason, retry_at=check.next_attempt_at, check_id=check.id
@@ -171,10 +175,6 @@ def of_check(check: CheckRun, outlook: Outlook) -> Because:
             return Because(cause=cause, outlook=outlook, is_of_check=True, stated=check.reason, have=found.records, needed=found.needed)
         case CheckState.CANCELLED:
             return Because(cause=Cause.CANCELLED, outlook=outlook, is_of_check=True, stated=check.reason)
-        case CheckState.SUCCEEDED:
-            misspelled: Any = (check.window or {}).get(MISSPELLED)
-            cause = Cause.GROUP_MISSPELLED if misspelled else Cause.MEASURED
-            return Because(cause=cause, outlook=outlook, is_of_check=True, stated=misspelled and f"{'; '.join(misspelled)}.")
 
 
 def _waits_for(outlook: Outlook) -> Cause:

@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 from ..checks.left_out import LEFT_OUT
 from ..checks.measuring import measure_table
 from ..checks.not_scored import with_not_scored
-from ..checks.revisions import explain_nulls
 from ..checks.tabulation import ADDITIONAL, TABLE_TYPES, Table, merge_revisions, merged
 from ..checks.window_details import ERASED_RECORDS
 from ..clock import HOUR, hour_of
@@ -103,10 +102,12 @@ class CheckSource:
     def measured_again(self, data: DataSet, comparison: Comparison, metric: str, table: Table) -> list[Measurement]:
         """Measures a table under the present limits."""
         check, stored = self.counted.check, self.tables.get((data, comparison))
-        measured = measure_table(data, comparison, table, monitor=self.monitor, at=check.span.end, picked=[CATALOGUE[metric]])
-        explained = explain_nulls(measured, table.groups, merge_revisions(() if stored is None else stored.cells))
+        others = merge_revisions(() if stored is None else stored.cells)
+        measured = measure_table(
+            data, comparison, table, monitor=self.monitor, at=check.span.end, picked=[CATALOGUE[metric]], others=others
+        )
         is_carried = self.counted.origin.no != check.no
-        return [replace(one, carried_forward=is_carried) for one in with_not_scored(explained, self.window)]
+        return [replace(one, carried_forward=is_carried) for one in with_not_scored(measured, self.window)]
 
 
 def counted_check(session: Session, check: CheckRun) -> CountedCheck:

@@ -132,7 +132,7 @@ def why_not_perturbed(counted: CountedCheck) -> str | None:
     """Why an ended check has no copies; None if it has."""
     if DataSet.BALANCED in counted.data_sets:
         return None
-    return NOT_PICKED if counted.window.get("with_endpoint") else NO_ENDPOINT
+    return counted.check.reason or (NOT_PICKED if counted.window.get("with_endpoint") else NO_ENDPOINT)
 
 
 def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
@@ -277,7 +277,7 @@ def why_not_debiased(counted: CountedCheck, *, is_in_files: bool) -> str | None:
     if not counted.window.get("with_endpoint"):
         return NO_ENDPOINT
     has_copies = bool(counted.window.get("perturbed_records"))
-    return NO_ATTRIBUTE if has_copies and "mitigation" not in counted.window else NO_MITIGATION_METRIC
+    return counted.check.reason or (NO_ATTRIBUTE if has_copies and "mitigation" not in counted.window else NO_MITIGATION_METRIC)
 
 
 def mode_of(source: CheckSource) -> str | None:

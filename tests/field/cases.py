@@ -30,7 +30,6 @@ class Open:
 
 OPEN = {
     "20-alert-storm/try.py": Open(EVIDENCE),
-    "36-answers-that-differ/try.py": Open(SENTENCES, ("flip rate of", "endpoint test")),
     **{case: Open(DOORS) for case in ("sec-uploads/try.py",)},
     "stat-21-equal-records/copies.csv: without the persons": Open(EVIDENCE),
     "stat-22-recurring-persons/again.csv: without the persons": Open(EVIDENCE),

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-from sqlalchemy.orm import Session
 
 from ...checks.subject import Subject
 from ...checks.window import PayloadWindow
@@ -11,7 +10,6 @@ from ...domain.checks import Trigger
 from ...domain.mitigation import FlaggedRecord, Profile
 from ...frozen import frozen
 from ...metrics.groups import IntArray
-from ...store.checks.results import newest_success_before
 from ...store.database.arrow import ArrowReader
 from ...store.records.window import probabilities_of
 from ..rule import UNKNOWN, BoolArray, known_scores, mean_probabilities, write_probabilities
@@ -32,15 +30,13 @@ class Flags:
     kinds: Sequence[str] = ("changed", "likely")
 
 
-def is_flagged_already(session: Session, subject: Subject, profile: Profile) -> bool:
+def is_flagged_already(subject: Subject, profile: Profile) -> bool:
     """Returns whether earlier checks flagged by this profile, so that only records with new copies need examining.
 
     Not so for a requested range, or the first window of a changed monitor.
     """
-    if subject.check.trigger is Trigger.RANGE:
-        return False
-    last = newest_success_before(session, subject.deployment.no, subject.check.span.end)
-    if last is None or last.monitor_version != subject.monitor.version:
+    last = subject.last
+    if subject.check.trigger is Trigger.RANGE or last is None or last.monitor_version != subject.monitor.version:
         return False
     return last.window.get("mitigation_profile_version") == profile.version
 

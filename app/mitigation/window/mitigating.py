@@ -14,7 +14,6 @@ from ...checks.further import Further
 from ...checks.labelled import Labelled
 from ...checks.measuring import measure_table
 from ...checks.picking import picked_on, stored_on
-from ...checks.revisions import explain_nulls
 from ...checks.subject import Subject
 from ...checks.tabulation import Tabulated, revisions_of
 from ...clock import utc_now
@@ -41,7 +40,7 @@ from ..detector.versions import DetectorEvidence, train_detectors
 from ..profiles import Goal, Payload, current_profile, fit_to
 from ..rule import UNKNOWN, Judge, known_scores
 from .flagging import Flags, describe_flags, find_changed, flag_records, is_flagged_already
-from .treated import KnownCopies, LabelTables, TreatedWindow, find_monitored, tabulate_labels, treat_window
+from .treated import LabelTables, TreatedWindow, find_monitored, tabulate_labels, treat_window
 
 NOTHING_FITTED = "nothing was fitted for it yet"
 
@@ -85,8 +84,7 @@ def mitigate_window(subject: Subject, evidence: CheckEvidence, labels: Labelled 
     if not any(subject.mitigation.mitigates(copies.grouping.column.name) for copies in evidence.copies):
         return Further()
     profile = current_profile(database, subject.deployment, subject.monitor, subject.mitigation, now=utc_now())
-    with database.transaction() as session:
-        only_new = is_flagged_already(session, subject, profile)
+    only_new = is_flagged_already(subject, profile)
     with arrow_reader(database) as reader:
         attributes = list(_treat_attributes(reader, subject, evidence, labels, profile))
         treated = [one.treated for one in attributes]
@@ -97,18 +95,15 @@ def mitigate_window(subject: Subject, evidence: CheckEvidence, labels: Labelled 
     measurements = [
         measurement
         for table in tables
-        for measurement in explain_nulls(
-            measure_table(
-                table.data,
-                table.comparison,
-                table.whole,
-                monitor=subject.monitor,
-                at=subject.at,
-                picked=stored_on(subject.monitor, table.data),
-                labels=None if labels is None or table.data is not DataSet.DEBIASED_FEEDBACK else labels.count_cells(table.comparison),
-            ),
-            table.own.groups,
-            table.other_revisions,
+        for measurement in measure_table(
+            table.data,
+            table.comparison,
+            table.whole,
+            monitor=subject.monitor,
+            at=subject.at,
+            picked=stored_on(subject.monitor, table.data),
+            labels=None if labels is None or table.data is not DataSet.DEBIASED_FEEDBACK else labels.count_cells(table.comparison),
+            others=table.other_revisions,
         )
     ]
     details: dict[str, object] = {
@@ -129,7 +124,6 @@ def _treat_attributes(
     reader: ArrowReader, subject: Subject, evidence: CheckEvidence, labels: Labelled | None, profile: Profile
 ) -> Iterator[_Attribute]:
     judge = Judge.of(subject.monitor.outcomes, profile)
-    known = KnownCopies(evidence.window.record_nos(), evidence.known_targets)
     for copies in evidence.copies:
         name = copies.grouping.column.name
         if subject.mitigation.mitigates(name):
@@ -137,7 +131,7 @@ def _treat_attributes(
             treated = treat_window(copies, evidence.outcomes, fitted, judge, subject.mitigation.mode)
             compared = None
             if labels is not None and picked_on(subject.monitor, DataSet.DEBIASED_FEEDBACK):
-                compared = tabulate_labels(reader, subject, labels, treated, known)
+                compared = tabulate_labels(reader, subject, evidence, labels, treated)
             yield _Attribute(treated, compared)
 
 
@@ -158,7 +152,7 @@ def _tabulate(subject: Subject, evidence: CheckEvidence, one: _Attribute) -> Ite
             )
             for part in (is_own, ~is_own)
         )
-        yield Tabulated(DataSet.DEBIASED, comparison, own, additional, mitigated=mode, revisions=revisions_of(evidence, one.name))
+        yield Tabulated(DataSet.DEBIASED, comparison, own, additional, mitigated=mode, revisions=revisions_of(evidence, copies))
     if one.labels is not None:
         labels = one.labels
         yield Tabulated(DataSet.DEBIASED_FEEDBACK, comparison, labels.own, labels.additional, mitigated=mode, revisions=labels.revisions)

@@ -1,16 +1,17 @@
 """Mitigation of a window's records, and its accuracy, from outcomes of copies that are known already."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
+from ...checks.evidence import CheckEvidence
 from ...checks.labelled import Labelled
 from ...checks.outcomes_of_copies import CopyOutcomes, fill_stored, target_key
 from ...checks.revisions import OtherRevisions
 from ...checks.subject import Subject
+from ...checks.tabulation import revisions_of
 from ...domain.mitigation import AttributeProfile, Mode
 from ...domain.outcomes import Outcome
 from ...domain.values import number_of
@@ -21,7 +22,7 @@ from ...records.cells import parse_value
 from ...records.grouping import Grouping
 from ...records.outcomes import outcome_codes
 from ...store.database.arrow import ArrowReader
-from ...store.records.counterfactuals import TargetKey, stored_outcomes
+from ...store.records.counterfactuals import stored_outcomes
 from ..rule import UNKNOWN, BoolArray, CopyAnswers, Judge, Probability, outcomes_as_reference, read_probability, substitute
 
 NO_RECORD = -1
@@ -138,13 +139,9 @@ class LabelTables:
     revisions: tuple[OtherRevisions, ...]
 
 
-@frozen
-class KnownCopies:
-    record_nos: IntArray
-    targets: Mapping[TargetKey, int]
-
-
-def tabulate_labels(reader: ArrowReader, subject: Subject, labels: Labelled, treated: TreatedWindow, known: KnownCopies) -> LabelTables:
+def tabulate_labels(
+    reader: ArrowReader, subject: Subject, evidence: CheckEvidence, labels: Labelled, treated: TreatedWindow
+) -> LabelTables:
     """Returns the table of one attribute's mitigation.
 
     A label of a monitored record whose copies were not scored is in neither figure, whatever its prediction: left out by their outcome,
@@ -158,7 +155,7 @@ def tabulate_labels(reader: ArrowReader, subject: Subject, labels: Labelled, tre
     is_monitored = find_monitored(grouping)
     needs = present & is_monitored & (before != Outcome.UNCLASSIFIED)
     record_nos = labels.window.rows["record_no"].fill_null(NO_RECORD).to_numpy().astype(np.int64)
-    as_reference, are_known = _find_as_reference(reader, subject, record_nos, grouping, treated, known, needs=needs)
+    as_reference, are_known = _find_as_reference(reader, subject, evidence, record_nos, grouping, treated, needs=needs)
     after, unknown = substitute(before, as_reference, is_monitored, subject.mitigation.mode), needs & ~are_known
 
     # Of a changed outcome only the side of the label is known; where an outcome is one class, that is the same.
@@ -177,17 +174,19 @@ def tabulate_labels(reader: ArrowReader, subject: Subject, labels: Labelled, tre
         )
         for kept in (present & ~unknown & part for part in parts)
     )
-    revisions = tuple(OtherRevisions.of_records(grouping, made_by, revision, part) for part in parts)
+    # Repeats are those of the window: of labelled records too few.
+    of_window = zip(parts, revisions_of(evidence, treated.copies), strict=True)
+    revisions = tuple(OtherRevisions.of_records(grouping, made_by, revision, part, window.repeats) for part, window in of_window)
     return LabelTables(own, additional, int(unknown.sum()), int((~present).sum()), revisions)
 
 
 def _find_as_reference(
     reader: ArrowReader,
     subject: Subject,
+    evidence: CheckEvidence,
     record_nos: IntArray,
     grouping: Grouping,
     treated: TreatedWindow,
-    known: KnownCopies,
     *,
     needs: BoolArray,
 ) -> tuple[IntArray, BoolArray]:
@@ -199,10 +198,11 @@ def _find_as_reference(
     targets = treated.copies.targets
     is_copied = subject.is_feature(grouping.column.name) or any(target.donors is not None for target in targets)
     are_known = np.full(len(record_nos), not is_copied)
-    if len(known.record_nos):
-        order = np.argsort(known.record_nos)
-        places = order[np.minimum(np.searchsorted(known.record_nos, record_nos, sorter=order), len(order) - 1)]
-        inside = needs & (known.record_nos[places] == record_nos) & ~treated.copies.not_scored[places]
+    in_window = evidence.window.record_nos()
+    if len(in_window):
+        order = np.argsort(in_window)
+        places = order[np.minimum(np.searchsorted(in_window, record_nos, sorter=order), len(order) - 1)]
+        inside = needs & (in_window[places] == record_nos) & ~treated.copies.not_scored[places]
         found[inside] = treated.as_reference[places[inside]]
         are_known |= inside
 
@@ -212,7 +212,7 @@ def _find_as_reference(
         copies = CopyOutcomes(replace(grouping, codes=grouping.codes[rest]), targets, np.tile(is_reference, (len(rest), 1)))
         revision, version = subject.deployment.model_revision, subject.deployment.schema.version
         for position in np.flatnonzero(is_reference).tolist():
-            number = known.targets.get(target_key(targets[position], model_revision=revision, schema_version=version))
+            number = evidence.known_targets.get(target_key(targets[position], model_revision=revision, schema_version=version))
             if number is not None:
                 bounds = (int(nos.min()), int(nos.max()))
                 stored = stored_outcomes(reader, number, bounds, with_probabilities=True, only=nos.tolist())

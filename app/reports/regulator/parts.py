@@ -283,13 +283,13 @@ def _measured_sheet(source: ReportSource, data: set[DataSet], metrics: frozenset
 
 
 def _share_parts(one: Measurement) -> dict[str, float | None]:
-    """Shares of the flips by direction; empty for another metric."""
+    """Shares of the flips by direction, less those of unchanged records; empty for another metric."""
     if one.metric not in FLIPS:
         return {}
     counts = one.details.counts
-    whole = counts.get("weight", counts.get("n"))
-    parts = {name: counts.get(f"{name}_weight", counts.get(name)) for name in ("gained", "lost")}
-    return {name: None if part is None or not whole else part / whole for name, part in parts.items()}
+    whole, repeats = counts.get("weight", counts.get("n")), counts.get("repeats") or 1
+    parts = {name: (counts.get(f"{name}_weight", counts.get(name)), counts.get(f"repeats_{name}") or 0) for name in ("gained", "lost")}
+    return {name: None if part is None or not whole else part / whole - again / repeats for name, (part, again) in parts.items()}
 
 
 def alerts_sheet(source: ReportSource) -> dict[str, Any]:

@@ -181,12 +181,13 @@ def windows_of(session: Session, check_ids: Collection[str], member: str) -> dic
 
 
 def newest_success_before(session: Session, deployment_no: int, moment: datetime) -> EarlierCheck | None:
-    """Returns the success, no requested range, that ends last, at or before `moment`."""
+    """Returns the success with the model's answers, no requested range, that ends last, at or before `moment`."""
     row = session.scalars(
         select(CheckRow)
         .where(
             CheckRow.deployment_no == deployment_no,
             CheckRow.state == CheckState.SUCCEEDED,
+            CheckRow.failure.is_(None),
             CheckRow.trigger.in_(PRESENT_TRIGGERS),
             CheckRow.span_end <= moment,
         )

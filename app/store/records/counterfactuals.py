@@ -55,9 +55,10 @@ def stored_outcomes(
     )
 
 
-def reserve_target_numbers(session: Session, count: int) -> list[int]:
-    """Reserves numbers for copy targets; an unused one is never seen again."""
-    return list(session.scalars(text("SELECT nextval('copy_targets_no_seq') FROM generate_series(1, :count)"), {"count": count}))
+def reserve_target_number(session: Session) -> int:
+    """Reserves the number of a copy target; an unused one is never seen again."""
+    number: int = session.execute(text("SELECT nextval('copy_targets_no_seq')")).scalar_one()
+    return number
 
 
 def store_targets(session: Session, deployment_no: int, targets: dict[TargetKey, int]) -> None:

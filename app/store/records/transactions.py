@@ -169,7 +169,9 @@ def schemas_of(session: Session, deployment_no: int) -> dict[int, RecordSchema]:
 
 def targets_of(session: Session, deployment_no: int) -> dict[int, TargetKey]:
     names = ", ".join(TargetKey.__dataclass_fields__)
-    rows = session.execute(text(f"SELECT no, {names} FROM copy_targets WHERE deployment_no = :no"), {"no": deployment_no})  # noqa: S608
+    # A repeat changes no feature.
+    statement = f"SELECT no, {names} FROM copy_targets WHERE deployment_no = :no AND feature <> ''"  # noqa: S608 - of names only
+    rows = session.execute(text(statement), {"no": deployment_no})
     return {row.no: read_row(TargetKey, row) for row in rows}
 
 

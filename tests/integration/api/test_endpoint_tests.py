@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from itertools import cycle
 from typing import Any
 
 import httpx
@@ -59,7 +60,7 @@ def test_each_record_is_answered_with_its_prediction_and_outcome(service: Runnin
     assert says(found["warnings"][0], "'Perhaps'")
     assert found["warnings"] == snapshot
     assert 0 < found["seconds"] < 10
-    assert sent == ["Bearer open sesame"]
+    assert sent == ["Bearer open sesame"] * 2  # asked again
 
 
 def test_without_records_the_newest_logged_one_is_asked_about_and_compared(service: RunningService, snapshot: SnapshotAssertion) -> None:
@@ -72,7 +73,7 @@ def test_without_records_the_newest_logged_one_is_asked_about_and_compared(servi
         other = result(service.client.post(TESTS, json={}))
         rows = model.counts.rows
 
-    assert (same["logged"]["id"], same["same_as_logged"], same["warnings"], rows) == ("application-1", True, [], 2)
+    assert (same["logged"]["id"], same["same_as_logged"], same["warnings"], rows) == ("application-1", True, [], 2 * (1 + 10))
     assert (other["logged"]["id"], other["logged"]["label"], other["same_as_logged"]) == ("application-2", "Risk", False)
     assert says(other["warnings"][0], "1", "No Risk", "0.75", "0", "Risk", "0.75")
     assert other["warnings"][0] == snapshot
@@ -201,7 +202,7 @@ def test_a_deployment_that_is_not_there_yet_is_tested_and_not_stored(service: Ru
         sent = model.counts.authorizations
 
     assert (found["ok"], found["predictions"][0]["label"], found["outcome_reason"] is None) == (True, "No Risk", False)
-    assert sent == ["Bearer open sesame"]
+    assert sent == ["Bearer open sesame"] * 2  # asked again
     assert service.client.get("/v1/deployments").json()["deployments"] == []
     assert service.client.get("/v1/activities").json()["activities"] == []
 
@@ -273,3 +274,12 @@ def test_where_no_format_fits_the_own_one_says_why(service: RunningService) -> N
     assert (found["ok"], found["payload_format"], found["read"]) == (False, "fields_values", None)
     assert "answered 400" in found["fault"]
     assert len(found["tried"]) > 10
+
+
+def test_answers_that_differ_when_the_records_are_asked_again_get_a_warning(service: RunningService) -> None:
+    turns = cycle([31, 18, 18])
+    with row_server(lambda row: judged(row | {"Age": next(turns)})) as model:
+        set_up(service, model.url)
+        found = result(service.client.post(TESTS, json={"records": [RECORD]}))
+
+    assert says(found["warnings"][-1], "The model gives other answers to the same record: 7 of 10 differ from the first")

@@ -62,7 +62,7 @@ def test_labelled_features_are_scored_once_and_for_all(stage: Scene, server: Mod
     first, second = stage.check(NOON), stage.check(NOON)
 
     assert first.value("accuracy", "feedback", scope="overall") == second.value("accuracy", "feedback", scope="overall") == 0.75
-    assert server.counts.rows == 40 + 4
+    assert server.counts.rows == (40 + 2) + 4
 
 
 def test_without_an_endpoint_labelled_features_wait(database: Database, snapshot: SnapshotAssertion) -> None:

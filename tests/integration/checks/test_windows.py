@@ -111,7 +111,7 @@ def test_unclassified_predictions_are_left_out_of_every_rate_and_counted(stage: 
     result = stage.check(NOON)
 
     assert result.get("favourable_rate", "payload", "sex", "female").n == 20
-    assert server.counts.rows == 40
+    assert server.counts.rows == 40 + 2
     assert result.run.window is not None
     assert result.run.window["unclassified_records"] == 10
 

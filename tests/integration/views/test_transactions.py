@@ -1,5 +1,6 @@
 """Looking through records: what each filter leaves, the records of a check, and one record with its counterfactuals."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -283,7 +284,9 @@ def test_the_drawn_values_are_those_that_the_model_was_asked_about(database: Dat
         if copy.values is not None
     )
     assert len(shown) == 40
-    assert shown == sorted(asked)
+    # One record was asked again unchanged, as often as it has copies.
+    assert sorted((Counter(asked) - Counter(shown)).values()) in ([2], [1, 1])
+    assert not Counter(shown) - Counter(asked)
 
 
 def test_copies_of_an_earlier_monitor_are_shown_apart_and_counted_no_more(stage: Scene) -> None:
