@@ -12,6 +12,7 @@ from ..domain.checks import CheckState
 from ..store.checks.checks import current_time, get, page, request_cancel
 from ..store.checks.results import headline_measurements_of, tables_of
 from ..store.people.activities import record_activity
+from ..store.records.corrections import count_corrected
 from ..views.check_advice import outlook_of
 from ..views.check_source import counted_check, read_left_out
 from ..views.check_views import ViewKind
@@ -77,8 +78,9 @@ def read_check(deployment: ReadableDeployment, check_id: CheckId, session: Sessi
     """
     check = get(session, deployment.no, check_id)
     shown = headlines(headline_measurements_of(session, check.no), check.window)
-    records = read_left_out(session, counted_check(session, check))
-    return CheckDetailsOut.with_headlines(check, outlook_of(session, deployment.no), shown, records)
+    counted = counted_check(session, check)
+    members = {"records": read_left_out(session, counted), "corrected_since": count_corrected(session, counted.origin.no)}
+    return CheckDetailsOut.with_headlines(check, outlook_of(session, deployment.no), shown, **members)
 
 
 @router.get("/{check_id}/measurements")

@@ -5,7 +5,6 @@ line per request would cost as much as storing its record.
 """
 
 import itertools
-import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
@@ -22,7 +21,7 @@ from ..clock import monotonic_seconds, utc_now
 from ..domain.arrivals import RecordSource, stated_source
 from ..domain.encodings import UTF_8
 from ..domain.records import Receipt
-from ..errors import Conflict, EvenhandError, InvalidInput, NotFound, UnsupportedMediaType
+from ..errors import Conflict, EvenhandError, FieldProblem, InvalidInput, NotFound, UnsupportedMediaType
 from ..frozen import frozen
 from ..ingest import LogRequest
 from ..security.principals import Permission
@@ -31,7 +30,7 @@ from ..telemetry.metrics import http_requests, http_seconds
 from ..web.gate import require_own_page
 from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
 from ..web.parameters import require_parameters
-from ..web.problems import KINDS, MEDIA_TYPE, problem_response, unexpected_response
+from ..web.problems import KINDS, MEDIA_TYPE, problem_response, response_of, unexpected_response
 from .ingestion_bodies import Bodies, ClientGone
 from .uploads import parse_content_type
 
@@ -163,10 +162,10 @@ class IngestionRoutes:
         return _write_receipt(receipt, request_id)
 
 
-def receipt_members(receipt: Receipt) -> dict[str, Any]:
+def receipt_members(receipt: Receipt, stored: str = "accepted") -> dict[str, Any]:
     return {
         "sent": receipt.accepted + receipt.duplicate + receipt.rejected,
-        "accepted": receipt.accepted,
+        stored: receipt.accepted,
         "duplicate": receipt.duplicate,
         "rejected": receipt.rejected,
         "rejections": [asdict(rejection) for rejection in receipt.rejections],
@@ -186,21 +185,18 @@ def _write_receipt(receipt: Receipt, request_id: str) -> _Answer:
     members = receipt_members(receipt)
     if receipt.accepted or receipt.duplicate:
         return _Answer(200, _encode(members))
-    kind = KINDS[InvalidInput if receipt.rejections else Conflict]
-    faults = [(f"records[{r.index}].{r.field}", r.reason) for r in receipt.rejections]
-    faults += [(f"records[{c.index}].id", c.reason) for c in receipt.conflicts]
-    lead = "The record was not stored." if len(faults) == 1 else f"None of the {len(faults):,} records was stored. The first:"
-    # ASCII below: ids and values may hold lone surrogates, which UTF-8 cannot carry.
-    document = {
-        "type": kind.type,
-        "title": kind.title,
-        "status": kind.status,
-        "detail": f"{lead} {faults[0][0]}: {faults[0][1]}",
-        "errors": [{"field": field, "message": message} for field, message in faults[:_MOST_ERRORS]],
-        "request_id": request_id,
-        **members,
-    }
-    return _Answer(kind.status, json.dumps(document).encode("ascii"), MEDIA_TYPE.encode())
+    return _adopt(refuse_all(InvalidInput if receipt.rejections else Conflict, receipt, members, request_id))
+
+
+def refuse_all(
+    error: type[EvenhandError], receipt: Receipt, members: dict[str, Any], request_id: str, *, noun: str = "record", conflicting: str = "id"
+) -> Response:
+    """Problem document of a request of which nothing is stored, with the receipt's members."""
+    faults = [FieldProblem(f"{noun}s[{refused.index}].{refused.field}", refused.reason) for refused in receipt.rejections]
+    faults += [FieldProblem(f"{noun}s[{conflict.index}].{conflicting}", conflict.reason) for conflict in receipt.conflicts]
+    lead = f"The {noun} was not stored." if len(faults) == 1 else f"None of the {len(faults):,} {noun}s was stored. The first:"
+    detail = f"{lead} {faults[0].field}: {faults[0].message}"
+    return response_of(KINDS[error], detail, request_id, problems=faults[:_MOST_ERRORS], **members)
 
 
 def _is_csv(route: _Route, headers: Mapping[bytes, bytes]) -> bool:

@@ -26,7 +26,7 @@ IN_MEMORY = 4 * 1024 * 1024
 SILENCE_SECONDS = 30
 """A client that sends nothing for longer loses its place."""
 
-_UPLOADS = {"PUT": re.compile(r"/v1/deployments/[^/]+/training-data"), "POST": re.compile(r"/v1/deployments/[^/]+/imports")}
+_UPLOADS = {"PUT": re.compile(r"/v1/deployments/[^/]+/training-data"), "POST": re.compile(r"/v1/deployments/[^/]+/(imports|corrections)")}
 
 
 def is_upload(scope: Scope) -> bool:

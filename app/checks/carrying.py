@@ -49,7 +49,7 @@ def find_earlier_check(session: Session, subject: Subject) -> EarlierCheck | Non
 
 
 def still_holds(reader: ArrowReader, subject: Subject, earlier: EarlierCheck) -> bool:
-    """Whether nothing was logged after the earlier span, and the same check would read the same today.
+    """Whether nothing was logged or corrected after the earlier span, and the same check would read the same today.
 
     Its span is read again: imports and late writes add records where a check has read already.
     """

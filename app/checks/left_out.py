@@ -7,6 +7,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..domain.checks import DataSet
 from ..domain.comparisons import Comparison, comparisons_of
@@ -40,6 +41,8 @@ def count_table(
     columns = [read.values(attribute.feature) for attribute in comparison.members(read.monitor) if attribute.rule is None]
     lacks_value = np.logical_or.reduce([np.zeros(len(read), np.bool_), *map(_mark_missing, columns)])
     lacks_answer = _mark_missing(read.columns.answers)
+    # Only a correction stores JSON's null.
+    others = {"corrected_away": pc.is_in(read.columns.answers, pa.array(["null"])).to_numpy(), **(others or {})}
     return count_records(
         comparison.label,
         as_groups(named),
@@ -48,7 +51,7 @@ def count_table(
         answers=answers,
         lacks_answer=lacks_answer[where],
         lacks_value=lacks_value[where],
-        others={reason: marks[where] for reason, marks in (others or {}).items()},
+        others={reason: marks[where] for reason, marks in others.items()},
         repeats=None if repeats is None else repeats[where],
     )
 

@@ -78,20 +78,20 @@ class ImportService:
     def is_registered(self) -> bool:
         return self._request("GET", self._address).status_code == HTTPStatus.OK
 
-    def send(self, body: bytes) -> Receipt:
-        """Stores a native body of historical records; returns their receipt, after the durable commit.
+    def send(self, body: bytes, path: str = "", media_type: str = "application/json") -> Receipt:
+        """Stores a native body of historical records, or of what `path` takes; returns the receipt, after the durable commit.
 
         Raises:
         InvalidInput: the body as a whole is refused.
         """
-        headers = {"Content-Type": "application/json", "Evenhand-Source": RecordSource.IMPORT.value}
-        path = f"{self._address}/{self.kind.value}-records?historical=true"
+        headers = {"Content-Type": media_type, "Evenhand-Source": RecordSource.IMPORT.value}
+        path = f"{self._address}/{path or f'{self.kind.value}-records?historical=true'}"
         response = self._request("POST", path, content=body, headers=headers)
         members = _members(response)
         # A body of which everything is refused is a problem document, with the receipt in it.
-        if "accepted" in members:
+        if "sent" in members:
             return Receipt(
-                accepted=members["accepted"],
+                accepted=members["accepted" if "accepted" in members else "corrected"],
                 duplicate=members["duplicate"],
                 rejected=members["rejected"],
                 rejections=tuple(Rejection(**one) for one in members["rejections"]),

@@ -141,6 +141,27 @@ def feedback(
 
 
 @command.command()
+def corrections(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV file.", exists=True, dir_okay=False)],
+    *,
+    deployment: DeploymentId,
+    key: Key,
+    url: Url = "http://127.0.0.1:8000",
+    encoding: Encoding = "utf-8",
+) -> None:
+    """Correct labels and predictions: record_id, what, old, new, reason, correction_id. Status 3 if some rows are rejected."""
+    with open_client(url, key) as client:
+        receipt = ImportService(client, deployment).send(file.read_bytes(), "corrections", f"text/csv; charset={encoding}")
+    typer.echo(f"{receipt.accepted:,} corrected, {receipt.duplicate:,} corrected before, {receipt.rejected:,} rejected.")
+    for rejection in receipt.rejections:
+        typer.echo(f"{file} row {rejection.index + 1:,}, {rejection.field}: {rejection.reason}")
+    for conflict in receipt.conflicts:
+        typer.echo(f"{file} row {conflict.index + 1:,}: {conflict.reason}")
+    if receipt.rejected:
+        raise typer.Exit(SOME_REJECTED if receipt.accepted or receipt.duplicate else 1)
+
+
+@command.command()
 def sagemaker(
     *,
     config: Annotated[Path, typer.Option(help="The bias monitor's analysis_config.json.", exists=True, dir_okay=False, readable=True)],

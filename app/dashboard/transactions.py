@@ -11,14 +11,16 @@ from starlette.responses import Response
 from ..domain.checks import WindowCounts
 from ..domain.group_words import GroupWords
 from ..domain.mitigation import ONLY_DIRECT
+from ..domain.paging import Paging
 from ..domain.time_ranges import RangePreset
 from ..frozen import frozen
 from ..store.checks import checks
 from ..store.deployments.monitors import monitor_of
+from ..store.records.corrections import page as page_corrections
 from ..store.records.record_conditions import GapPlace
 from ..store.records.transactions import SCANNED, SCANNED_WITH_COPIES
 from ..views.one_record import record_details
-from ..views.second_look import totals_of
+from ..views.second_look import pick_labels, totals_of
 from ..views.transactions import Records, RecordSort, records_of
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from ..web.auditing import READS_RECORDS
@@ -147,6 +149,8 @@ def record_page(
     values = {
         "deployment": deployment,
         "details": record_details(session, deployment.no, record_id or id_in_query, check_id=of_check),
+        "corrections": page_corrections(session, deployment.no, Paging(SHOWN), record=record_id or id_in_query),
+        "choices": pick_labels(monitor),
         "check": used_by,
         "monitor": monitor,
         "group_words": GroupWords.of(monitor),

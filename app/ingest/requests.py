@@ -161,17 +161,22 @@ def _is_table(value: Json) -> bool:
     return isinstance(value, Mapping) and isinstance(value.get("fields"), list) and isinstance(value.get("values"), list)
 
 
-def _records_of_csv(text: str, plan: IngestPlan, request: LogRequest) -> list[Any]:
+def read_lines(text: str) -> list[list[str]]:
+    """Lines of a CSV: its header, and those that are not empty."""
     try:
-        lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+        header, *lines = csv.reader(io.StringIO(text, newline=""), strict=True) if text else ([],)
     except csv.Error as error:
         raise InvalidInput.of("body", f"is not CSV ({error})") from error
-    header = lines[0] if lines else []
-    if request.label not in header:
-        raise InvalidInput.of("label", f"the header has no column {request.label!r:.210}; it has {quote_names(header)}")
     if len(set(header)) < len(header):
         raise InvalidInput.of("body", "the header names a column twice")
-    return [_build_csv_record(header, line, plan, request) for line in lines[1:] if line]
+    return [header, *filter(None, lines)]
+
+
+def _records_of_csv(text: str, plan: IngestPlan, request: LogRequest) -> list[Any]:
+    header, *lines = read_lines(text)
+    if request.label not in header:
+        raise InvalidInput.of("label", f"the header has no column {request.label!r:.210}; it has {quote_names(header)}")
+    return [_build_csv_record(header, line, plan, request) for line in lines]
 
 
 def _build_record(row: Mapping[str, Any], plan: IngestPlan, request: LogRequest) -> dict[str, Any]:

@@ -78,7 +78,7 @@ _FEEDBACK = _Kind[CheckedFeedback](
     name=LogKind.FEEDBACK,
     read=read_feedback,
     encode=feedback_batch,
-    conflict="feedback of this id is stored already, with another label",
+    conflict="feedback of this id is stored already, with another label; correct it at POST …/corrections",
 )
 
 

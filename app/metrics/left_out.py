@@ -23,6 +23,7 @@ REASONS: Mapping[str, str] = {
     "sampled_out": "not logged by sampling (about)",
     "thinned": "thinned because rates differ",
     "repeated_person": "later record of a person",
+    "corrected_away": "taken away by a correction",
     "no_partner": "no partner in {other}",
     "no_prediction": "no prediction",
     "outcome_unlisted": "prediction in neither outcome list",

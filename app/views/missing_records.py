@@ -7,9 +7,11 @@ from sqlalchemy.orm import Session
 from ..checks.sampling import SAMPLING
 from ..checks.window_details import LABELS_OF_SOME
 from ..domain.checks import CheckRun, DataSet
+from ..domain.corrections import describe_corrected
 from ..domain.groups import NEAR_TWINS
 from ..metrics.left_out import list_lines
 from ..store.records.arrivals import missing_in
+from ..store.records.corrections import count_corrected
 from .check_source import CountedCheck, counted_check, read_left_out
 
 SAMPLED: Final = (
@@ -30,17 +32,18 @@ UNEQUALLY: Final = (
 
 
 def notes_of_check(session: Session, check: CheckRun, attribute: str | None) -> tuple[str, ...]:
-    """Records that the headline, of this attribute, counts, and how they were sampled."""
+    """Records that the headline, of this attribute, counts, and the notes on them."""
     counted = counted_check(session, check)
     logged = read_left_out(session, counted).get(DataSet.PAYLOAD.value, {})
     lines = []
     if (records := logged.get(attribute or "")) is not None:
         lines = [f"{attribute}: {line}" for line in list_lines(records)]
     labels = counted.window.get(LABELS_OF_SOME)
-    return (*lines, *([] if labels is None else [labels]), *notes_on_sampling(session, counted))
+    return (*lines, *([] if labels is None else [labels]), *notes_on_records(session, counted))
 
 
-def notes_on_sampling(session: Session, counted: CountedCheck) -> tuple[str, ...]:
+def notes_on_records(session: Session, counted: CountedCheck) -> tuple[str, ...]:
+    """How the records were sampled, and how many of their values were corrected since."""
     sampling, hours = counted.window.get(SAMPLING), counted.hours
     missing = missing_in(session, counted.check.deployment_no, hours)
     start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (hours.start, hours.end))
@@ -59,6 +62,8 @@ def notes_on_sampling(session: Session, counted: CountedCheck) -> tuple[str, ...
             rate=_rates(missing.lowest_rate, missing.highest_rate), records=_records(missing.left_out), start=start, end=end
         )
         notes.append(note if is_one else note + UNEQUALLY)
+    if corrected := count_corrected(session, counted.origin.no):
+        notes.append(describe_corrected(corrected, counted.origin.started_at))
     return (*notes, *(f"{twin}." for twin in counted.window.get(NEAR_TWINS, ())))
 
 

@@ -16,7 +16,8 @@ from ..errors import InvalidInput, NotFound
 from ..frozen import frozen
 from ..records.grouping import typed_value
 from ..store.records.counterfactuals import TargetKey
-from ..store.records.transactions import copies_of, feedback_of, record_of
+from ..store.records.feedback import find_feedback
+from ..store.records.transactions import copies_of, record_of
 from ..store.training.training_data import donors_of
 from .check_source import window_of_check
 from .record_lens import WORDS, Change, CopyKind, OutcomeWord, change_of, open_lens
@@ -75,10 +76,9 @@ def record_details(session: Session, deployment_no: int, record_id: str, *, chec
     window = None if check_id is None else window_of_check(session, deployment_no, check_id)
     (summary,) = summaries(session, deployment_no, [record], lens, window)
     feedback = None
-    if (stored := feedback_of(session, deployment_no, record_id)) is not None:
-        label, logged_at = stored
-        word = None if lens.monitor is None else WORDS[lens.monitor.outcomes.classify(label)]
-        feedback = Feedback(label=shown_value(label), outcome=word, logged_at=logged_at)
+    if (stored := find_feedback(session, deployment_no, record_id)) is not None:
+        word = None if lens.monitor is None else WORDS[lens.monitor.outcomes.classify(stored.label)]
+        feedback = Feedback(label=shown_value(stored.label), outcome=word, logged_at=stored.logged_at)
 
     # Copies under another revision or schema are counterfactuals of another answer.
     own = (record.model_revision, record.schema_version)

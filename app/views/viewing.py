@@ -10,7 +10,7 @@ from ..domain.checks import CheckRun, CheckState, DataSet
 from ..domain.deployments import Deployment
 from .check_source import CheckSource, CountedCheck, counted_check, source_of
 from .check_views import AttributeView, CheckView, ViewKind, ViewState
-from .missing_records import notes_on_sampling
+from .missing_records import notes_on_records
 from .payload_view import (
     EQUALITY,
     IMPACT,
@@ -86,7 +86,7 @@ def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: 
         newest=None if newest is None else datetime.fromisoformat(newest),
     )
 
-    view = replace(view, notes=notes_on_sampling(session, counted))
+    view = replace(view, notes=notes_on_records(session, counted))
     reason = _why_not(counted, kind, deployment)
     if reason is not None:
         return replace(view, reason=reason)

@@ -109,13 +109,15 @@ def only_post(sentence: str, request_id: str) -> Response:
     return refusal
 
 
-def response_of(kind: ProblemKind, detail: str, request_id: str | None, *, problems: Sequence[FieldProblem] = ()) -> Response:
+def response_of(
+    kind: ProblemKind, detail: str, request_id: str | None, *, problems: Sequence[FieldProblem] = (), **members: object
+) -> Response:
     document: dict[str, object] = {"type": kind.type, "title": kind.title, "status": kind.status, "detail": detail}
     if problems:
         document["errors"] = [{"field": problem.field, "message": problem.message} for problem in problems]
     document["request_id"] = request_id
     # ASCII only: the client's text may hold lone surrogates, which UTF-8 cannot carry.
-    content = json.dumps(document, allow_nan=False).encode("ascii")
+    content = json.dumps(document | members, allow_nan=False).encode("ascii")
     return Response(content, kind.status, _HEADERS.get(kind.status), MEDIA_TYPE)
 
 

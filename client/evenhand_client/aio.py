@@ -34,6 +34,10 @@ class AsyncEvenhand:
         """Takes the observed outcome of the record of that id."""
         self.client.log_label(id, label)
 
+    async def correct(self, record_id: str, what: str, new: Any, reason: str, **more: Any) -> None:  # noqa: ANN401 - as above
+        """Takes a correction, as `Evenhand.correct`."""
+        self.client.correct(record_id, what, new, reason, **more)
+
     async def flush(self, timeout: float = 30.0) -> Report:
         """Sends what was logged so far, as `Evenhand.flush`."""
         return await asyncio.to_thread(self.client.flush, timeout)

@@ -14,7 +14,7 @@ from typing import Any
 
 from .counting import HOUR_NANOSECONDS, Report, Stats
 from .delivery import OnError
-from .entries import FEEDBACK, PAIR, PAYLOAD, Logged
+from .entries import ABOUT_RECORDS, CORRECTION, FEEDBACK, PAIR, PAYLOAD, Logged
 from .identifiers import id_text, is_in_sample, new_id
 from .options import Options
 from .outbox import Outbox
@@ -152,6 +152,26 @@ class Evenhand:
         except Exception as error:  # noqa: BLE001 - as above
             self._refuse(error, 0)
 
+    def correct(
+        self,
+        record_id: str,
+        what: str,
+        new: Any,  # noqa: ANN401 - as label
+        reason: str,
+        old: Any = None,  # noqa: ANN401 - as label
+        id: str | None = None,  # noqa: A002 - as above
+    ) -> None:
+        """Takes a correction of the `label` or `prediction` of a stored record, for a key of the role `manage`. Never raises.
+
+        `None` takes the value away. With `old`, it is corrected only if it is still that one. A correction that is sent again is made once;
+        name each by an `id` if a value may go back and forth.
+        """
+        try:
+            others = {"what": what, "new": new, "reason": reason, "old": old, "id": id}
+            self._put(Logged(CORRECTION, id_text(record_id) or "", time.time_ns(), others=others))
+        except Exception as error:  # noqa: BLE001 - as above
+            self._refuse(error, 0)
+
     def log_pair(self, request: Any, response: Any, id: str | None = None) -> str:  # noqa: A002, ANN401 - JSON of a model server
         """Takes a request to a model server and its answer, decoded, in a form that the service reads; never raises.
 
@@ -268,13 +288,13 @@ class Evenhand:
             return
         outbox, options = self._outbox, self._options
         if options.sample_rate < 1.0 and not is_in_sample(logged.id, options.sample_rate):
-            if logged.kind != FEEDBACK:
+            if logged.kind not in ABOUT_RECORDS:
                 outbox.counters.add("left_out")
                 outbox.losses.add(logged.hour, left_out=1)
                 if not outbox.is_awake:
                     outbox.wake()
             return
-        if options.sample_rate < 1.0 and logged.kind != FEEDBACK:
+        if options.sample_rate < 1.0 and logged.kind not in ABOUT_RECORDS:
             # The record represents those that were left out, too.
             logged = logged._replace(others={**(logged.others or {}), "sample_rate": options.sample_rate})
         queue = outbox.queue
@@ -297,7 +317,7 @@ class Evenhand:
         return len(outbox.queue) < self._options.max_queue
 
     def _refuse(self, error: Exception, records: int = 1) -> None:
-        """Counts records of a call that cannot be read; 0 for a label."""
+        """Counts records of a call that cannot be read; 0 for a label or a correction."""
         if self._is_enabled:
             self._outbox.refuse(time.time_ns() // HOUR_NANOSECONDS, records, f"{type(error).__name__}: {error}")
 

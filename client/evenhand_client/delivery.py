@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from .counting import Counters, Losses, losses_body
-from .entries import FEEDBACK, KINDS, PAIR, Entry
+from .entries import CORRECTION, FEEDBACK, KINDS, PAIR, Entry
 from .transport import Answer, Transport
 
 MAX_BATCH_BYTES = 16 * 1024 * 1024
@@ -29,6 +29,7 @@ _TO_RETRY = frozenset({408, 425, 429})
 _TO_HOLD = frozenset({401, 402, 403, 404, 405, 407})
 """A wrong key, address or deployment: no record is at fault, and somebody can correct it."""
 
+_FORBIDDEN = 403
 _TOO_LARGE = 413
 _SERVER_ERRORS = 500
 
@@ -121,7 +122,12 @@ class Delivery:
         """Returns whether the receipt says what became of each record; False if the batch is to be split."""
         status = answer.status
         members = answer.members()
-        if "accepted" in members and (status in (200, 409, 422)):
+        if status == _FORBIDDEN and batch[0].kind == CORRECTION:
+            # Held back, they would keep all records waiting that this key may log.
+            for entry in batch:
+                self.reject(_record(entry), _reason(answer))
+            return True
+        if members.keys() & {"accepted", "corrected"} and status in (200, 409, 422):
             self._count(batch, members)
             return True
         if status == _TOO_LARGE:
@@ -133,7 +139,7 @@ class Delivery:
         return False
 
     def _count(self, batch: list[Entry], receipt: dict[str, Any]) -> None:
-        self._counters.add("sent", int(receipt["accepted"]))
+        self._counters.add("sent", int(receipt.get("accepted", receipt.get("corrected"))))
         self._counters.add("duplicate", int(receipt.get("duplicate", 0)))
         for one in [*receipt.get("rejections", ()), *receipt.get("conflicts", ())]:
             index, reason = int(one.get("index", 0)), f"{one.get('field', 'id')}: {one.get('reason', 'refused')}"
@@ -165,12 +171,12 @@ class Pauses:
 
 
 def _path_of(batch: list[Entry]) -> str:
-    return "/feedback-records" if batch[0].kind == FEEDBACK else "/payload-records"
+    return {FEEDBACK: "/feedback-records", CORRECTION: "/corrections"}.get(batch[0].kind, "/payload-records")
 
 
 def _body_of(batch: list[Entry]) -> bytes:
     joined = b",".join(entry.body for entry in batch)
-    return b"[%s]" % joined if batch[0].kind == PAIR else b'{"records":[%s]}' % joined
+    return b"[%s]" % joined if batch[0].kind in (PAIR, CORRECTION) else b'{"records":[%s]}' % joined
 
 
 def _record(entry: Entry) -> dict[str, Any]:

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 from .counting import HOUR_NANOSECONDS, time_text
 from .values import plain, plain_parts
 
-PAYLOAD, FEEDBACK, PAIR = "payload", "feedback", "pair"
-KINDS = (PAYLOAD, PAIR, FEEDBACK)
+PAYLOAD, FEEDBACK, PAIR, CORRECTION = "payload", "feedback", "pair", "correction"
+KINDS = (PAYLOAD, PAIR, FEEDBACK, CORRECTION)
+ABOUT_RECORDS = (FEEDBACK, CORRECTION)
+"""Kinds that are no records, only values of some."""
 
 _BODY = b'"body":'
 
@@ -79,6 +81,8 @@ def encode(logged: Logged) -> Entry:
     members = logged.members
     if logged.kind == PAIR:
         body = {"scoring_id": logged.id, "scoring_timestamp": time_text(logged.nanoseconds), **members}
+    elif logged.kind == CORRECTION:
+        body = {"record": logged.id, **members}
     elif logged.kind == FEEDBACK:
         body = {"id": logged.id, **members}
     else:

@@ -12,7 +12,7 @@ from typing import Any, Union
 
 from .counting import Counters, Losses, Report, Stats
 from .delivery import Delivery, OnError, Pauses, Postponed
-from .entries import FEEDBACK, Entry, Logged, encode
+from .entries import ABOUT_RECORDS, Entry, Logged, encode
 from .options import Options
 from .spool import Segment, Spool
 from .transport import HttpxLike, NoAnswer, Transport
@@ -321,7 +321,7 @@ class Outbox:
                 entries.append(encode(logged))
             except Exception as error:  # noqa: BLE001 - values of the program may raise anything; the others of its batch must go on
                 self._delivery.reject({"id": logged.id, **logged.members}, f"it cannot be written as JSON: {error}")
-                self.losses.add(logged.hour, not_received=int(logged.kind != FEEDBACK))
+                self.losses.add(logged.hour, not_received=int(logged.kind not in ABOUT_RECORDS))
         return entries
 
     def _rest(self, seconds: float | None, *, longest: float | None = None) -> None:

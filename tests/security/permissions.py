@@ -102,7 +102,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
     ),
     Rule(Needed.READ, Reach.WHOLE): ("readTelemetry", "listActivities"),
     Rule(Needed.READ, Reach.DEPLOYMENT): (
-        *("readDeployment", "readFairnessMonitor", "listRecommendedMonitors", "listDeploymentActivities"),
+        *("readDeployment", "readFairnessMonitor", "listRecommendedMonitors", "listDeploymentActivities", "countCorrections"),
         *(
             "listMissingRecords",
             "readIngestion",
@@ -144,6 +144,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
             "readPayloadRecord",
             "listFeedbackRecords",
             "readFeedbackRecord",
+            "listCorrections",
             "listFlaggedRecords",
         ),
         *("exportFlaggedRecords", "exportPayloadRecords"),
@@ -152,7 +153,7 @@ _RULES: dict[Rule, tuple[str, ...]] = {
         *("changeDeployment", "deleteDeployment", "putFairnessMonitor", "deleteFairnessMonitor", "watchBothSides"),
         *("acceptRecommendedMonitors", "putTrainingData", "deleteTrainingData", "requestCheck", "cancelCheck", "requestAttribution"),
         *("cancelAttribution", "deleteAttribution", "requestSubgroupScan", "watchFoundGroup"),
-        *("putRetention", "putLegalHold", "requestErasure", "makePseudonyms"),
+        *("putRetention", "putLegalHold", "requestErasure", "makePseudonyms", "correctRecords"),
         *("putMitigation", "fitMitigationProfile", "putAlertRule", "deleteAlertRule", "sendOpenAlertsOfRule", "testEndpoint"),
         *("putReportSchedule", "deleteReportSchedule", "requestKeptReport"),
     ),

@@ -8,9 +8,9 @@ from pydantic import AliasPath, Field, model_validator
 
 from ...checks.left_out import LEFT_OUT
 from ...domain.checks import CheckRun, CheckState, DataSet, Span, Trigger
+from ...domain.corrections import CorrectedCount
 from ...views.advice import Cause, Outlook
 from ...views.check_advice import advice_on_check
-from ...views.check_source import CheckRecords
 from ...views.headlines import Headline
 from ...web.texts import Timestamp
 from .base import In, Out, PageOut, example
@@ -201,15 +201,17 @@ class HeadlineOut(Out):
 class CheckDetailsOut(CheckOut):
     """One check with its headline figures."""
 
-    model_config = example({**_CHECK, "headlines": [_HEADLINE], "records": {"payload": {"Sex": RECORDS}}})
+    model_config = example({**_CHECK, "headlines": [_HEADLINE], "records": {"payload": {"Sex": RECORDS}}, "corrected_since": []})
 
     headlines: list[HeadlineOut]
     """Attributes in the order of the monitor, intersections last; empty until it has succeeded."""
 
     records: dict[str, dict[str, dict[str, Any]]] = Field(description=f"By data set and attribute. {RECORDS_MEANING}")
+    corrected_since: list[CorrectedCount]
+    """How many values that the check read were corrected since; its figures are of the earlier ones."""
 
     @classmethod
-    def with_headlines(cls, check: CheckRun, outlook: Outlook, shown: Sequence[Headline], records: CheckRecords) -> "CheckDetailsOut":
+    def with_headlines(cls, check: CheckRun, outlook: Outlook, shown: Sequence[Headline], **others: object) -> "CheckDetailsOut":
         bodies = [
             HeadlineOut(
                 attribute=headline.attribute,
@@ -219,7 +221,7 @@ class CheckDetailsOut(CheckOut):
             )
             for headline in shown
         ]
-        return cls.from_object(check, **_advice_members(check, outlook), headlines=bodies, records=records)
+        return cls.from_object(check, **_advice_members(check, outlook), headlines=bodies, **others)
 
 
 class CheckPage(PageOut):

@@ -1,12 +1,14 @@
-"""Labels as bodies."""
+"""Labels, and corrections of labels and predictions, as bodies."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
+from ...domain.corrections import Corrected
 from ...domain.deployments import RecordSchema
+from ...domain.records import RecordConflict, Rejection, UnlistedAnswer
 from ...domain.values import shown_value
 from ...store.records.feedback import StoredFeedback
-from .base import Out, example
+from .base import NextPageCursor, Out, PageOut, example
 
 _RECORD: dict[str, Any] = {
     "id": "application-1041",
@@ -70,3 +72,61 @@ class FeedbackRecordPage(Out):
 
     count: int | None
     """Labels of the window, where the request asks for it."""
+
+
+class CorrectionReceipt(Out):
+    """Outcome of each correction. Conflicts are among the rejected, and listed apart."""
+
+    sent: int
+    corrected: int
+    duplicate: int
+    rejected: int
+    rejections: list[Rejection]
+    conflicts: list[RecordConflict]
+    warnings: tuple[UnlistedAnswer, ...] = ()
+
+
+class CorrectionOut(Out):
+    """One correction; those of one value are numbered from 1."""
+
+    model_config = example(
+        {
+            "id": "audit-2026-11-24",
+            "record": "application-1041",
+            "what": "label",
+            "number": 1,
+            "old": "Risk",
+            "new": "No Risk",
+            "reason": "The branch had mixed up two applications.",
+            "corrected_by": "9f2c41aa",
+            "corrected_at": "2026-11-25T08:30:00Z",
+        }
+    )
+
+    id: str | None
+    record: str
+    what: Corrected
+    number: int
+    old: Any
+    new: Any
+    """Null where the value was taken away."""
+
+    reason: str
+    corrected_by: str
+    """The id of the key, or `user:` and a name."""
+
+    corrected_at: datetime
+
+
+class CorrectionPage(PageOut):
+    """A page of corrections, newest first."""
+
+    corrections: list[CorrectionOut]
+    next_cursor: NextPageCursor
+
+
+class CorrectionCounts(Out):
+    """Numbers of corrections, the newest day first; those of erased records are among them."""
+
+    days: dict[date, dict[Corrected, int]]
+    """Days (UTC) on which they were made."""

@@ -84,7 +84,8 @@ def count_without_label(reader: ArrowReader, deployment_no: int, span: Span) -> 
     table = reader.table(
         """SELECT count(*) AS records FROM payload_records p
            WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at < $3
-             AND NOT EXISTS (SELECT FROM feedback_records f WHERE f.deployment_no = p.deployment_no AND f.feedback_id = p.record_id)""",
+             AND NOT EXISTS (SELECT FROM feedback_records f WHERE f.deployment_no = p.deployment_no AND f.feedback_id = p.record_id
+                               AND f.label <> 'null')""",
         [deployment_no, span.start, span.end],
     )
     return int(table["records"][0].as_py())

@@ -198,12 +198,6 @@ def flags_of(session: Session, deployment_no: int, record_nos: Sequence[int]) ->
     return [FlaggedRecord(**row) for row in rows.mappings()]
 
 
-def feedback_of(session: Session, deployment_no: int, record_id: str) -> tuple[Any, datetime] | None:
-    statement = text("SELECT label, logged_at FROM feedback_records WHERE deployment_no = :no AND feedback_id = :record_id")
-    row = session.execute(statement, {"no": deployment_no, "record_id": record_id}).one_or_none()
-    return None if row is None else (row.label, row.logged_at)
-
-
 def labels_of(session: Session, deployment_no: int, record_ids: Sequence[str]) -> dict[str, Any]:
     statement = text(
         "SELECT feedback_id, label FROM feedback_records WHERE deployment_no = :no AND feedback_id = ANY(CAST(:ids AS text[]))"

@@ -32,8 +32,14 @@ _NEWEST_FEEDBACK = """
       AND coalesce(p.schema_version, f.schema_version) = $2 AND f.usable_at >= $3 AND f.usable_at < $4
     ORDER BY f.usable_at DESC, f.feedback_no DESC LIMIT $5
 """
-_HAS_LABEL = "EXISTS (SELECT FROM feedback_records f WHERE f.deployment_no = $1 AND f.feedback_id = record_id AND f.usable_at < $6)"
-_PREDICTED = "coalesce(p.label, p.prediction, f.predicted_label, f.predicted)::text AS predicted"
+_HAS_LABEL = (
+    "EXISTS (SELECT FROM feedback_records f WHERE f.deployment_no = $1 AND f.feedback_id = record_id AND f.usable_at < $6"
+    " AND f.label <> 'null')"
+)
+_PREDICTED = (
+    # A label that a correction took away takes its pair with it.
+    "CASE WHEN f.label = 'null' THEN 'null' ELSE coalesce(p.label, p.prediction, f.predicted_label, f.predicted)::text END AS predicted"
+)
 
 _MARGIN = timedelta(minutes=10)
 """Time between a change of the deployment and a span of added minutes, and for which they are kept."""
@@ -137,9 +143,11 @@ def newest_feedback_numbers(reader: ArrowReader, query: WindowQuery, span: Span,
 
 
 def is_logged_between(reader: ArrowReader, deployment_no: int, span: Span) -> bool:
+    """Returns whether something was logged in the span, or corrected since it began."""
     table = reader.table(
         "SELECT EXISTS (SELECT FROM payload_records WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at < $3)"
-        " OR EXISTS (SELECT FROM feedback_records WHERE deployment_no = $1 AND usable_at >= $2 AND usable_at < $3) AS is_logged",
+        " OR EXISTS (SELECT FROM feedback_records WHERE deployment_no = $1 AND usable_at >= $2 AND usable_at < $3)"
+        " OR EXISTS (SELECT FROM corrections WHERE deployment_no = $1 AND made_at >= $2) AS is_logged",
         [deployment_no, span.start, span.end],
     )
     return bool(table["is_logged"][0].as_py())

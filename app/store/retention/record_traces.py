@@ -21,8 +21,9 @@ ERASED_WITH_A_RECORD: Final[Mapping[str, str]] = {
     "feedback_records": "its labels",
     "call_halves": "the halves of its call that wait for the other half",
     "evidence_people": "digest of the person whose first record it is",
+    "corrections": "ids, both values and the reason; that some value was corrected stays",
 }
-"""Tables of which an erasure deletes rows.
+"""Tables of which an erasure deletes rows, or empties them.
 
 Retention by age leaves out labels, which have their own age, and digests of people, without which a later record would count as a person's
 first.
@@ -110,6 +111,8 @@ _DERIVED: Final = {
     "counterfactuals": """DELETE FROM counterfactuals c USING copy_targets t
         WHERE t.deployment_no = :no AND c.target_no = t.no AND c.record_no = ANY(CAST(:numbers AS bigint[]))""",
     "flagged_records": "DELETE FROM flagged_records WHERE deployment_no = :no AND record_no = ANY(CAST(:numbers AS bigint[]))",
+    "corrections": """UPDATE corrections SET id = NULL, record_id = NULL, old = NULL, new = NULL, reason = NULL
+        WHERE deployment_no = :no AND record_id = ANY(CAST(:ids AS text[]))""",
 }
 _OF_A_PERSON: Final = {
     "feedback_records": "DELETE FROM feedback_records WHERE deployment_no = :no AND feedback_id = ANY(CAST(:ids AS text[]))",
@@ -143,7 +146,8 @@ def erase_labels(session: Session, deployment_no: int, *, before: datetime, limi
         ).all()
         if ids:
             _note_hours_of_labels(session, deployment_no, ids)
-            statements = {"feedback_records": _OF_A_PERSON["feedback_records"]}
+            of_labels = f"{_DERIVED['corrections']} AND what = 'label'"
+            statements = {"feedback_records": _OF_A_PERSON["feedback_records"], "corrections": of_labels}
             return _delete(session, statements, {"no": deployment_no, "ids": list(ids)})
     return {}
 

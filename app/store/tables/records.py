@@ -102,6 +102,35 @@ class FeedbackRecordRow(Row):
     predicted_revision: Mapped[str | None]
 
 
+class CorrectionRow(Row):
+    """One correction; those of one value are numbered from 1. An erasure empties both ids, both values and the reason.
+
+    `previous_at` is when the value was corrected before, `logged_at` of the record (NULL: none is stored), `usable_at` of its label.
+    """
+
+    __tablename__ = "corrections"
+    __table_args__ = (
+        UniqueConstraint("deployment_no", "id"),
+        UniqueConstraint("deployment_no", "record_id", "what", "number"),
+        Index("corrections_deployment_no_made_at_idx", "deployment_no", "made_at"),
+    )
+
+    no: Mapped[RowNo]
+    deployment_no: Mapped[DeploymentNo]
+    id: Mapped[str | None]
+    record_id: Mapped[str | None]
+    what: Mapped[str]
+    number: Mapped[int]
+    old: Mapped[JsonValue | None]
+    new: Mapped[JsonValue | None]
+    reason: Mapped[str | None]
+    made_by: Mapped[str]
+    made_at: Mapped[StoredAt]
+    previous_at: Mapped[datetime | None]
+    logged_at: Mapped[datetime | None]
+    usable_at: Mapped[datetime | None]
+
+
 class CopyTargetRow(Row):
     """One kind of copy: `feature` set to `target`, scored by `model_revision`.
 

@@ -76,6 +76,30 @@ def test_records_and_labels_arrive(service: RunningService) -> None:
         assert session.scalars(text("SELECT feedback_id FROM feedback_records")).all() == ids[:1]
 
 
+def test_corrections_arrive_and_a_key_that_may_not_correct_still_logs(service: RunningService) -> None:
+    service.application.listen()
+    refused: list[str] = []
+
+    def make_for(role: Role) -> Evenhand:
+        return Evenhand(service.application.address, service.key(role), "loans", on_error=lambda _, reason: refused.append(reason))
+
+    with make_for(Role.MANAGE) as client:
+        record_id = client.log(ROW, 1)
+        client.log_label(record_id, 0)
+        client.correct(record_id, "label", 1, "mixed up", old=0, id="c-1")
+        client.correct(record_id, "prediction", 1, "mixed up")
+        assert client.flush() == Report(sent=3, rejected=1)
+    with make_for(Role.INGEST) as client:
+        client.correct(record_id, "label", 0, "again")
+        client.log(ROW, 1)
+        assert client.flush() == Report(sent=1, rejected=1)
+
+    assert "new: is the stored value 1" in refused
+    assert "A correction needs the role manage; this key has ingest." in refused[-1]
+    with service.database.transaction() as session:
+        assert session.scalars(text("SELECT label FROM feedback_records")).all() == [1]
+
+
 def test_what_is_sent_twice_is_stored_once(service: RunningService) -> None:
     service.application.listen()
     with make(service) as client:

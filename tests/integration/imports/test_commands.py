@@ -35,7 +35,7 @@ def run(service: RunningService, tmp_path: Path) -> Run:
 
     def run(*arguments: object, deployment: str = "credit-risk", key: str = service.admin_key) -> Result:
         environment = {"EVENHAND_URL": service.base_url, "EVENHAND_KEY": key, "EVENHAND_DEPLOYMENT": deployment, "TERM": "dumb"}
-        state = ["--state", str(tmp_path / "state")]
+        state = [] if arguments[0] == "corrections" else ["--state", str(tmp_path / "state")]
         return CliRunner().invoke(evenhand, ["import", *map(str, arguments), *state], env=environment)
 
     return run
@@ -248,3 +248,24 @@ def test_a_service_that_refuses_or_does_not_answer_is_named(run: Run, tmp_path: 
     assert "was answered 401" in str(run("payload", file, key="wrong").exception)
     assert "does not answer" in str(run("payload", file, "--url", "http://127.0.0.1:9").exception)
     assert "must begin with http" in str(run("payload", file, "--url", "127.0.0.1").exception)
+
+
+def test_corrections_are_made_from_a_file_and_say_what_was_refused(run: Run, service: RunningService, tmp_path: Path) -> None:
+    records = [{"id": f"a-{no}", "features": {"Age": 33, "Sex": "female", "Owner": True}, "prediction": 0} for no in range(3)]
+    service.client.post("/v1/deployments/credit-risk/payload-records", json={"records": records}).raise_for_status()
+    header = "record_id,what,old,new,reason,correction_id\n"
+    file = write(
+        tmp_path / "c.csv", header + "a-0,prediction,0,1,mixed up,c-1\n\na-1,prediction,1,0,mixed up,\nb,prediction,,1,mixed up,\n"
+    )
+
+    ended = run("corrections", file)
+
+    assert ended.exit_code == 3, ended.output
+    assert [line for line in ended.output.splitlines() if "[info" not in line] == [
+        "1 corrected, 0 corrected before, 2 rejected.",
+        f"{file} row 3, record: record 'b' is not stored; a value that was never logged cannot be corrected",
+        f"{file} row 2: old is 1, stored is 0: nothing was changed",
+    ]
+    assert service.client.get("/v1/deployments/credit-risk/payload-records/a-0").json()["prediction"] == 1
+    assert run("corrections", write(tmp_path / "c.csv", header + "a-0,prediction,0,1,mixed up,c-1\n")).exit_code == 0
+    assert run("corrections", write(tmp_path / "c.csv", header + "a-0,age,0,1,mixed up,\n")).exit_code == 1

@@ -1,0 +1,121 @@
+"""Corrections of stored labels and predictions."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from sqlalchemy.orm import Session
+
+from ..domain.cells import Json, parse_label, record_id, shown, string
+from ..domain.corrections import Corrected, Correction
+from ..domain.encodings import decode_parts
+from ..domain.records import Receipt, RecordConflict, Rejection
+from ..errors import InvalidInput
+from ..store.records.corrections import MAX_CORRECTIONS, store_correction
+from .bodies import decoded_json, require_decodable
+from .checked import Checked, RecordRefused, checked_cell
+from .limits import MAX_RECORDS
+from .native import read_members, read_optional
+from .plan import IngestPlan
+from .requests import read_lines
+from .unlisted import find_unlisted
+
+MAX_REASON: Final = 500
+"""Max characters of a reason."""
+
+_MEMBERS: Final = frozenset({"id", "record", "what", "old", "new", "reason"})
+_COLUMNS: Final = {"record_id": "record", "correction_id": "id"}
+"""Members by those columns of a CSV that have other names."""
+
+_REASONS: Final = {
+    "not_stored": "record {record} is not stored; a value that was never logged cannot be corrected",
+    "erased": "record {record} was erased",
+    "past_retention": "record {record} is not stored: it was never logged, or is past its retention of {months} months",
+    "without_label": "record {record} has no label; log it as feedback",
+    "other_content": "a correction of this id is stored already, with other content",
+    "other_value": "old is {old}, stored is {stored}: nothing was changed",
+    "unchanged": "is the stored value {stored}",
+    "too_many": f"this value was corrected {MAX_CORRECTIONS:,} times, which is the most",
+}
+"""Of a correction that was not made, by its outcome."""
+
+
+def read_corrections(body: bytes, charset: str, plan: IngestPlan, *, is_csv: bool) -> Sequence[Json]:
+    """Corrections of a body as they were sent; a line of a CSV that cannot be read is a RecordRefused.
+
+    Raises:
+        InvalidInput: the body as a whole cannot be read.
+        TooLarge: it holds far more than corrections need.
+    """
+    if is_csv:
+        header, *lines = read_lines("".join(decode_parts([body], charset, "body")))
+        corrections: Json = [_read_line(header, line, plan) for line in lines]
+    else:
+        require_decodable(body)
+        sent = decoded_json(body).value
+        corrections = sent["corrections"] if isinstance(sent, dict) and sent.keys() == {"corrections"} else sent
+    if not isinstance(corrections, list) or not 1 <= len(corrections) <= MAX_RECORDS:
+        raise InvalidInput.of("corrections", f"must be a list of 1 to {MAX_RECORDS:,}, as the only member of the body or as the body")
+    return corrections
+
+
+def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str) -> Receipt:
+    """Makes the corrections that can be made, one after the other; `accepted` counts these. The deployment is locked."""
+    made, duplicate = Checked(sent=len(sent)), 0
+    conflicts: list[RecordConflict] = []
+    for index, members in enumerate(sent):
+        try:
+            correction = _check(members, plan)
+        except RecordRefused as refused:
+            made.rejections.append(refused.rejection(index))
+            continue
+        result = store_correction(session, plan.target, correction, by=by)
+        reason = _REASONS.get(result.outcome, "").format(
+            record=shown(correction.record_id), old=shown(correction.old), stored=shown(result.value), months=result.months
+        )
+        if result.outcome == "corrected":
+            (made.labels if correction.what is Corrected.LABEL else made.predictions).append(correction.new)
+        elif result.outcome == "duplicate":
+            duplicate += 1
+        elif result.outcome in ("other_content", "other_value"):
+            conflicts.append(RecordConflict(index, correction.record_id, reason))
+        else:
+            made.rejections.append(Rejection(index, "new" if result.outcome == "unchanged" else "record", reason))
+    return Receipt(
+        accepted=len(made.labels) + len(made.predictions),
+        duplicate=duplicate,
+        rejected=len(made.rejections) + len(conflicts),
+        rejections=tuple(made.rejections),
+        conflicts=tuple(conflicts),
+        warnings=find_unlisted(made, plan),
+    )
+
+
+def _read_line(header: Sequence[str], line: Sequence[str], plan: IngestPlan) -> Mapping[str, Json] | RecordRefused:
+    if len(line) != len(header):
+        return RecordRefused("line", f"has {len(line)} values under {len(header)} columns")
+    return {
+        _COLUMNS.get(name, name): parse_label(cell, is_text=name not in ("old", "new") or plan.target.lists_texts)
+        for name, cell in zip(header, line, strict=True)
+    }
+
+
+def _check(sent: Json, plan: IngestPlan) -> Correction:
+    """Correction that was sent, with its values as they are stored. Raises RecordRefused."""
+    if isinstance(sent, RecordRefused):
+        raise sent
+    members = read_members(sent, _MEMBERS)
+    if members.get("what") not in list(Corrected):
+        raise RecordRefused("what", f"must be {' or '.join(Corrected)}, found {shown(members.get('what'))}")
+    if "new" not in members:
+        raise RecordRefused("new", "is missing; null takes the value away")
+    reason = checked_cell("reason", string, members.get("reason") or "")
+    if not reason.strip() or len(reason) > MAX_REASON:
+        raise RecordRefused("reason", f"is needed: 1 to {MAX_REASON} characters, not only blanks")
+    return Correction(
+        id=read_optional("id", record_id, members),
+        record_id=checked_cell("record", record_id, members.get("record")),
+        what=Corrected(members["what"]),
+        old=read_optional("old", plan.prediction, members),
+        new=read_optional("new", plan.prediction, members),
+        reason=reason,
+    )

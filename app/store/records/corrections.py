@@ -1,0 +1,141 @@
+"""Corrections of stored labels and predictions."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any, Final
+
+from psycopg.types.json import Jsonb
+from sqlalchemy import Row, text
+from sqlalchemy.orm import Session
+
+from ...domain.corrections import Corrected, CorrectedCount, Correction
+from ...domain.paging import Paging
+from ...domain.retention import digest_id
+from ..people.audit_events import insert_event
+from ..writing import Target
+
+MAX_CORRECTIONS: Final = 1_000
+"""Max corrections of one value."""
+
+# `earlier` is the correction of the same id or, without an id, the newest one of this value.
+_CORRECT: Final = text("""
+    WITH stored AS (
+        SELECT r.logged_at AS record_at, r.record_no, f.usable_at, coalesce(r.logged_at, f.record_logged_at) AS logged_at,
+               CASE WHEN :what = 'label' THEN f.label ELSE coalesce(r.label, r.prediction) END AS value,
+               CAST(:old AS jsonb) AS old, CAST(:new AS jsonb) AS new,
+               (SELECT records_months FROM retention_policies WHERE deployment_no = :no) AS months
+        FROM (SELECT) one
+        LEFT JOIN payload_keys k ON k.deployment_no = :no AND k.record_id = :record_id
+        LEFT JOIN payload_records r ON r.deployment_no = :no AND r.logged_at = k.logged_at AND r.record_no = k.record_no
+        LEFT JOIN feedback_records f ON f.deployment_no = :no AND f.feedback_id = :record_id
+    ), chain AS (
+        SELECT count(*) AS corrections, max(made_at) AS previous_at
+        FROM corrections WHERE deployment_no = :no AND record_id = :record_id AND what = :what
+    ), earlier AS (
+        SELECT record_id = :record_id AND what = :what AND reason = :reason AND coalesce(new, 'null') = CAST(:new AS jsonb) AS is_same
+        FROM corrections
+        WHERE deployment_no = :no AND (id = :id OR CAST(:id AS text) IS NULL AND record_id = :record_id AND what = :what)
+        ORDER BY number DESC LIMIT 1
+    ), judged AS (
+        SELECT *, CASE
+            WHEN EXISTS (SELECT FROM erased_ids WHERE deployment_no = :no AND digest = :digest) THEN 'erased'
+            WHEN value IS NULL AND record_no IS NOT NULL THEN 'without_label'
+            WHEN value IS NULL AND months IS NOT NULL THEN 'past_retention'
+            WHEN value IS NULL THEN 'not_stored'
+            WHEN (SELECT is_same FROM earlier) THEN 'duplicate'
+            WHEN CAST(:id AS text) IS NOT NULL AND EXISTS (SELECT FROM earlier) THEN 'other_content'
+            WHEN old NOT IN ('null', value) THEN 'other_value'
+            WHEN new = value THEN 'unchanged'
+            WHEN corrections >= :most THEN 'too_many'
+            ELSE 'corrected' END AS outcome
+        FROM stored, chain
+    ), due AS (
+        SELECT * FROM judged WHERE outcome = 'corrected'
+    ), label AS (
+        UPDATE feedback_records f SET label = due.new FROM due
+        WHERE :what = 'label' AND f.deployment_no = :no AND f.feedback_id = :record_id
+    ), prediction AS (
+        UPDATE payload_records r SET label = CASE WHEN r.label IS NOT NULL THEN due.new END,
+            prediction = CASE WHEN r.label IS NULL OR due.new = 'null' THEN due.new ELSE r.prediction END
+        FROM due
+        WHERE :what = 'prediction' AND r.deployment_no = :no AND r.logged_at = due.record_at AND r.record_no = due.record_no
+    ), hour AS (
+        INSERT INTO changed_hours (deployment_no, hour)
+        SELECT :no, date_trunc('hour', logged_at, 'UTC') FROM due WHERE logged_at IS NOT NULL
+    ), made AS (
+        INSERT INTO corrections (deployment_no, id, record_id, what, number, old, new, reason, made_by, previous_at, logged_at, usable_at)
+        SELECT :no, :id, :record_id, :what, corrections + 1, nullif(value, 'null'), nullif(new, 'null'), :reason, :by, previous_at,
+               logged_at, usable_at
+        FROM due
+    )
+    SELECT outcome, value, months FROM judged
+""")
+_PAGE: Final = text("""
+    SELECT no, id, record_id AS record, what, number, old, new, reason, made_by AS corrected_by, made_at AS corrected_at FROM corrections
+    WHERE deployment_no = :no AND record_id IS NOT NULL AND (CAST(:record AS text) IS NULL OR record_id = :record)
+      AND (CAST(:what AS text) IS NULL OR what = :what) AND (CAST(:since AS timestamptz) IS NULL OR made_at >= :since)
+      AND (:after = 0 OR no < :after)
+    ORDER BY no DESC LIMIT :limit
+""")
+_COUNT: Final = text("""
+    SELECT coalesce(json_object_agg(day, counts ORDER BY day DESC), '{}')
+    FROM (SELECT day, json_object_agg(what, corrections) AS counts
+          FROM (SELECT date(made_at AT TIME ZONE 'UTC') AS day, what, count(*) AS corrections FROM corrections
+                WHERE deployment_no = :no GROUP BY 1, 2)
+          GROUP BY day)
+""")
+# Records of the window, and labels that became usable in the span; those that top it up are the newest before.
+_COUNT_SINCE: Final = text("""
+    SELECT what, count(*)
+    FROM (SELECT *, (window_->>'oldest_record_at')::timestamptz AS oldest, (window_->>'newest_record_at')::timestamptz AS newest,
+                 (window_->>'additional_labelled_records')::int AS additional
+          FROM (SELECT deployment_no, started_at, span_start, span_end, "window" AS window_ FROM checks WHERE no = :no)) c
+    JOIN corrections USING (deployment_no)
+    WHERE made_at >= started_at AND (previous_at IS NULL OR previous_at < started_at)
+      AND (what = 'prediction' AND logged_at BETWEEN oldest AND newest
+           OR usable_at < span_end AND usable_at >= coalesce((
+               SELECT f.usable_at FROM feedback_records f
+               WHERE f.deployment_no = c.deployment_no AND f.usable_at < span_start AND additional > 0
+               ORDER BY f.usable_at DESC OFFSET greatest(additional - 1, 0) LIMIT 1), span_start))
+    GROUP BY what ORDER BY what
+""")
+
+
+def store_correction(session: Session, target: Target, correction: Correction, *, by: str) -> Row[Any]:
+    """Replaces the value, if nothing speaks against it; notes the hour as changed, and an audit event without a value.
+
+    Returns the outcome, the value that was stored, and the months for which records are kept. The deployment is locked.
+    """
+    digest = digest_id(correction.record_id)
+    values = asdict(correction) | {"old": Jsonb(correction.old), "new": Jsonb(correction.new)}
+    values |= {"no": target.no, "digest": digest, "by": by, "most": MAX_CORRECTIONS}
+    result = session.execute(_CORRECT, values).one()
+    if result.outcome == "corrected":
+        details = {"what": correction.what, "reason": correction.reason}
+        insert_event(session, actor=by, action="record.corrected", deployment_id=target.id, subject=digest.hex(), details=details)
+    return result
+
+
+def page(
+    session: Session,
+    deployment_no: int,
+    paging: Paging,
+    *,
+    record: str | None = None,
+    what: Corrected | None = None,
+    since: datetime | None = None,
+) -> Sequence[Any]:
+    """Returns rows of corrections, newest first, without those whose record was erased."""
+    values = asdict(paging) | {"no": deployment_no, "record": record, "what": what, "since": since}
+    return session.execute(_PAGE, values).all()
+
+
+def count_by_day(session: Session, deployment_no: int) -> Any:  # noqa: ANN401 - JSON
+    """Returns an object of numbers by kind for each day (UTC), the newest first; those of erased records are among them."""
+    return session.scalar(_COUNT, {"no": deployment_no})
+
+
+def count_corrected(session: Session, check_no: int) -> list[CorrectedCount]:
+    """Returns how many values that the check read were corrected since it began to."""
+    return [CorrectedCount(*row) for row in session.execute(_COUNT_SINCE, {"no": check_no})]

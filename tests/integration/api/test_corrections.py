@@ -1,0 +1,279 @@
+"""Labels and predictions are corrected with a reason: the old value is kept, figures of past checks stay, evidence is counted again."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from app.domain.checks import Trigger
+from app.domain.corrections import CorrectedCount, describe_corrected
+from app.domain.retention import RecordSelector, RetentionPolicy, digest_id
+from app.retention.erasing import perform_erasures
+from app.retention.expiring import apply_policies
+from app.security.principals import Role
+from app.store.retention.erasures import request_erasure
+from app.store.retention.holds import place_hold, put_policy
+from tests.builders.bodies import deployment
+from tests.builders.evidence_worlds import START, Logged, log, update, watched
+from tests.builders.queries import rows
+from tests.golden import golden
+from tests.scenes import HOUR, Scene
+from tests.service import RunningService
+
+PATH = "/v1/deployments/a-model/corrections"
+WORLD = json.loads(golden("A7_whole_decision.json").read_text())["A_corrections"]
+GOLDEN = WORLD["labels_and_predictions_only"]
+
+
+def records_of(table: list[dict[str, Any]]) -> list[Logged]:
+    return [Logged(START, cell["group"], cell["predicted"], cell["label"]) for cell in table for _ in range(cell["count"])]
+
+
+@pytest.fixture
+def stage(service: RunningService) -> Scene:
+    """A deployment with the records of the golden table in one hour, counted and checked."""
+    stage = watched(service.database)
+    log(stage, records_of(WORLD["before"]), first_no=1)
+    update(stage, START + 2000 * HOUR)
+    return stage
+
+
+def record(place: int) -> str:
+    """Id of a woman's record without a favourable prediction: those with the label 1 come first."""
+    return f"1-{42 + place}"
+
+
+def of(record_id: str, new: object, what: str = "label", **more: object) -> dict[str, Any]:
+    return {"record": record_id, "what": what, "new": new, "reason": "mixed up"} | more
+
+
+def send(service: RunningService, *corrections: dict[str, Any], role: Role = Role.MANAGE) -> httpx.Response:
+    return service.client.post(PATH, json={"corrections": list(corrections)}, headers=service.as_(role))
+
+
+def hour_tables(stage: Scene) -> dict[str, list[Any]]:
+    statement = f"""SELECT h.data, h.cells FROM evidence_hours h JOIN evidence_eras e ON e.no = h.era_no
+        WHERE h.attribute = 'sex' AND e.deployment_no = {stage.deployment.no}"""  # noqa: S608 - a number
+    return {data: sorted(cells) for data, cells in rows(stage.database, statement)}
+
+
+def test_the_golden_corrections_leave_past_figures_and_change_tables_and_evidence(service: RunningService, stage: Scene) -> None:
+    before = stage.check(START)
+    r_1, r_3 = record(0), record(10)
+
+    answer = send(service, of(r_1, 0), of(r_3, 1, "prediction"), of(r_3, 1))
+    update(stage, START + 2000 * HOUR)
+
+    assert answer.json() == {"sent": 3, "corrected": 3, "duplicate": 0, "rejected": 0, "rejections": [], "conflicts": [], "warnings": []}
+    as_if_logged = watched(service.database, deployment_id="another")
+    log(as_if_logged, records_of(GOLDEN["after"]), first_no=1001)
+    update(as_if_logged, START + 2000 * HOUR)
+    assert hour_tables(stage) == hour_tables(as_if_logged)
+
+    for result, figures in ((before, WORLD["figures_before"]), (stage.check(START), GOLDEN["figures_after"])):
+        assert result.value("disparate_impact", "payload", "sex", "female") == pytest.approx(figures["disparate_impact"], abs=1e-12)
+        rate = result.value("true_positive_rate_difference", "feedback", "sex", "female")
+        assert rate == pytest.approx(figures["true_positive_rate_difference"], abs=1e-12)
+
+    check, day = f"/v1/deployments/a-model/checks/{before.run.id}", GOLDEN["text"].replace("since.", "since 2 Mar 2026.")
+    assert service.client.get(check).json()["corrected_since"] == GOLDEN["corrected_since"]
+    assert [describe_corrected([CorrectedCount(**counted) for counted in GOLDEN["corrected_since"]], START)] == [day]
+    assert day in service.client.get(check.removeprefix("/v1")).text
+    assert day in service.client.get("/deployments/a-model").text
+    assert day in service.client.get(f"{check}/report.html").text
+    assert day in service.client.get(f"{check}/report.json").text
+
+
+def test_a_value_is_counted_once_and_only_where_the_check_read_it(service: RunningService, stage: Scene) -> None:
+    before, other = stage.check(START), stage.check(START + 900 * HOUR)
+    assert send(service, of(record(0), 0), of(record(0), 1)).json()["corrected"] == 2
+    assert send(service, of(record(0), 0)).json()["corrected"] == 1
+
+    found = [service.client.get(f"/v1/deployments/a-model/checks/{one.run.id}").json()["corrected_since"] for one in (before, other)]
+
+    assert found == [[{"what": "label", "count": 1}], []]
+
+
+@pytest.mark.usefixtures("stage")
+def test_the_old_value_is_a_condition_and_ids_make_corrections_idempotent(service: RunningService) -> None:
+    first = of(record(0), 0, old=1, id="c-1")
+    assert send(service, first).json()["corrected"] == 1
+    assert send(service, first).json()["duplicate"] == 1
+    assert send(service, of(record(0), 0)).json()["duplicate"] == 1
+
+    conflict = send(service, of(record(0), 1, old=1))
+    assert conflict.status_code == 409
+    assert conflict.json()["conflicts"] == [{"index": 0, "id": record(0), "reason": "old is 1, stored is 0: nothing was changed"}]
+    assert conflict.json()["errors"][0]["field"] == "corrections[0].old"
+    assert (
+        send(service, first | {"new": 1}).json()["conflicts"][0]["reason"]
+        == "a correction of this id is stored already, with other content"
+    )
+
+    back = send(service, of(record(0), 1, id="c-2"), of(record(0), 0, id="c-3"), of(record(0), 5, old=7)).json()
+    assert (back["corrected"], back["rejected"]) == (2, 1)
+    listed = service.client.get(PATH, params={"record": record(0), "what": "label"}).json()["corrections"]
+    assert [(one["id"], one["number"], one["old"], one["new"]) for one in listed] == [("c-3", 3, 1, 0), ("c-2", 2, 0, 1), ("c-1", 1, 1, 0)]
+    assert service.client.get(f"/v1/deployments/a-model/feedback-records/{record(0)}").json()["label"] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "reason"),
+    [
+        ({"what": "feature:sex"}, "what", "must be label or prediction, found 'feature:sex'"),
+        ({"what": None}, "what", "must be label or prediction, found null"),
+        ({"record": "x"}, "record", "record 'x' is not stored; a value that was never logged cannot be corrected"),
+        ({"record": "2-0"}, "record", "record '2-0' has no label; log it as feedback"),
+        ({"reason": "  "}, "reason", "is needed: 1 to 500 characters, not only blanks"),
+        ({"reason": "x" * 501}, "reason", "is needed: 1 to 500 characters, not only blanks"),
+        ({"new": 1}, "new", "is the stored value 1"),
+        ({"new": [1]}, "new", "must be text, a number or a boolean, found an array"),
+        ({"old": [1]}, "old", "must be text, a number or a boolean, found an array"),
+        ({"value": 1}, "value", "is not a member of a record; it may have id, new, old, reason, record, what"),
+    ],
+)
+def test_a_correction_is_refused_with_its_field(
+    service: RunningService, stage: Scene, change: dict[str, Any], field: str, reason: str
+) -> None:
+    log(stage, [Logged(START, "female", 1)], first_no=2)
+
+    answer = send(service, of(record(0), 0) | change)
+
+    assert answer.status_code == 422
+    assert answer.json()["rejections"] == [{"index": 0, "field": field, "reason": reason}]
+    assert answer.json()["errors"] == [{"field": f"corrections[0].{field}", "message": reason}]
+
+
+@pytest.mark.usefixtures("stage")
+@pytest.mark.parametrize("body", [{}, [], {"corrections": []}, {"corrections": [1] * 10_001}, {"corrections": {}}])
+def test_a_body_without_corrections_is_refused(service: RunningService, body: object) -> None:
+    assert service.client.post(PATH, json=body).status_code == 422
+
+
+def test_a_value_may_be_taken_away_and_is_left_out_as_that(service: RunningService, stage: Scene) -> None:
+    assert send(service, of(record(0), None), of(record(1), None, "prediction")).json()["corrected"] == 2
+    result = stage.check(START)
+
+    found = service.client.get(f"/v1/deployments/a-model/checks/{result.run.id}").json()["records"]
+    reasons = {data: {one["reason"]: one["count"] for one in found[data]["sex"]["left_out"]} for data in ("payload", "feedback")}
+    assert reasons == {"payload": {"corrected_away": 1}, "feedback": {"corrected_away": 2}}
+    assert service.client.get(f"/deployments/a-model/transactions/{record(1)}").status_code == 200
+    assert send(service, of(record(0), 1)).json()["corrected"] == 1
+
+
+def test_a_decoded_prediction_is_corrected_as_it_counts(service: RunningService) -> None:
+    service.client.post("/v1/deployments", json=deployment()).raise_for_status()
+    path = "/v1/deployments/credit-risk"
+    logged = {"id": "a", "features": {"Age": 30, "Sex": "male", "Owner": True}, "prediction": 0, "label": "Risk"}
+    service.client.post(f"{path}/payload-records", json={"records": [logged]}).raise_for_status()
+
+    answer = service.client.post(f"{path}/corrections", json={"corrections": [of("a", "No Risk", "prediction", old="Risk")]})
+
+    assert answer.json()["corrected"] == 1
+    stored = service.client.get(f"{path}/payload-records/a").json()
+    assert (stored["label"], stored["prediction"]) == ("No Risk", 0)
+
+
+@pytest.mark.usefixtures("stage")
+def test_only_manage_and_admin_may_correct_and_counts_need_no_records(service: RunningService) -> None:
+    for role in (Role.INGEST, Role.AGGREGATES, Role.READ):
+        answer = send(service, of(record(0), 0), role=role)
+        assert (answer.status_code, answer.json()["detail"]) == (403, f"A correction needs the role manage; this key has {role}.")
+    assert send(service, of(record(0), 0), role=Role.ADMIN).status_code == 200
+
+    assert service.client.get(PATH, headers=service.as_(Role.AGGREGATES)).status_code == 403
+    assert len(service.client.get(PATH, headers=service.as_(Role.READ)).json()["corrections"]) == 1
+    counts = service.client.get(f"{PATH}/counts", headers=service.as_(Role.AGGREGATES)).json()["days"]
+    assert list(counts.values()) == [{"label": 1}]
+
+
+@pytest.mark.usefixtures("stage")
+def test_the_record_s_page_has_a_form_for_each_value_and_shows_its_corrections(service: RunningService) -> None:
+    send(service, of(record(0), 0, reason="<typed> wrongly"))
+    address = f"/deployments/a-model/transactions/{record(0)}"
+
+    page = service.client.get(address).text
+
+    assert "label <bdi>1</bdi> to <bdi>0</bdi>: <bdi>&lt;typed&gt; wrongly</bdi>" in page
+    assert page.count('data-api="POST /v1/deployments/a-model/corrections"') == 2
+    assert '"corrections[0].record" data-as="json" value="&#34;1-42&#34;"' in page
+    assert "data-api" not in service.client.get(address, headers=service.as_(Role.READ)).text
+
+
+@pytest.mark.usefixtures("stage")
+def test_a_correction_is_audited_without_its_values(service: RunningService) -> None:
+    send(service, of(record(0), 0, reason="typed wrongly"))
+
+    (event,) = service.client.get("/v1/audit-events", params={"action": "record.corrected"}).json()["audit_events"]
+
+    assert event["details"] == {"what": "label", "reason": "typed wrongly"}
+    assert event["subject"] == digest_id(record(0)).hex()
+    assert event["deployment_id"] == "a-model"
+
+
+@pytest.mark.usefixtures("stage")
+def test_csv_has_the_members_as_columns(service: RunningService) -> None:
+    content = f"record_id,what,old,new,reason,correction_id\n{record(0)},label,1,0,mixed up,c-1\n{record(1)},label,,0,mixed up,\n"
+    content += f"{record(2)},label,0,1\n{record(3)},label,1,,mixed up,\n"
+
+    answer = service.client.post(PATH, content=content, headers={"Content-Type": "text/csv"}).json()
+
+    assert (answer["corrected"], answer["rejected"]) == (3, 1)
+    assert answer["rejections"] == [{"index": 2, "field": "line", "reason": "has 4 values under 6 columns"}]
+    wrong = service.client.post(PATH, content="record_id,news\n1,2\n", headers={"Content-Type": "text/csv"})
+    assert wrong.status_code == 422
+    assert wrong.json()["errors"][0]["field"] == "corrections[0].news"
+
+
+def test_the_next_check_measures_and_carries_nothing_forward(service: RunningService, stage: Scene) -> None:
+    def check(hour: int) -> Any:  # noqa: ANN401 - JSON
+        return stage.check(START + hour * HOUR, trigger=Trigger.REQUEST).run
+
+    first, carried = check(0), check(1)
+    assert carried.carried_from == first.id
+    send(service, of(record(0), 0))
+    assert check(2).carried_from is None
+
+
+def test_an_erasure_empties_corrections_and_past_checks_still_count_them(service: RunningService, stage: Scene) -> None:
+    before = stage.check(START)
+    send(service, of(record(0), 0, id="c-1"), of(record(0), 1, "prediction"), of(record(1), 0))
+    with stage.database.transaction() as session:
+        selector = RecordSelector(record_ids=(record(0),))
+        request_erasure(session, stage.deployment.no, "a-model", erasure_id="e", selector=selector, by="test")
+    (ended,) = perform_erasures(stage.database, settled_after=timedelta(0))
+
+    assert ended.counts["corrections"] == 2
+    assert not {mark for mark in (f"'{record(0)}'", "'c-1'") if mark in str(rows(stage.database, "SELECT * FROM corrections"))}
+    assert [one["record"] for one in service.client.get(PATH).json()["corrections"]] == [record(1)]
+    counted = service.client.get(f"/v1/deployments/a-model/checks/{before.run.id}").json()["corrected_since"]
+    assert counted == [{"what": "label", "count": 2}, {"what": "prediction", "count": 1}]
+    assert send(service, of(record(0), 1)).json()["rejections"][0]["reason"] == f"record '{record(0)}' was erased"
+
+
+@pytest.mark.parametrize(("policy", "left"), [({"records_months": 1}, 0), ({"feedback_months": 1}, 1)])
+def test_a_policy_empties_corrections_with_their_record_or_label(
+    service: RunningService, stage: Scene, policy: dict[str, int], left: int
+) -> None:
+    send(service, of(record(0), 0), of(record(0), 1, "prediction"))
+    with stage.database.transaction() as session:
+        put_policy(session, stage.deployment.no, RetentionPolicy(**policy))
+    apply_policies(stage.database)
+
+    assert len(service.client.get(PATH).json()["corrections"]) == left
+
+
+def test_corrections_under_a_hold_are_allowed(service: RunningService, stage: Scene) -> None:
+    with stage.database.transaction() as session:
+        place_hold(session, stage.deployment.no, reason="a suit", by="test")
+    assert send(service, of(record(0), 0)).json()["corrected"] == 1
+
+
+@pytest.mark.usefixtures("stage")
+def test_a_label_that_is_sent_again_names_the_route(service: RunningService) -> None:
+    answer = service.client.post("/v1/deployments/a-model/feedback-records", json={"records": [{"id": record(0), "label": 0}]})
+
+    assert answer.status_code == 409
+    assert "POST …/corrections" in answer.json()["detail"]
