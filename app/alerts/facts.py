@@ -9,6 +9,7 @@ from ..domain.alerts import Alert
 from ..domain.checks import CheckRun, CheckState, Measurement, Scope
 from ..domain.group_words import GroupWords
 from ..evidence.nulls import UnfairSide
+from ..evidence.sentences import say_start
 from ..metrics.left_out import list_lines
 from ..tracking.looking import ComparisonState, DeploymentEvidence
 from ..tracking.wording import QUIET, name_figure, note_first_hour, say_comparison
@@ -50,8 +51,6 @@ def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int,
 def facts_of_evidence(found: ComparisonState, evidence: DeploymentEvidence) -> Facts:
     words = GroupWords.of(evidence.monitor)
     parts = [note] if (note := note_first_hour(found)) is not None else []
-    if found.earliest is not None and found.latest is not None and found.earliest < found.latest:
-        parts.append(f"Nearly as likely a start is any hour from {found.earliest:%Y-%m-%d %H:%M} to {found.latest:%Y-%m-%d %H:%M} UTC.")
     parts += [QUIET] if found.is_quiet else []
 
     def word(one: ComparisonState) -> str:
@@ -66,6 +65,7 @@ def facts_of_evidence(found: ComparisonState, evidence: DeploymentEvidence) -> F
     return {
         "sentence": word(found),
         **display,
+        "started": found.since and say_start(found.since, found.earliest, found.latest),
         "at": None if found.until is None else found.until.isoformat(),
         **{name: None if time is None else time.isoformat() for name, time in times.items()},
         "direction": found.direction.value,

@@ -37,7 +37,8 @@ def read_evidence(deployment: ReadableDeployment, session: SessionIn, paging: Nu
     """Returns the evidence of every comparison: unfair since when, shown fair, or undecided.
 
     Evidence accumulates over the hours, each record counted once, and may be looked at at any time: on a model that is inside its limits
-    in every hour, all comparisons together raise at most one false alarm in `false_alarm_hours` on average.
+    in every hour, all comparisons together raise at most one false alarm in `false_alarm_hours` on average, if each record is another
+    person.
     """
     found = look_at_evidence(session, deployment.no)
     if found is None:

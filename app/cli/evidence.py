@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..evidence.sentences import IF_OTHER_PEOPLE
 from ..frames.evidence import follow_frame
 from .evidence_report import render_evidence
 from .metrics_files import (
@@ -59,6 +60,10 @@ def evidence(
     missing: MissingTexts = None,
     encoding: Encoding = "utf-8",
     person: PersonColumn = None,
+    each_record_another_person: Annotated[
+        bool,
+        typer.Option("--each-record-another-person", help="Say that no two records are of one person, which the bound needs."),
+    ] = False,
     limit: LowerLimit = 0.8,
     time_format: TimeFormat = None,
     earliest: Earliest = None,
@@ -96,4 +101,8 @@ def evidence(
             **records.arguments,
         )
     print_notes(records.notes)
-    typer.echo(json.dumps(found.to_json(), indent=2, ensure_ascii=False) if as_json else render_evidence(found, file.name, open_console()))
+    if as_json:
+        typer.echo(json.dumps(found.to_json(), indent=2, ensure_ascii=False))
+    else:
+        condition = "" if person is not None or each_record_another_person else f", {IF_OTHER_PEOPLE}"
+        typer.echo(render_evidence(found, file.name, open_console(), condition))

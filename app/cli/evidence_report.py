@@ -12,7 +12,7 @@ from rich.table import Table
 
 from ..domain.record_times import LeftOutTimes
 from ..evidence.nulls import UnfairSide
-from ..evidence.sentences import State
+from ..evidence.sentences import DAY, MINUTE, State, choose_form, say_start
 from ..frames.evidence import ComparisonEvidence, Evidence
 from ..frames.times import DAY_HOURS
 from .metrics_report import printable
@@ -25,7 +25,6 @@ TITLES = {
     "accuracy_difference": "accuracy difference",
 }
 
-DAY, MINUTE = "%Y-%m-%d", "%Y-%m-%d %H:%M"
 
 BARS = "▁▂▃▄▅▆▇█"
 BAR_COUNT = 20
@@ -39,12 +38,13 @@ FIGURES = {
 }
 
 
-def render_evidence(evidence: Evidence, name: str, console: Console) -> str:
+def render_evidence(evidence: Evidence, name: str, console: Console, condition: str) -> str:
+    """Report of a file of that name; `condition` is that of the bound on false alarms."""
     with console.capture() as capture:
         for line in _list_heading(evidence, name):
             console.print(escape(fill(line, console.width)))
         console.print(_build_table(evidence))
-        for note in _list_notes(evidence):
+        for note in _list_notes(evidence, condition):
             console.print(escape(fill(note, console.width)), soft_wrap=True)
         console.print()
         for sentence in map(phrase_evidence, evidence.comparisons):
@@ -67,11 +67,8 @@ def phrase_evidence(one: ComparisonEvidence) -> str:
     times = "once" if len(earlier) == 1 else f"{len(earlier)} times"
     history = f" It was found unfair {times} before, and back inside the limit since." if earlier else ""
     if one.state is State.UNFAIR and one.since and one.alarm_at:
-        between = ""
-        if one.earliest is not None and one.latest is not None and one.earliest != one.latest:
-            between = f" (between {one.earliest:{form}} and {one.latest:{form}})"
         return (
-            f"{group}: the {rate} is {claim} since {one.since:{form}}{between}; "
+            f"{group}: the {rate} is {claim} since {say_start(one.since, one.earliest, one.latest, form)}; "
             f"the evidence was enough {'on' if one.is_daily else 'at'} {one.alarm_at:{form}}.{history}"
         )
     if one.state is State.SHOWN_FAIR and one.since:
@@ -118,18 +115,18 @@ def _build_table(evidence: Evidence) -> Table:
             f"{'≥' if one.direction is UnfairSide.BELOW else '≤'} {_format(one.limit)}",
             interval,
             f"[{colour}]{word}[/]" if colour else word,
-            "" if one.since is None else f"{one.since:{DAY if one.is_daily else MINUTE}}"[5:],
+            "" if one.since is None else f"{one.since:{choose_form(one.earliest, one.latest, DAY if one.is_daily else MINUTE)}}"[5:],
             _draw_bars(one),
         )
     return table
 
 
-def _list_notes(evidence: Evidence) -> Iterator[str]:
+def _list_notes(evidence: Evidence, condition: str) -> Iterator[str]:
     span = count_blocks(max(1, round(evidence.hours / BAR_COUNT)), is_daily=evidence.is_daily)
     yield (
         f"Evidence: one bar for {'' if span.startswith('1 ') else 'about '}{span}; a full bar is enough for an alarm. "
-        f"All {len(evidence.comparisons)} comparisons together raise at most one false alarm a year on average, "
-        "however often they are looked at."
+        f"All {len(evidence.comparisons)} comparisons together raise at most one false alarm a year on average"
+        f"{condition}, however often they are looked at."
     )
     yield (
         "Interval: with 95 % probability it contains the figure at all times since the last alarm or its end, "

@@ -34,8 +34,8 @@ TERMS: Final = (
         "that the figure is beyond its limit, and that most likely began in that hour; where it is the first one that "
         "was counted with the present monitor and model revision, it may have been so before. Shown fair since an hour: there is enough "
         "evidence against “at the limit or beyond it in every hour” from then on. Undecided: neither. On a model that is inside its "
-        "limits in every hour, all comparisons together raise at most one false alarm in the budget, by default a year, however often "
-        "somebody looks. The verdict of a single check has no such bound.",
+        "limits in every hour, all comparisons together raise at most one false alarm in the budget, by default a year, if each record is "
+        "another person, however often somebody looks. The verdict of a single check has no such bound.",
     ),
     Term(
         "balanced",

@@ -1,6 +1,6 @@
 """State of a comparison in words."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from .detector import HOURS_OF_A_YEAR
@@ -12,6 +12,15 @@ SINGLE_CHECKS_ALARM = (
 """Measured frequency of false alarms of the rule about single checks."""
 
 
+IF_OTHER_PEOPLE = "if each record is another person, which nobody has said"
+"""Condition of the bound on false alarms where no column says whose record it is."""
+
+MINUTE, DAY = "%Y-%m-%d %H:%M", "%Y-%m-%d"
+
+WIDE = timedelta(hours=24)
+"""Range of a start beyond which no hour is named."""
+
+
 class State(StrEnum):
     """State of a comparison after its last hour."""
 
@@ -20,12 +29,24 @@ class State(StrEnum):
     UNDECIDED = "undecided"
 
 
-def say_state(state: State, *, since: datetime | None, more_hours: int | None, budget_hours: float, reason: str | None = None) -> str:
-    """State in words. `since` is aware and in UTC; `budget_hours` hold one false alarm on average."""
+def choose_form(earliest: datetime | None, latest: datetime | None, form: str = MINUTE) -> str:
+    """Form of a start: by days where the range of those nearly as likely is wider than a day."""
+    return DAY if earliest is not None and latest is not None and latest - earliest > WIDE else form
+
+
+def say_start(since: datetime, earliest: datetime | None, latest: datetime | None, form: str = MINUTE) -> str:
+    """Most likely start, and the range of those that are nearly as likely; all aware, in UTC."""
+    chosen = choose_form(earliest, latest, form)
+    between = f" (between {earliest:{chosen}} and {latest:{chosen}})" if earliest and latest and earliest != latest else ""
+    return f"{'about ' if chosen != form else ''}{since:{chosen}}{between}"
+
+
+def say_state(state: State, *, since: str | None, more_hours: int | None, budget_hours: float, reason: str | None = None) -> str:
+    """State in words; `since` is what `say_start` says, `budget_hours` hold one false alarm on average."""
     if state is State.UNFAIR and since is not None:
-        return f"unfair since {since:%Y-%m-%d %H:%M} (false-alarm budget {say_budget(budget_hours)})"
+        return f"unfair since {since} (false-alarm budget {say_budget(budget_hours)})"
     if state is State.SHOWN_FAIR and since is not None:
-        return f"shown fair since {since:%Y-%m-%d %H:%M}"
+        return f"shown fair since {since}"
     if reason is not None:
         return f"undecided ({reason})"
     if more_hours is None:

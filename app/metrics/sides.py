@@ -6,7 +6,7 @@ from enum import StrEnum
 from ..frozen import frozen
 from .catalogue.metric import Direction, Metric
 from .values import Measured, Undefined
-from .verdicts import ON_FAIRNESS, Limits, Verdict, keeps_to, reaches, verdict
+from .verdicts import ON_FAIRNESS, Limits, Verdict, is_inside, keeps_to, reaches, verdict
 
 
 class Disadvantaged(StrEnum):
@@ -27,7 +27,10 @@ class Turned:
 
 
 def judge(result: Measured, metric: Metric, limits: Limits) -> Verdict | None:
-    """Verdict on a result; a missing number is not computable even where there are no limits. One that holds noise has none."""
+    """Verdict on a result; a missing number is not computable even where there are no limits. One that holds noise has none.
+
+    Of several groups some lie outside by chance, so `unfair` takes the interval that allows for the choice among them.
+    """
     number, (lower, upper) = result.number, limits
     if isinstance(number, Undefined):
         return Verdict.NOT_COMPUTABLE
@@ -35,6 +38,8 @@ def judge(result: Measured, metric: Metric, limits: Limits) -> Verdict | None:
         return None
     if metric.is_judged_by_value:
         number = replace(number, lower=number.value, upper=number.value)
+    elif result.for_choice is not None and not is_inside(number.value, limits):
+        number = result.for_choice
     mirror = mirror_of(metric, limits)
     return verdict(number, lower_limit=lower, upper_limit=upper, smallest_group=result.smallest_group, mirror=mirror)
 

@@ -225,9 +225,12 @@ def _describe_inside(figure: JudgedFigure) -> str:
 
 def _describe_beyond(figure: JudgedFigure, value: float) -> str:
     is_below = not reaches(value, figure.limits[0])
-    limit, end = (figure.limits[0], figure.upper) if is_below else (figure.limits[1], figure.lower)
+    limit = figure.limits[0 if is_below else 1]
     if figure.verdict == Verdict.SUSPECTED:
-        return f"Whether it is beyond the limit of {as_text(limit)} is not certain: its interval {_describe_end(figure, end, limit)}."
+        among = "" if figure.for_choice is None else ", which allows for the choice among several groups,"
+        end = (figure.for_choice or (figure.lower, figure.upper))[1 if is_below else 0]
+        uncertain = f"Whether it is beyond the limit of {as_text(limit)} is not certain"
+        return f"{uncertain}: its interval{among} {_describe_end(figure, end, limit)}."
     return f"It is beyond the limit of {as_text(limit)}{_show_exactly(figure, value)}{_judge_whole(figure)}."
 
 

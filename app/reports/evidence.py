@@ -16,7 +16,8 @@ MOST_SAID = 4
 
 MEANING = (
     "Evidence adds up over the hours, each record counted once. On a model that is inside its limits in every hour, all comparisons"
-    " together raise at most one false alarm in the budget, however often somebody looks. The verdict of a single check has no such bound."
+    " together raise at most one false alarm in the budget, if each record is another person, however often somebody looks. The verdict"
+    " of a single check has no such bound."
 )
 
 

@@ -1,31 +1,31 @@
 """Records of an era's hours, and why the others of them do not count."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Row
-from sqlalchemy.orm import Session
 
 from ..domain.checks import DataSet
 from ..domain.comparisons import comparisons_of
 from ..domain.group_words import GroupWords
+from ..evidence.sentences import MINUTE
 from ..metrics.groups import ComparedGroup, Groups, union
 from ..metrics.left_out import UNCLASSIFIED, CountedRecords
 from ..metrics.tables.count_table import OUTCOMES
-from ..store.evidence.hours import COUNTED, sum_cells
+from ..store.evidence.hours import COUNTED
 from .counting import FollowedEra
+
+VANISHED = timedelta(days=1)
+"""Time without a record after which a group is said to have been last seen."""
 
 _LEFT_OUT = {DataSet.BALANCED: "not_compared", DataSet.FEEDBACK: "no_counted_label"}
 """Reason of a logged record that is not among those of the data set."""
 
 
-def sum_records(session: Session, followed: FollowedEra) -> tuple[dict[DataSet, list[CountedRecords]], dict[str, str]]:
-    """Records of all counted hours for each comparison by data set, and by its label why one is not measured.
-
-    Of labels, the hours are those whose horizon has passed.
-    """
-    stored = sum_cells(session, followed.era.no)
+def sum_records(stored: Sequence[Row[Any]], followed: FollowedEra) -> dict[DataSet, list[CountedRecords]]:
+    """Records of all counted hours for each comparison by data set, from `sum_cells`; of labels, of hours whose horizon has passed."""
     records: dict[DataSet, list[CountedRecords]] = {data: [] for data in (DataSet.PAYLOAD, *_LEFT_OUT)}
     for comparison in comparisons_of(followed.monitor):
         rows = [row for row in stored if row.attribute == comparison.label]
@@ -40,7 +40,25 @@ def sum_records(session: Session, followed: FollowedEra) -> tuple[dict[DataSet, 
                 counted = counted.leave_out(_LEFT_OUT[data], np.minimum(answered, counted.counts)[:-1, :UNCLASSIFIED])
             if own:
                 listed.append(counted.named(GroupWords.of(followed.monitor).label))
-    return records, {row.attribute: row.label for row in stored if row.label is not None and not row.role}
+    return records
+
+
+def explain_vanished(stored: Sequence[Row[Any]]) -> dict[tuple[str, str], str]:
+    """Says by attribute and group when one was last seen that has no record for a day in which others have."""
+    seen: dict[tuple[str, str], datetime] = {}
+    newest: dict[str, datetime] = {}
+    for row in stored:
+        newest[row.attribute] = max(newest.get(row.attribute, row.last_hour), row.last_hour)
+        if row.role == "monitored":
+            seen[row.attribute, row.label] = max(seen.get((row.attribute, row.label), row.last_hour), row.last_hour)
+    unlisted = {row.attribute: row.first_hour for row in stored if row.reason == "in_no_group"}
+    reasons = {}
+    for (attribute, group), last in seen.items():
+        if newest[attribute] - last >= VANISHED:
+            first = unlisted.get(attribute)
+            new = f"new values of {attribute} since {first:{MINUTE}}; " if first is not None and first >= last else ""
+            reasons[attribute, group] = f"{new}the group was last seen {last:{MINUTE}}"
+    return reasons
 
 
 def _count(label: str, groups: Groups, rows: Iterable[Row[Any]]) -> CountedRecords:

@@ -17,7 +17,7 @@ from ..evidence.following import Follower
 from ..evidence.nulls import Limit, UnfairSide
 from ..evidence.planning import EvidenceProgress, expect_more_hours, expect_more_paired_hours
 from ..evidence.quiet import QUIET_HOURS, is_quiet
-from ..evidence.sentences import State, say_state
+from ..evidence.sentences import State, say_start, say_state
 from ..evidence.unsteadiness import UNSTEADINESS_HOURS
 from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
@@ -27,10 +27,10 @@ from ..metrics.left_out import CountedRecords
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.eras import Era, find_era, followed_deployment
 from ..store.evidence.figures import StoredFigure, ended_figures, figures_of
-from ..store.evidence.hours import CountedPlace, hours_of_places
+from ..store.evidence.hours import CountedPlace, hours_of_places, sum_cells
 from .counting import FollowedEra
 from .figures import WatchedMetric, watched_metrics
-from .left_out import sum_records
+from .left_out import explain_vanished, sum_records
 from .series import PairSeries, RateSeries, Series, number_hour, start_of, weigh_series
 from .settling import Budget, end_of, lag_of, load_series
 from .states import FigureState
@@ -134,7 +134,9 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
     followed = None if era is None else FollowedEra(deployment, monitor, era)
     figures = [] if followed is None else [one for one in figures_of(session, followed.era.no) if followed.compares(one)]
     ended = [] if era is None else ended_figures(session, era.no)
-    records, problems = ({}, {}) if followed is None else sum_records(session, followed)
+    stored = [] if followed is None else sum_cells(session, followed.era.no)
+    problems = {row.attribute: row.label for row in stored if row.label is not None and not row.role}
+    vanished = explain_vanished(stored)
     found: list[ComparisonState] = []
     for watched in watched_metrics(monitor):
         own = [one for one in figures if (one.key.place, one.key.metric) == (watched.place, watched.definition.metric)]
@@ -143,7 +145,10 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
             reason = _explain_absence(watched, monitor, era, has_endpoint=deployment.has_endpoint)
             found += _list_absent(watched, problems.get(watched.comparison.label) or reason, monitor.evidence.false_alarm_hours)
             continue
-        found += _look_at(session, followed, watched, own, Budget.of(figures, ended, followed))
+        for state in _look_at(session, followed, watched, own, Budget.of(figures, ended, followed)):
+            words = vanished.get((state.attribute, state.group or ""))
+            found.append(replace(state, words=words) if words is not None and state.state is State.UNDECIDED else state)
+    records = {} if followed is None else sum_records(stored, followed)
     return DeploymentEvidence(
         era=era, monitor=monitor, model_revision=deployment.model_revision, comparisons=found, records=records, problems=problems
     )
@@ -258,6 +263,8 @@ def _describe(followed: FollowedEra, watched: WatchedMetric, at: _FigureAtLimit,
     if watched.definition.is_reversed:
         lower, upper = (None if upper is None else -upper), (None if lower is None else -lower)
     budget_hours = followed.monitor.evidence.false_alarm_hours
+    earliest, latest = (None, None) if opened is None else (start_of(opened.since.earliest), start_of(opened.since.latest))
+    start = None if since is None else say_start(since, earliest, latest)
     last = follower.episodes[-1] if follower.episodes else None
     return ComparisonState(
         figure_id=figure.id,
@@ -268,10 +275,10 @@ def _describe(followed: FollowedEra, watched: WatchedMetric, at: _FigureAtLimit,
         direction=watched.direction(at.limit),
         limit=watched.own_value(at.limit.value),
         state=state,
-        words=say_state(state, since=since, more_hours=more, budget_hours=budget_hours),
+        words=say_state(state, since=start, more_hours=more, budget_hours=budget_hours),
         since=since,
-        earliest=None if opened is None else start_of(opened.since.earliest),
-        latest=None if opened is None else start_of(opened.since.latest),
+        earliest=earliest,
+        latest=latest,
         alarm_at=None if opened is None else start_of(opened.alarm + 1),
         interval=(lower, upper),
         interval_from=start_of(at.state.chapter),

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from ..domain.checks import DataSet
 from ..evidence.nulls import UnfairSide
-from ..evidence.sentences import State
+from ..evidence.sentences import IF_OTHER_PEOPLE, State
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.rounding import write_minus
 from .looking import ComparisonState, DeploymentEvidence
@@ -104,6 +104,8 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
             yield f"{attribute.feature} was {attribute.found_by.words}; only records after that search count."
     if settings.person is not None:
         yield f"Only the first record of each person counts; {settings.person} says whose record it is."
+    else:
+        yield f"The budget of false alarms holds {IF_OTHER_PEOPLE}."
     if era is not None and era.late_labels:
         arrived = "1 label" if era.late_labels == 1 else f"{era.late_labels:,} labels"
         verb = "does" if era.late_labels == 1 else "do"

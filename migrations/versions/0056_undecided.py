@@ -1,5 +1,7 @@
 """Judges stored figures by their whole interval: inside the limits with an interval that reaches outside is `undecided`, no longer `fair`.
 
+Outside them, `unfair` takes the interval that allows for the choice among several groups; one that reaches inside is `suspected`.
+
 OpenScale's own fairness is judged by its value alone. The counts of days follow where the figures of the day are stored. Alerts stay.
 """
 
@@ -25,6 +27,12 @@ REACHES_OUTSIDE = """
     OR upper_limit IS NOT NULL AND (upper IS NULL OR upper > upper_limit + 1e-9 * greatest(1, abs(upper), abs(upper_limit)))
 """
 
+REACHES_INSIDE = """
+    chosen_lower IS DISTINCT FROM chosen_upper
+    AND coalesce(coalesce(chosen_upper, 'Infinity') >= lower_limit - 1e-9 * greatest(1, abs(lower_limit)), true)
+    AND coalesce(coalesce(chosen_lower, '-Infinity') <= upper_limit + 1e-9 * greatest(1, abs(upper_limit)), true)
+"""
+
 # Of checks that end at one moment an hour's counts, of these the newest, for each group.
 IS_SUPERSEDED = """
     SELECT FROM checks own
@@ -39,19 +47,19 @@ JUDGE_AGAIN = f"""
     WITH changed AS MATERIALIZED (
         SELECT m.*, date_bin('1 day', at - interval '1 microsecond', '1970-01-05 00:00+00') AS day FROM measurements m
         WHERE check_no > {{first}} AND check_no <= {{last}} AND CASE WHEN metric = 'openscale_fairness' THEN verdict = 'suspected'
-            ELSE verdict IN ('fair', 'unwatched') AND ({REACHES_OUTSIDE}) END
+            ELSE verdict IN ('fair', 'unwatched') AND ({REACHES_OUTSIDE}) OR verdict = 'unfair' AND ({REACHES_INSIDE}) END
     ), judged AS (
-        UPDATE measurements SET verdict = CASE WHEN changed.verdict = 'suspected' THEN 'unfair' ELSE 'undecided' END
+        UPDATE measurements SET verdict = CASE changed.verdict WHEN 'suspected' THEN 'unfair' WHEN 'unfair' THEN 'suspected' ELSE 'undecided' END
         FROM changed WHERE measurements.no = changed.no
     ), counted AS (
         SELECT deployment_no, metric, data, scope, attribute, "group", definition, day,
                count(*) FILTER (WHERE verdict = 'fair') AS fair, count(*) FILTER (WHERE verdict = 'unwatched') AS unwatched,
-               count(*) FILTER (WHERE verdict = 'suspected') AS suspected
+               count(*) FILTER (WHERE verdict = 'suspected') AS suspected, count(*) FILTER (WHERE verdict = 'unfair') AS unfair
         FROM changed m WHERE NOT carried_forward AND NOT EXISTS ({IS_SUPERSEDED}) GROUP BY 1, 2, 3, 4, 5, 6, 7, 8
     )
     UPDATE figure_days days
     SET fair = days.fair - own.fair, unwatched = days.unwatched - own.unwatched, undecided = undecided + own.fair + own.unwatched,
-        suspected = days.suspected - own.suspected, unfair = unfair + own.suspected
+        suspected = days.suspected - own.suspected + own.unfair, unfair = days.unfair + own.suspected - own.unfair
     FROM counted own
     WHERE days.deployment_no = own.deployment_no AND days.metric = own.metric AND days.data = own.data AND days.day = own.day
       AND days.scope = own.scope AND days.attribute IS NOT DISTINCT FROM own.attribute AND days."group" IS NOT DISTINCT FROM own."group"

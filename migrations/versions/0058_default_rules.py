@@ -6,7 +6,7 @@ Rules on checks without the model's answers are rules on failed checks.
 from alembic import op
 
 revision = "0058"
-down_revision = "0056"
+down_revision = "0057"
 branch_labels = None
 depends_on = None
 

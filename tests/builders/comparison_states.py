@@ -7,7 +7,7 @@ from app.domain.checks import DataSet
 from app.domain.monitors import EvidenceSettings, Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.evidence.nulls import UnfairSide
-from app.evidence.sentences import State, say_state
+from app.evidence.sentences import State, say_start, say_state
 from app.store.evidence.eras import Era
 from app.tracking.looking import ComparisonState, DeploymentEvidence
 
@@ -19,6 +19,7 @@ FIGURE_ID = "0b6f9d38-5f7e-4a66-9b1c-2f4d5e6a7b8c"
 def comparison_of(state: State, **more: Any) -> ComparisonState:  # noqa: ANN401 - members of a comparison
     """The disparate impact of women as logged, in that state."""
     since = None if state is State.UNDECIDED else more.pop("since", SINCE)
+    start = None if since is None else say_start(since, more.get("earliest"), more.get("latest"))
     more_hours, reason = more.pop("more_hours", None), more.pop("reason", None)
     values: dict[str, Any] = {
         "figure_id": FIGURE_ID,
@@ -29,7 +30,7 @@ def comparison_of(state: State, **more: Any) -> ComparisonState:  # noqa: ANN401
         "direction": UnfairSide.BELOW,
         "limit": 0.8,
         "state": state,
-        "words": say_state(state, since=since, more_hours=more_hours, budget_hours=8760, reason=reason),
+        "words": say_state(state, since=start, more_hours=more_hours, budget_hours=8760, reason=reason),
         "since": since,
         "more_hours": more_hours,
         "reason": reason,

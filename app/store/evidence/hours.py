@@ -117,6 +117,7 @@ def sum_cells(session: Session, era_no: int) -> Sequence[Row[Any]]:
         text(
             """SELECT h.data, h.attribute, cell->>0 AS label, split_part(cell->>1, ' ', 1) AS role, split_part(cell->>1, ' ', 2) AS reason,
                       h.hour < e.labels_until AS is_due, sum((cell->>-1)::bigint)::bigint AS records,
+                      min(h.hour) AS first_hour, max(h.hour) AS last_hour,
                       sum((cell->>2)::bigint + CASE h.data WHEN 'feedback' THEN (cell->>4)::bigint ELSE 0 END)::bigint AS favourable
                FROM evidence_eras e JOIN evidence_hours h ON h.era_no = e.no
                LEFT JOIN (SELECT attribute, min(coalesce(starts_at, '-infinity')) AS start FROM evidence_figures

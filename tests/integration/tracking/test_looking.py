@@ -8,11 +8,11 @@ from syrupy.assertion import SnapshotAssertion
 from app.domain.checks import DataSet
 from app.domain.monitors import EvidenceSettings
 from app.evidence.nulls import UnfairSide
-from app.evidence.sentences import State
+from app.evidence.sentences import State, say_start
 from app.store.database.engine import Database
 from app.tracking.looking import ComparisonState, look_at_evidence
 from app.tracking.replaying import replay_figure
-from tests.builders.evidence_worlds import SEX, START, log, states, update, watched, world
+from tests.builders.evidence_worlds import SEX, START, Logged, log, states, update, watched, world
 from tests.scenes import HOUR, Scene
 
 
@@ -37,7 +37,7 @@ def test_a_fall_is_found_with_its_hour_and_every_figure_can_be_traced(database: 
     assert found.alarm_at is not None
     assert abs(found.since - (START + 40 * HOUR)) <= 2 * HOUR
     assert START + 40 * HOUR < found.alarm_at <= START + 50 * HOUR
-    assert found.words == f"unfair since {found.since:%Y-%m-%d %H:%M} (false-alarm budget one a year)"
+    assert found.words == f"unfair since {say_start(found.since, found.earliest, found.latest)} (false-alarm budget one a year)"
     assert look(stage)[DataSet.PAYLOAD, "disparate_impact", UnfairSide.ABOVE].state is not State.UNFAIR
 
     assert found.figure_id is not None
@@ -102,3 +102,16 @@ def test_a_comparison_that_cannot_be_computed_says_why(database: Database, snaps
 
     assert found[DataSet.BALANCED, "disparate_impact", UnfairSide.BELOW].reason == snapshot
     assert "720 hours" in str(found[DataSet.FEEDBACK, "true_positive_rate_difference", UnfairSide.BELOW].reason)
+
+
+def test_a_group_in_a_new_spelling_was_last_seen_and_is_not_said_to_be_undecided(database: Database) -> None:
+    stage = watched(database)
+    before = [Logged(START + hour * HOUR, sex, no % 2) for hour in range(3) for sex in ("female", "male") for no in range(2)]
+    after = [Logged(START + hour * HOUR, sex, no % 2) for hour in range(3, 30) for sex in ("woman", "male") for no in range(2)]
+    log(stage, [*before, *after], first_no=1)
+    update(stage, START + 26 * HOUR)
+    assert {one.words[:9] for one in look(stage).values()} == {"undecided"}
+
+    update(stage, START + 30 * HOUR)
+    seen = f"new values of sex since {START + 3 * HOUR:%Y-%m-%d %H:%M}; the group was last seen {START + 2 * HOUR:%Y-%m-%d %H:%M}"
+    assert {one.words for one in look(stage).values() if one.data is DataSet.PAYLOAD} == {seen}

@@ -1,10 +1,10 @@
 """The words of a state, and of a false-alarm budget."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.evidence.sentences import State, say_budget, say_state
+from app.evidence.sentences import State, say_budget, say_start, say_state
 
 SINCE = datetime(2026, 11, 19, 7, tzinfo=UTC)
 YEAR = 8760.0
@@ -22,7 +22,20 @@ YEAR = 8760.0
     ],
 )
 def test_every_state_has_its_words(state: State, since: datetime | None, more_hours: int | None, reason: str | None, words: str) -> None:
-    assert say_state(state, since=since, more_hours=more_hours, budget_hours=YEAR, reason=reason) == words
+    start = None if since is None else say_start(since, None, None)
+    assert say_state(state, since=start, more_hours=more_hours, budget_hours=YEAR, reason=reason) == words
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (0, 0, "2026-11-19 07:00"),
+        (4, 20, "2026-11-19 07:00 (between 2026-11-19 03:00 and 2026-11-20 03:00)"),
+        (4, 21, "about 2026-11-19 (between 2026-11-19 and 2026-11-20)"),
+    ],
+)
+def test_a_start_whose_range_is_wider_than_a_day_names_no_hour(before: int, after: int, words: str) -> None:
+    assert say_start(SINCE, SINCE - timedelta(hours=before), SINCE + timedelta(hours=after)) == words
 
 
 @pytest.mark.parametrize(
