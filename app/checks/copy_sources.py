@@ -160,7 +160,7 @@ RESOLUTION = timedelta(microseconds=1)
 
 
 @frozen(eq=False)
-class CopyKind:
+class TargetCopies:
     """Copies into one target of an attribute, with its key and number."""
 
     copies: CopyOutcomes
@@ -173,7 +173,7 @@ class CopyKind:
 class AnsweredCopy:
     """Copy of the record at `position` in the window."""
 
-    kind: CopyKind
+    kind: TargetCopies
     position: int
     draw: int
 

@@ -18,7 +18,7 @@ from ..records.outcomes import OutcomeClassifier
 from ..scoring.refusals import Refusal
 from ..store.records.counterfactuals import CounterfactualLines, TargetKey
 from .asking import ModelOfCheck
-from .copy_sources import AnsweredCopy, CopyKind, CopySource, Row
+from .copy_sources import AnsweredCopy, CopySource, Row, TargetCopies
 from .evidence import CheckEvidence
 from .not_scored import RefusedRecord
 from .outcomes_of_copies import TargetAnswers, encode_answers, target_key
@@ -65,7 +65,7 @@ def rescore(source: CopySource, model: ModelOfCheck, subject: Subject, evidence:
             key = target_key(attribute.targets[target], model_revision=evidence.model_revision, schema_version=schema.version)
             if key not in evidence.known_targets:
                 new_targets[key] = source.reserve_number()
-            kind = CopyKind(attribute, target, key, (evidence.known_targets | new_targets)[key])
+            kind = TargetCopies(attribute, target, key, (evidence.known_targets | new_targets)[key])
             draws = range(attribute.targets[target].draws)
             copies += [AnsweredCopy(kind, record, draw) for record in records.tolist() for draw in draws]
     copies.sort(key=lambda copy: copy.position)
@@ -78,7 +78,7 @@ def rescore(source: CopySource, model: ModelOfCheck, subject: Subject, evidence:
         chunk = copies[start : start + CHUNK]
         progress = Progress(step="asking the model about copies", done=start, total=len(copies))
         answers = source.ask(model, window, chunk, _build_rows(source, window, chunk, schema.features), progress)
-        taken: dict[CopyKind, list[tuple[int, Prediction]]] = {}
+        taken: dict[TargetCopies, list[tuple[int, Prediction]]] = {}
         for copy, answer in zip(chunk, answers, strict=True):
             if isinstance(answer, Refusal):
                 copy.kind.copies.refuse(copy.kind.target, np.array([copy.position]))
@@ -107,7 +107,7 @@ def _build_rows(source: CopySource, window: PayloadWindow, chunk: Sequence[Answe
     return rows
 
 
-def _count(kind: CopyKind, answered: Sequence[tuple[int, Prediction]], classify: OutcomeClassifier) -> str | None:
+def _count(kind: TargetCopies, answered: Sequence[tuple[int, Prediction]], classify: OutcomeClassifier) -> str | None:
     """Adds the answers of records; returns one that is in neither outcome list."""
     answers, records = [answer for _, answer in answered], np.array([record for record, _ in answered], dtype=np.int64)
     outcomes = np.array([classify(answer.outcome_value) for answer in answers], dtype=np.int64)

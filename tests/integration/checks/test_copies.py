@@ -155,6 +155,7 @@ def test_without_an_endpoint_payload_is_measured_and_balanced_is_null_with_the_r
 )
 def test_a_model_that_misbehaves_leaves_the_figures_as_logged_and_the_next_check_asks_again(stage: Scene, fault: Fault) -> None:
     stage.log(applicants(20, 20, 5), NOON)
+    stage.label([(str(number), 1) for number in range(40)], NOON)
     good = stage.deployment.endpoint
     with faulty(fault) as bad:
         change(stage, endpoint=Endpoint(url=bad.url, page_size=10))
@@ -166,6 +167,7 @@ def test_a_model_that_misbehaves_leaves_the_figures_as_logged_and_the_next_check
     assert left == [0, 0]
     assert (without.run.state, without.run.failure) == ("succeeded", Failure.SCORING_FAILED)
     assert without.value("disparate_impact", "payload", "sex", "female") == pytest.approx(0.25)
+    assert without.value("accuracy", "feedback", scope="overall") == pytest.approx(25 / 40)
     missing = [one for one in without.measurements if one.data in ("balanced", "payload_perturbed")]
     assert {(one.value, one.verdict) for one in missing} == {(None, "not_computable")}
     assert all((one.reason or "").startswith("copies could not be scored: The model's") for one in missing)
