@@ -61,7 +61,7 @@ def facts_of_evidence(found: ComparisonState, evidence: DeploymentEvidence) -> F
     times = {name: getattr(found, name) for name in ("since", "earliest", "latest", "alarm_at")}
     times["counted_from"] = found.counted_from if found.reaches_first_hour else None
     lower, upper = found.interval
-    lines = [line for records in evidence.records[found.data] if records.attribute == found.attribute for line in records.lines]
+    lines = [line for records in evidence.records.get(found.data, ()) if records.attribute == found.attribute for line in records.lines]
     return {
         "sentence": word(found),
         **display,

@@ -1,23 +1,22 @@
 """Routes that correct stored labels and predictions."""
 
-from collections.abc import Callable
-from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
-from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ..domain.corrections import Corrected
 from ..domain.records import Receipt
-from ..errors import Conflict, Forbidden, InvalidInput, NotFound
+from ..errors import Conflict, InvalidInput, NotFound
 from ..ingest.corrections import correct, read_corrections
 from ..ingest.limits import MAX_BODY_BYTES
+from ..ingest.plan import IngestPlan
 from ..payloads.schemas import CELL, closed_object
-from ..security.principals import Permission
+from ..services import Services
+from ..store.deployments.deployments import Deployments
 from ..store.records.corrections import count_by_day, page
-from ..web.access import AnyKey, DeploymentId, LockedDeployment, ReadableDeployment, ServicesIn, SessionIn
+from ..web.access import DeploymentId, Manager, ReadableDeployment, ServicesIn, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.media import takes
 from ..web.paging import NumberPaging
@@ -25,18 +24,31 @@ from ..web.texts import FilterText, Moment, in_utc
 from .answers import CONFLICT
 from .ingestion import receipt_members, refuse_all
 from .schemas.feedback_records import CorrectionCounts, CorrectionPage, CorrectionReceipt
-from .uploads import sent_type, spooled
+from .uploads import SentType, sent_type, spooled
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/corrections", tags=["records"], responses=CONFLICT)
 
 _TEXT = {"type": "string"}
-_CORRECTION = closed_object(
-    ["record", "what", "new", "reason"], id=_TEXT, record=_TEXT, what={"enum": [*Corrected]}, old=CELL, new=CELL, reason=_TEXT
-)
 _BODY: dict[str, Any] = {
     "required": True,
     "content": {
-        "application/json": {"schema": closed_object(["corrections"], corrections={"type": "array", "items": _CORRECTION})},
+        "application/json": {
+            "schema": closed_object(
+                ["corrections"],
+                corrections={
+                    "type": "array",
+                    "items": closed_object(
+                        ["record", "what", "new", "reason"],
+                        id=_TEXT,
+                        record=_TEXT,
+                        what={"enum": [*Corrected]},
+                        old=CELL,
+                        new=CELL,
+                        reason=_TEXT,
+                    ),
+                },
+            )
+        },
         "text/csv": {
             "schema": _TEXT,
             "example": "record_id,what,old,new,reason,correction_id\na-1,label,Risk,No Risk,Two applications were mixed up.,audit-1\n",
@@ -45,23 +57,10 @@ _BODY: dict[str, Any] = {
 }
 
 
-async def _read(request: Request, principal: AnyKey, services: ServicesIn, deployment_id: DeploymentId) -> Callable[[Session], Receipt]:
-    """Reads what was sent, before the deployment is locked; what it returns makes these corrections."""
-    if Permission.MANAGE not in principal.role.permissions:
-        raise Forbidden(f"A correction needs the role manage; this key has {principal.role}.")
-    plan = await services.ingestion.current_plan(deployment_id)
-    if not principal.sees(plan.target.no):
-        raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
-    kind = sent_type(request)
-    async with spooled(request, places=services.uploads, actor=principal.actor, max_bytes=MAX_BODY_BYTES) as file:
-        sent = await run_in_threadpool(read_corrections, file.read(), kind.encoding, plan, is_csv=kind.media_type == "text/csv")
-    return partial(correct, sent=sent, plan=plan, by=principal.actor)
-
-
 @router.post("", response_model=CorrectionReceipt, openapi_extra={"requestBody": _BODY})
 @takes("text/csv")
-def correct_records(
-    request: Request, correct_sent: Annotated[Callable[[Session], Receipt], Depends(_read)], _locked: LockedDeployment, session: SessionIn
+async def correct_records(
+    request: Request, principal: Manager, services: ServicesIn, deployment_id: DeploymentId
 ) -> CorrectionReceipt | Response:
     """Corrects at most 10,000 labels and predictions, each with a reason; needs the role manage. The old values are kept.
 
@@ -71,18 +70,16 @@ def correct_records(
     Evidence is counted again from the hours of the records on; figures of past checks stay, and say `corrected_since`.
     In CSV an empty `old` is not given.
     """
-    receipt = correct_sent(session)
-    members = receipt_members(receipt, "corrected")
+    plan = await services.ingestion.current_plan(deployment_id)
+    if not principal.sees(plan.target.no):
+        raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
+    kind = sent_type(request)
+    async with spooled(request, places=services.uploads, actor=principal.actor, max_bytes=MAX_BODY_BYTES) as file, services.turns:
+        receipt = await run_in_threadpool(_correct, services, plan, file.read(), kind, principal.actor)
     if receipt.accepted or receipt.duplicate:
-        return CorrectionReceipt(**members)
-    return refuse_all(
-        Conflict if receipt.conflicts else InvalidInput,
-        receipt,
-        members,
-        request.state.request_id,
-        noun="correction",
-        conflicting="old",
-    )
+        return CorrectionReceipt(**receipt_members(receipt, "corrected"))
+    error = Conflict if receipt.conflicts else InvalidInput
+    return refuse_all(error, receipt, request.state.request_id, noun="correction", stored="corrected", conflicting="old")
 
 
 @router.get("", dependencies=[READS_RECORDS])
@@ -103,3 +100,11 @@ def list_corrections(
 def count_corrections(deployment: ReadableDeployment, session: SessionIn) -> CorrectionCounts:
     """Returns how many labels and predictions were corrected on each day."""
     return CorrectionCounts(days=count_by_day(session, deployment.no))
+
+
+def _correct(services: Services, plan: IngestPlan, body: bytes, kind: SentType, by: str) -> Receipt:
+    sent = read_corrections(body, kind.encoding if kind.media_type == "text/csv" else None, plan)
+    with services.database.transaction() as session:
+        # Corrections of one deployment take turns, with erasures, too.
+        Deployments(session, services.secret_box).get_for_change(plan.target.id)
+        return correct(session, sent, plan, by=by)

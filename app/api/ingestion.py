@@ -182,21 +182,26 @@ def _write_receipt(receipt: Receipt, request_id: str) -> _Answer:
     """A wholly refused request must never look like a success."""
     if receipt.accepted and not (receipt.duplicate or receipt.rejected or receipt.rounded or receipt.warnings):
         return _Answer(200, _ALL_ACCEPTED % (receipt.accepted, receipt.accepted))
-    members = receipt_members(receipt)
     if receipt.accepted or receipt.duplicate:
-        return _Answer(200, _encode(members))
-    return _adopt(refuse_all(InvalidInput if receipt.rejections else Conflict, receipt, members, request_id))
+        return _Answer(200, _encode(receipt_members(receipt)))
+    return _adopt(refuse_all(InvalidInput if receipt.rejections else Conflict, receipt, request_id))
 
 
 def refuse_all(
-    error: type[EvenhandError], receipt: Receipt, members: dict[str, Any], request_id: str, *, noun: str = "record", conflicting: str = "id"
+    error: type[EvenhandError],
+    receipt: Receipt,
+    request_id: str,
+    *,
+    noun: str = "record",
+    stored: str = "accepted",
+    conflicting: str = "id",
 ) -> Response:
     """Problem document of a request of which nothing is stored, with the receipt's members."""
     faults = [FieldProblem(f"{noun}s[{refused.index}].{refused.field}", refused.reason) for refused in receipt.rejections]
     faults += [FieldProblem(f"{noun}s[{conflict.index}].{conflicting}", conflict.reason) for conflict in receipt.conflicts]
     lead = f"The {noun} was not stored." if len(faults) == 1 else f"None of the {len(faults):,} {noun}s was stored. The first:"
     detail = f"{lead} {faults[0].field}: {faults[0].message}"
-    return response_of(KINDS[error], detail, request_id, problems=faults[:_MOST_ERRORS], **members)
+    return response_of(KINDS[error], detail, request_id, problems=faults[:_MOST_ERRORS], **receipt_members(receipt, stored))
 
 
 def _is_csv(route: _Route, headers: Mapping[bytes, bytes]) -> bool:

@@ -22,14 +22,14 @@ from .unlisted import find_unlisted
 MAX_REASON: Final = 500
 """Max characters of a reason."""
 
-_MEMBERS: Final = frozenset({"id", "record", "what", "old", "new", "reason"})
 _COLUMNS: Final = {"record_id": "record", "correction_id": "id"}
 """Members by those columns of a CSV that have other names."""
 
 _REASONS: Final = {
     "not_stored": "record {record} is not stored; a value that was never logged cannot be corrected",
     "erased": "record {record} was erased",
-    "past_retention": "record {record} is not stored: it was never logged, or is past its retention of {months} months",
+    "gone": "record {record} is gone: it is past its retention of {retention}",
+    "past_retention": "record {record} is not stored: it was never logged, or is gone, past its retention of {retention}",
     "without_label": "record {record} has no label; log it as feedback",
     "other_content": "a correction of this id is stored already, with other content",
     "other_value": "old is {old}, stored is {stored}: nothing was changed",
@@ -39,14 +39,14 @@ _REASONS: Final = {
 """Of a correction that was not made, by its outcome."""
 
 
-def read_corrections(body: bytes, charset: str, plan: IngestPlan, *, is_csv: bool) -> Sequence[Json]:
-    """Corrections of a body as they were sent; a line of a CSV that cannot be read is a RecordRefused.
+def read_corrections(body: bytes, charset: str | None, plan: IngestPlan) -> Sequence[Json]:
+    """Corrections of a body as they were sent; a line of a CSV, which has a charset, is a RecordRefused if it cannot be read.
 
     Raises:
         InvalidInput: the body as a whole cannot be read.
         TooLarge: it holds far more than corrections need.
     """
-    if is_csv:
+    if charset is not None:
         header, *lines = read_lines("".join(decode_parts([body], charset, "body")))
         corrections: Json = [_read_line(header, line, plan) for line in lines]
     else:
@@ -70,7 +70,10 @@ def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str
             continue
         result = store_correction(session, plan.target, correction, by=by)
         reason = _REASONS.get(result.outcome, "").format(
-            record=shown(correction.record_id), old=shown(correction.old), stored=shown(result.value), months=result.months
+            record=shown(correction.record_id),
+            old=shown(correction.old),
+            stored=shown(result.value),
+            retention=result.retention,
         )
         if result.outcome == "corrected":
             (made.labels if correction.what is Corrected.LABEL else made.predictions).append(correction.new)
@@ -103,7 +106,7 @@ def _check(sent: Json, plan: IngestPlan) -> Correction:
     """Correction that was sent, with its values as they are stored. Raises RecordRefused."""
     if isinstance(sent, RecordRefused):
         raise sent
-    members = read_members(sent, _MEMBERS)
+    members = read_members(sent, frozenset({"id", "record", "what", "old", "new", "reason"}))
     if members.get("what") not in list(Corrected):
         raise RecordRefused("what", f"must be {' or '.join(Corrected)}, found {shown(members.get('what'))}")
     if "new" not in members:

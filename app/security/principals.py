@@ -93,6 +93,6 @@ _ACTIONS = {
     Permission.READ: "read",
     Permission.RECORDS: "read single records, only figures about groups of them",
     Permission.ACKNOWLEDGE: "acknowledge, assign or comment on alerts",
-    Permission.MANAGE: "change deployments, monitors or checks",
+    Permission.MANAGE: "change deployments, monitors, checks or stored values; that needs the role manage",
     Permission.ADMIN: "manage keys and users",
 }

@@ -21,10 +21,12 @@ MAX_CORRECTIONS: Final = 1_000
 # `earlier` is the correction of the same id or, without an id, the newest one of this value.
 _CORRECT: Final = text("""
     WITH stored AS (
-        SELECT r.logged_at AS record_at, r.record_no, f.usable_at, coalesce(r.logged_at, f.record_logged_at) AS logged_at,
+        SELECT r.logged_at AS record_at, r.record_no, f.record_no AS labelled_no, f.usable_at,
+               coalesce(r.logged_at, f.record_logged_at) AS logged_at,
                CASE WHEN :what = 'label' THEN f.label ELSE coalesce(r.label, r.prediction) END AS value,
                CAST(:old AS jsonb) AS old, CAST(:new AS jsonb) AS new,
-               (SELECT records_months FROM retention_policies WHERE deployment_no = :no) AS months
+               (SELECT records_months || CASE records_months WHEN 1 THEN ' month' ELSE ' months' END
+                FROM retention_policies WHERE deployment_no = :no) AS retention
         FROM (SELECT) one
         LEFT JOIN payload_keys k ON k.deployment_no = :no AND k.record_id = :record_id
         LEFT JOIN payload_records r ON r.deployment_no = :no AND r.logged_at = k.logged_at AND r.record_no = k.record_no
@@ -34,14 +36,18 @@ _CORRECT: Final = text("""
         FROM corrections WHERE deployment_no = :no AND record_id = :record_id AND what = :what
     ), earlier AS (
         SELECT record_id = :record_id AND what = :what AND reason = :reason AND coalesce(new, 'null') = CAST(:new AS jsonb) AS is_same
-        FROM corrections
-        WHERE deployment_no = :no AND (id = :id OR CAST(:id AS text) IS NULL AND record_id = :record_id AND what = :what)
-        ORDER BY number DESC LIMIT 1
+        FROM (
+            SELECT * FROM corrections WHERE deployment_no = :no AND id = :id
+            UNION ALL
+            (SELECT * FROM corrections
+             WHERE CAST(:id AS text) IS NULL AND deployment_no = :no AND record_id = :record_id AND what = :what
+             ORDER BY number DESC LIMIT 1))
     ), judged AS (
         SELECT *, CASE
             WHEN EXISTS (SELECT FROM erased_ids WHERE deployment_no = :no AND digest = :digest) THEN 'erased'
             WHEN value IS NULL AND record_no IS NOT NULL THEN 'without_label'
-            WHEN value IS NULL AND months IS NOT NULL THEN 'past_retention'
+            WHEN value IS NULL AND retention IS NOT NULL AND labelled_no IS NOT NULL THEN 'gone'
+            WHEN value IS NULL AND retention IS NOT NULL THEN 'past_retention'
             WHEN value IS NULL THEN 'not_stored'
             WHEN (SELECT is_same FROM earlier) THEN 'duplicate'
             WHEN CAST(:id AS text) IS NOT NULL AND EXISTS (SELECT FROM earlier) THEN 'other_content'
@@ -69,7 +75,7 @@ _CORRECT: Final = text("""
                logged_at, usable_at
         FROM due
     )
-    SELECT outcome, value, months FROM judged
+    SELECT outcome, value, retention FROM judged
 """)
 _PAGE: Final = text("""
     SELECT no, id, record_id AS record, what, number, old, new, reason, made_by AS corrected_by, made_at AS corrected_at FROM corrections
@@ -105,7 +111,7 @@ _COUNT_SINCE: Final = text("""
 def store_correction(session: Session, target: Target, correction: Correction, *, by: str) -> Row[Any]:
     """Replaces the value, if nothing speaks against it; notes the hour as changed, and an audit event without a value.
 
-    Returns the outcome, the value that was stored, and the months for which records are kept. The deployment is locked.
+    Returns the outcome, the value that was stored, and for how long records are kept. The deployment is locked.
     """
     digest = digest_id(correction.record_id)
     values = asdict(correction) | {"old": Jsonb(correction.old), "new": Jsonb(correction.new)}

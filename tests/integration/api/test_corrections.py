@@ -180,7 +180,8 @@ def test_a_decoded_prediction_is_corrected_as_it_counts(service: RunningService)
 def test_only_manage_and_admin_may_correct_and_counts_need_no_records(service: RunningService) -> None:
     for role in (Role.INGEST, Role.AGGREGATES, Role.READ):
         answer = send(service, of(record(0), 0), role=role)
-        assert (answer.status_code, answer.json()["detail"]) == (403, f"A correction needs the role manage; this key has {role}.")
+        refusal = f"This key has the role {role}, which may not change deployments, monitors, checks or stored values"
+        assert (answer.status_code, answer.json()["detail"]) == (403, f"{refusal}; that needs the role manage.")
     assert send(service, of(record(0), 0), role=Role.ADMIN).status_code == 200
 
     assert service.client.get(PATH, headers=service.as_(Role.AGGREGATES)).status_code == 403
@@ -211,6 +212,9 @@ def test_a_correction_is_audited_without_its_values(service: RunningService) -> 
     assert event["details"] == {"what": "label", "reason": "typed wrongly"}
     assert event["subject"] == digest_id(record(0)).hex()
     assert event["deployment_id"] == "a-model"
+    assert send(service, of(record(1), 1)).status_code == 422
+    actions = [event["action"] for event in service.client.get("/v1/audit-events").json()["audit_events"]]
+    assert (actions.count("request.refused"), actions.count("request.made")) == (1, 0)
 
 
 @pytest.mark.usefixtures("stage")
@@ -263,6 +267,12 @@ def test_a_policy_empties_corrections_with_their_record_or_label(
     apply_policies(stage.database)
 
     assert len(service.client.get(PATH).json()["corrections"]) == left
+    if not left:
+        refusals = send(service, of(record(0), 0, "prediction"), of("x", 0)).json()["rejections"]
+        assert [refusal["reason"] for refusal in refusals] == [
+            f"record '{record(0)}' is gone: it is past its retention of 1 month",
+            "record 'x' is not stored: it was never logged, or is gone, past its retention of 1 month",
+        ]
 
 
 def test_corrections_under_a_hold_are_allowed(service: RunningService, stage: Scene) -> None:

@@ -95,7 +95,7 @@ def test_corrections_arrive_and_a_key_that_may_not_correct_still_logs(service: R
         assert client.flush() == Report(sent=1, rejected=1)
 
     assert "new: is the stored value 1" in refused
-    assert "A correction needs the role manage; this key has ingest." in refused[-1]
+    assert "; that needs the role manage." in refused[-1]
     with service.database.transaction() as session:
         assert session.scalars(text("SELECT label FROM feedback_records")).all() == [1]
 
