@@ -58,6 +58,12 @@ class InvalidInput(EvenhandError):
         return cls([FieldProblem(field, message)])
 
 
+def refuse(problems: Sequence[FieldProblem]) -> None:
+    """Raises InvalidInput if there are any."""
+    if problems:
+        raise InvalidInput(problems)
+
+
 class NotFound(EvenhandError):
     """The named thing does not exist, or not for this caller."""
 

@@ -140,6 +140,7 @@ class Scene:
                     state=CheckState.RUNNING,
                     span_start=span.start,
                     span_end=span.end,
+                    claimable_at=None,
                     attempts=1,
                     lease_token=uuid.uuid4().hex,
                     cancel_requested=False,

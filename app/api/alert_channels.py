@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Path, Response
 from ..alerts.catching_up import send_open_alerts
 from ..alerts.mail_server import mail_server_of
 from ..domain.channels import Channel, ChannelContent, ChannelKind, content_problems, with_secret
-from ..errors import EndpointRefused, FieldProblem, InvalidInput
+from ..errors import EndpointRefused, FieldProblem, refuse
 from ..outbound.egress import check_url
 from ..services import Services
 from ..store.alerts.alert_channels import change_channel, channel_page, create_channel, delete_channel, find_channel_for_change, get_channel
@@ -140,6 +140,5 @@ def _require_sound(content: ChannelContent, services: Services, *, is_new: bool)
             found.append(FieldProblem("url", str(error)))
     if content.kind is ChannelKind.EMAIL and mail_server_of(services.settings) is None:
         found.append(FieldProblem("kind", "e-mail is not set up here: EVENHAND_SMTP_URL and EVENHAND_SMTP_SENDER, for service and workers"))
-    if found:
-        raise InvalidInput(found)
+    refuse(found)
     return content

@@ -11,7 +11,7 @@ from ..domain.alert_rules import rule_problems
 from ..domain.alerts import Rule
 from ..domain.changes import changes_between
 from ..domain.checks import DataSet
-from ..errors import FieldProblem, InvalidInput
+from ..errors import FieldProblem, refuse
 from ..metrics.catalogue import CATALOGUE
 from ..store.alerts.alert_channels import get_channel
 from ..store.alerts.alert_rules import find_rule, get_rule, lock_alerts, put_rule, rules_page, unknown_channels
@@ -52,8 +52,7 @@ def put_alert_rule(
         for index, channel in enumerate(content.channels)
         if channel in unknown
     ]
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
 
     # First: a check that ends meanwhile must not open alerts of the old rule.
     lock_alerts(session, deployment.no)

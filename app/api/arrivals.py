@@ -10,7 +10,7 @@ from ..clock import hour_of
 from ..domain.arrivals import KEPT
 from ..domain.missing_records import MissingTotals
 from ..domain.record_times import TimeRule
-from ..errors import FieldProblem, InvalidInput
+from ..errors import FieldProblem, InvalidInput, refuse
 from ..frozen import frozen
 from ..store.records.arrivals import intake_hours, missing_hours, put_missing
 from ..views.ingestion import ingestion_of
@@ -82,8 +82,7 @@ def _require_hours(totals: list[MissingTotals], rule: TimeRule) -> None:
             problem = "must be there once"
         if problem is not None:
             problems.append(FieldProblem(f"hours[{index}].hour", problem))
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
 
 
 MAX_HOURS = KEPT.days * 24

@@ -6,18 +6,17 @@ from fastapi import APIRouter, Query, Response
 
 from ..checks.attributing.requests import estimate_cost, request_attribution
 from ..domain.attributions import AttributionTrigger
-from ..errors import Conflict
 from ..store.attributions.attributions import attributions_page, cancel_attribution, delete_attribution, get_attribution
 from ..store.checks.checks import current_time
 from ..store.people.activities import record_activity
 from ..web.access import NEEDS_LOGGED, ManagedDeployment, Manager, ReadableDeployment, ServicesIn, SessionIn
 from ..web.paging import NumberPaging
 from ..web.texts import uuid_path
-from .answers import CONFLICT, Answers, answers
+from .answers import CONFLICT, Answers
 from .schemas.attributions import AttributionCostOut, AttributionIn, AttributionOut, AttributionPage
 
 router = APIRouter(
-    prefix="/v1/deployments/{deployment_id}/attributions", tags=["attributions"], dependencies=[NEEDS_LOGGED], responses=answers(Conflict)
+    prefix="/v1/deployments/{deployment_id}/attributions", tags=["attributions"], dependencies=[NEEDS_LOGGED], responses=CONFLICT
 )
 
 AttributionId = Annotated[str, uuid_path("The attribution's id.", "7c2f7b0e-33c5-4f9a-8f0e-6a1d6a8f3b52")]
@@ -32,7 +31,7 @@ _ANSWERS: Answers = {
 }
 
 
-@router.post("", status_code=202, operation_id="requestAttribution", response_model=None, responses=_ANSWERS | CONFLICT)
+@router.post("", status_code=202, operation_id="requestAttribution", response_model=None, responses=_ANSWERS)
 def post_attribution(
     *,
     deployment: ManagedDeployment,
@@ -71,7 +70,7 @@ def list_attributions(
     return AttributionPage.of(attributions_page(session, deployment.no, paging, trigger=trigger), paging, AttributionOut.of)
 
 
-@router.post("/{attribution_id}/cancellation", status_code=202, operation_id="cancelAttribution", responses=CONFLICT)
+@router.post("/{attribution_id}/cancellation", status_code=202, operation_id="cancelAttribution")
 def post_cancellation(
     deployment: ManagedDeployment, attribution_id: AttributionId, session: SessionIn, principal: Manager
 ) -> AttributionOut:
@@ -83,7 +82,7 @@ def post_cancellation(
     return AttributionOut.of(after)
 
 
-@router.delete("/{attribution_id}", status_code=204, operation_id="deleteAttribution", responses=CONFLICT)
+@router.delete("/{attribution_id}", status_code=204, operation_id="deleteAttribution")
 def remove_attribution(deployment: ManagedDeployment, attribution_id: AttributionId, session: SessionIn, principal: Manager) -> None:
     """Deletes an attribution with its result. 409 while it waits or runs (cancel it first), and for one that explains an alert.
 

@@ -12,7 +12,7 @@ from ..checks.picking import problems_of
 from ..domain.definitions import Definition, definition_of
 from ..domain.deployment_rules import definition_problems
 from ..domain.deployments import Endpoint
-from ..errors import Conflict, EndpointRefused, FieldProblem, InvalidInput
+from ..errors import Conflict, EndpointRefused, FieldProblem, InvalidInput, refuse
 from ..outbound.certificates import tls_problems
 from ..outbound.egress import check_url, parse_url
 from ..outbound.model_uris import check_model
@@ -150,8 +150,7 @@ def checked_definition(definition: Definition, services: Services, others: Seque
         columns = [column.name for column in definition.features]
         found += codec_for(definition.endpoint.payload_format).mapping_problems(definition.endpoint, columns)
     found += others
-    if found:
-        raise InvalidInput(found)
+    refuse(found)
     return definition
 
 

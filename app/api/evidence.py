@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from ..checks.fitting import fitting_problems
-from ..errors import Conflict, InvalidInput
+from ..errors import Conflict, refuse
 from ..store.database.arrow import arrow_reader
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.eras import current_hour_bound
@@ -98,8 +98,7 @@ def plan_evidence(
     """Returns the same for a monitor that is not set, from the newest records of the last days. Nothing is stored."""
     monitor, wanted = body.to_domain(), WantedDetection(ratio, chance)
     found = fitting_problems(session, deployment, monitor)
-    if found:
-        raise InvalidInput(found)
+    refuse(found)
     until = current_hour_bound(session, grace_seconds=0)
     with arrow_reader(services.database) as reader:
         return EvidencePlanOut.of(plan_from_records(session, reader, deployment.no, monitor, wanted=wanted, until=until), wanted)

@@ -8,7 +8,7 @@ from ..domain.deployments import Deployment
 from ..domain.mitigation import DetectorUse, MitigationSettings
 from ..domain.mitigation_rules import mitigation_problems
 from ..domain.monitors import Monitor
-from ..errors import Conflict, FieldProblem, InvalidInput
+from ..errors import Conflict, FieldProblem, refuse
 from ..mitigation.detector.installed import why_missing
 from ..mitigation.profiles import fit_again
 from ..store.deployments.deployments import Deployments
@@ -57,8 +57,7 @@ def put_mitigation(body: MitigationIn, deployment: LockedDeployment, session: Se
     found = mitigation_problems(settings, monitor)
     if settings.bias_detector is not DetectorUse.OFF and (reason := why_missing()) is not None:
         found.append(FieldProblem("bias_detector", f"must be off: {reason}"))
-    if found:
-        raise InvalidInput(found)
+    refuse(found)
     before = settings_of(session, deployment.no)
     after = put_settings(session, deployment.no, settings)
     if after != before:

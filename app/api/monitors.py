@@ -10,7 +10,7 @@ from ..checks.sides import watching_both_sides
 from ..domain.deployments import Deployment
 from ..domain.group_rules import FoundBy, GroupRule
 from ..domain.monitors import Monitor
-from ..errors import Conflict, InvalidInput, require_present
+from ..errors import Conflict, InvalidInput, refuse, require_present
 from ..security.principals import Principal
 from ..store.deployments.monitors import delete_monitor, monitor_of, page_of_monitors, put_monitor
 from ..store.people.activities import record_activity
@@ -105,8 +105,7 @@ def _require_monitor(session: Session, deployment: Deployment) -> Monitor:
 
 def _put_monitor(session: Session, principal: Principal, deployment: Deployment, monitor: Monitor, *, before: Monitor | None) -> MonitorOut:
     found = fitting_problems(session, deployment, monitor)
-    if found:
-        raise InvalidInput(found)
+    refuse(found)
     after = put_monitor(session, deployment.no, monitor)
     if after != before:
         record_activity(session, principal.actor, "monitor.changed", deployment=deployment, details=monitor_changes(before, after))

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Path, Query
 
 from ..domain.group_words import GroupWords
-from ..errors import Conflict
 from ..store.deployments.monitors import monitor_of
 from ..store.records.transactions import count_window
 from ..views.one_record import record_details
@@ -16,11 +15,11 @@ from ..web.access import NEEDS_LOGGED, ReadableDeployment, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.paging import Limit, PlaceCursor, encode_place, read_record_cursor
 from ..web.texts import UUID_PATTERN, FilterText, Moment, in_utc
-from .answers import CONFLICT, answers
+from .answers import CONFLICT
 from .schemas.payload_records import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
 
 router = APIRouter(
-    prefix="/v1/deployments/{deployment_id}/payload-records", tags=["records"], dependencies=[NEEDS_LOGGED], responses=answers(Conflict)
+    prefix="/v1/deployments/{deployment_id}/payload-records", tags=["records"], dependencies=[NEEDS_LOGGED], responses=CONFLICT
 )
 
 CheckId = Annotated[
@@ -70,7 +69,7 @@ def wanted_records(
     return replace(filtered, check_id=check, since=earliest, until=latest, after=after, limit=limit)
 
 
-@router.get("", responses=CONFLICT, dependencies=[READS_RECORDS])
+@router.get("", dependencies=[READS_RECORDS])
 def list_payload_records(
     *,
     deployment: ReadableDeployment,

@@ -4,7 +4,7 @@ from fastapi import APIRouter
 
 from ..domain.cells import CellRefused
 from ..domain.deployments import StorageKind
-from ..errors import FieldProblem, InvalidInput
+from ..errors import FieldProblem, InvalidInput, refuse
 from ..ingest.stored_forms import check_for
 from ..store.deployments.deployments import Deployments
 from ..store.people.activities import record_activity
@@ -32,7 +32,6 @@ def make_pseudonyms(
             found.append(check(value))
         except CellRefused as error:
             faults.append(FieldProblem(f"values[{index}]", str(error)))
-    if faults:
-        raise InvalidInput(faults)
+    refuse(faults)
     record_activity(session, principal.actor, "pseudonyms.made", deployment=deployment, subject=column.name, details={"values": len(found)})
     return PseudonymsOut(column=column.name, pseudonyms=found)

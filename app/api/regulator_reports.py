@@ -14,7 +14,7 @@ from ..domain.changes import changes_between
 from ..domain.checks import Span
 from ..domain.deployments import Deployment
 from ..domain.report_schedules import ReportSchedule
-from ..errors import FieldProblem, InvalidInput
+from ..errors import FieldProblem, InvalidInput, refuse
 from ..frozen import frozen
 from ..reports.making import RegulatorOrder
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE
@@ -166,8 +166,7 @@ def put_report_schedule(
         for place, channel in enumerate(body.channels)
         if channel in unknown
     ]
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     before = find_schedule(session, deployment.no, schedule_id)
     after = put_schedule(session, deployment.no, schedule_id, content)
     if before != after:

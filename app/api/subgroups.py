@@ -5,7 +5,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Response
 
-from ..errors import Conflict
 from ..store.checks.checks import current_time
 from ..store.deployments.monitors import monitor_of
 from ..store.people.activities import record_activity
@@ -14,14 +13,14 @@ from ..tracking.subgroups.requests import request_scan, require_features
 from ..web.access import NEEDS_LOGGED, LockedDeployment, Manager, ReadableDeployment, SessionIn
 from ..web.paging import NumberPaging
 from ..web.texts import uuid_path
-from .answers import CONFLICT, answers, name_location
+from .answers import CONFLICT, name_location
 from .schemas.subgroups import SubgroupScanIn, SubgroupScanOut, SubgroupScanPage
 
 router = APIRouter(
     prefix="/v1/deployments/{deployment_id}",
     tags=["evidence"],
     dependencies=[NEEDS_LOGGED],
-    responses=answers(Conflict),
+    responses=CONFLICT,
 )
 
 ScanId = Annotated[str, uuid_path("The scan's id.", "6a1f0c9e-2b7d-4c58-9d3e-1f2a3b4c5d6e")]
@@ -29,7 +28,7 @@ ScanId = Annotated[str, uuid_path("The scan's id.", "6a1f0c9e-2b7d-4c58-9d3e-1f2
 _QUEUED = name_location(202, "Queued; read its address until it ends", "The scan's address.")
 
 
-@router.post("/subgroup-scans", status_code=202, responses=_QUEUED | CONFLICT)
+@router.post("/subgroup-scans", status_code=202, responses=_QUEUED)
 def request_subgroup_scan(
     deployment: LockedDeployment, session: SessionIn, principal: Manager, response: Response, body: SubgroupScanIn | None = None
 ) -> SubgroupScanOut:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, BinaryIO
 from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
+from sqlalchemy.orm import Session
 
 from ..checks.gaps import NotMeasured
 from ..checks.measuring import convert_gap, measure_table
@@ -17,8 +18,8 @@ from ..domain.checks import DataSet, Measurement
 from ..domain.deployments import Deployment
 from ..domain.monitors import Monitor
 from ..domain.strict_json import require_strict
-from ..domain.training_data import TrainingData, TrainingForm
-from ..errors import Conflict, InvalidInput, NotFound, UnsupportedMediaType
+from ..domain.training_data import TrainingData, TrainingForm, TrainingSummary
+from ..errors import Conflict, InvalidInput, UnsupportedMediaType, require_present
 from ..metrics import metrics_on
 from ..security.principals import Principal
 from ..services import Services
@@ -103,9 +104,7 @@ def read_training_data(
     column: Annotated[ColumnName | None, Query(description="Distributions that hold this column only.")] = None,
 ) -> TrainingDataOut:
     """Returns a summary of the upload, and the joint distribution of each column's values and the labels."""
-    summary = training_summary_of(session, deployment.no)
-    if summary is None:
-        raise _absent_data(deployment)
+    summary = _require_summary(session, deployment)
     return TrainingDataOut.whole(summary, distributions_of(session, deployment.no, column), monitor_of(session, deployment.no))
 
 
@@ -116,9 +115,7 @@ def measure_training_data(deployment: ReadableDeployment, session: SessionIn) ->
     If the monitor changed since the upload and the stored distributions do not hold its groups, `value` is null and `reason` says
     so: upload again. The same applies to metrics that read the records themselves, because the rows are not kept.
     """
-    summary = training_summary_of(session, deployment.no)
-    if summary is None:
-        raise _absent_data(deployment)
+    summary = _require_summary(session, deployment)
     monitor = monitor_of(session, deployment.no)
     if monitor is None:
         raise Conflict(f"Deployment {deployment.id} has no fairness monitor, which says which groups are compared; set one first.")
@@ -129,9 +126,8 @@ def measure_training_data(deployment: ReadableDeployment, session: SessionIn) ->
 @router.delete("", status_code=204, operation_id="deleteTrainingData")
 def forget_training_data(deployment: LockedDeployment, session: SessionIn, principal: Manager) -> None:
     """Deletes the uploaded training data."""
-    changes = training_data_changes(training_summary_of(session, deployment.no), None)
-    if not delete_training_data(session, deployment.no):
-        raise _absent_data(deployment)
+    changes = training_data_changes(_require_summary(session, deployment), None)
+    delete_training_data(session, deployment.no)
     record_activity(session, principal.actor, "training_data.deleted", deployment=deployment, details=changes)
 
 
@@ -183,5 +179,5 @@ def _measure(data: TrainingData, monitor: Monitor, deployment: Deployment) -> It
     yield from convert_gap(NotMeasured(DataSet.TRAINING, EVERYBODY, of_rows, NO_ROWS), monitor=every, at=at)
 
 
-def _absent_data(deployment: Deployment) -> NotFound:
-    return NotFound("training data of the deployment", deployment.id)
+def _require_summary(session: Session, deployment: Deployment) -> TrainingSummary:
+    return require_present(training_summary_of(session, deployment.no), "training data of the deployment", deployment.id)

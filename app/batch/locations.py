@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from pyarrow import fs
 
 from ..domain.tables_of_files import NOT_READ, FeedbackTable, PayloadTable, TableFormat
-from ..errors import FieldProblem, InvalidInput, SetupError
+from ..errors import FieldProblem, InvalidInput, SetupError, refuse
 from ..telemetry.secrets import without_secrets
 
 STORES = "s3://, gs:// or abfs://"
@@ -236,8 +236,7 @@ def list_files(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side:
 def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> tuple[list[ListedFile], "Dataset | None"]:
     location, field = table.location, f"{side}.location"
     problems = location_problems(table, roots, side)
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     is_folder = not is_in_store(location)
     if is_folder and not Path(location).is_dir():
         raise InvalidInput.of(field, f"{location} is not a folder on the machine of the worker; mount it there or change the deployment")

@@ -12,7 +12,7 @@ import msgspec
 
 from ..domain.arrivals import LogKind, RecordSource
 from ..domain.deployments import Endpoint, OutputFields, ProblemType, RecordSchema
-from ..domain.records import Receipt, RecordConflict, Rejection, UnlistedAnswer
+from ..domain.records import Receipt
 from ..domain.strict_json import parse_json
 from ..errors import FieldProblem, InvalidInput, NotFound, SetupError, Unavailable
 from ..frozen import frozen
@@ -90,15 +90,8 @@ class ImportService:
         members = _members(response)
         # A body of which everything is refused is a problem document, with the receipt in it.
         if "sent" in members:
-            return Receipt(
-                accepted=members["accepted" if "accepted" in members else "corrected"],
-                duplicate=members["duplicate"],
-                rejected=members["rejected"],
-                rejections=tuple(Rejection(**one) for one in members["rejections"]),
-                conflicts=tuple(RecordConflict(**one) for one in members["conflicts"]),
-                rounded=members.get("rounded_probabilities", 0),
-                warnings=[UnlistedAnswer(**warning) for warning in members.get("warnings", ())],
-            )
+            changed = {"accepted": members.get("corrected", 0), "rounded": members.get("rounded_probabilities", 0)}
+            return msgspec.convert(changed | members, Receipt)
         if response.status_code in (HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
             problems = [FieldProblem(one["field"], one["message"]) for one in members.get("errors", ())]
             raise InvalidInput(problems or [FieldProblem("body", _words(response))])

@@ -6,7 +6,7 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 
-from ..errors import FieldProblem, InvalidInput
+from ..errors import FieldProblem, InvalidInput, refuse
 from ..frozen import frozen
 
 SCHEMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -86,8 +86,7 @@ def mapping_problems(mappings: Sequence[CategoryMapping]) -> list[FieldProblem]:
 
 def require_mappings(mappings: Sequence[CategoryMapping]) -> None:
     problems = mapping_problems(mappings)
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
 
 
 def parse_mappings(text: str) -> tuple[CategoryMapping, ...]:

@@ -53,8 +53,6 @@ class LegalHold:
     reason: str
     placed_by: str
     placed_at: datetime
-    released_by: str | None = None
-    released_at: datetime | None = None
 
 
 class ErasureKind(StrEnum):

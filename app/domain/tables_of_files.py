@@ -58,14 +58,18 @@ class FeedbackColumns:
 
 
 @frozen(kw_only=True)
-class PayloadTable:
-    """A folder of files with scoring records. `partition_by` is a column in paths, as in `day=2026-07-01`."""
-
+class _Table:
     location: str
-    columns: PayloadColumns = PayloadColumns()
     format: TableFormat = TableFormat.PARQUET
     partition_by: str | None = None
     source: str = "table"
+
+
+@frozen(kw_only=True)
+class PayloadTable(_Table):
+    """A folder of files with scoring records. `partition_by` is a column in paths, as in `day=2026-07-01`."""
+
+    columns: PayloadColumns = PayloadColumns()
 
     @property
     def time(self) -> str:
@@ -73,12 +77,8 @@ class PayloadTable:
 
 
 @frozen(kw_only=True)
-class FeedbackTable:
-    location: str
+class FeedbackTable(_Table):
     columns: FeedbackColumns = FeedbackColumns()
-    format: TableFormat = TableFormat.PARQUET
-    partition_by: str | None = None
-    source: str = "table"
 
     @property
     def time(self) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..domain.values import label_of
-from ..errors import InvalidInput
+from ..errors import InvalidInput, refuse
 from ..frozen import frozen
 from ..metrics import (
     CATALOGUE,
@@ -213,8 +213,7 @@ def _pick_metrics(given: _Given, metrics: Collection[str] | str | None) -> list[
     if not asked:
         raise InvalidInput.of("metrics", "must list at least one key; left out, it means every metric that the columns suffice for")
     unknown = unknown_metrics(asked)
-    if unknown:
-        raise InvalidInput(unknown)
+    refuse(unknown)
     for key in asked:
         lacking = given.lacking(CATALOGUE[key])
         if lacking:

@@ -11,7 +11,7 @@ from ..domain.retention import MAX_ERASED_IDS, MAX_MONTHS, RecordSelector, Reten
 from ..domain.stored_forms import is_pseudonym
 from ..domain.texts import MAX_TEXT, character_problem
 from ..domain.values import Scalar
-from ..errors import Conflict, FieldProblem, InvalidInput
+from ..errors import Conflict, FieldProblem, InvalidInput, refuse
 from ..ingest.stored_forms import check_for
 from ..store.retention.finding import meta_places
 from ..store.retention.holds import hold_of
@@ -44,8 +44,7 @@ def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
                 "answers_months", "must not exceed records_months: the model's answers to copies go with their record at the latest"
             )
         )
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     return policy
 
 

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from ..domain.changes import changes_between
 from ..domain.paging import Paging
-from ..errors import FieldProblem, Forbidden, InvalidInput, Unauthenticated
+from ..errors import FieldProblem, Forbidden, Unauthenticated, refuse
 from ..store.people import users
 from ..store.people.activities import record_activity
 from ..store.people.users import User
@@ -26,24 +26,21 @@ def create_user(session: Session, name: str, *, password: str, role: Role, deplo
     if not NAME.fullmatch(name):
         rule = "must have 1 to 64 of the characters a-z, 0-9, `.`, `_`, `@` and `-`, and begin with a letter or digit"
         problems.insert(0, FieldProblem("name", rule))
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     return users.add(session, name, password_hash=hash_password(password), role=role.value, deployment_no=deployment_no)
 
 
 def change_password(session: Session, user: User, password: str) -> None:
     """Gives the user another password; every log-in of the user ends."""
     problems = [*_password_problems(user.name, password), *_issuer_problems(user, "password")]
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     users.set_password(session, user, hash_password(password))
 
 
 def change_role(session: Session, user: User, role: Role) -> None:
     """Gives the user another role. Raises InvalidInput if people cannot have it, or not for one deployment only."""
     problems = [*_role_problems(role, bound=user.deployment_no is not None), *_issuer_problems(user, "role")]
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     users.set_role(session, user, role.value)
 
 

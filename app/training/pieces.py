@@ -13,7 +13,7 @@ from ..domain.storage_rules import group_labels
 from ..domain.stored_forms import sent_column
 from ..domain.texts import quote_names
 from ..domain.values import Scalar, canonical
-from ..errors import FieldProblem, InvalidInput, TooLarge
+from ..errors import FieldProblem, InvalidInput, TooLarge, refuse
 from ..frozen import frozen
 from ..records.cells import MISSING, Cells, Coded, Codes, NumberCells
 from .columns import (
@@ -111,8 +111,7 @@ def find_layout(
     kinds = [*((column.name, column.sent) for column in columns), (label, label_type), *([(weight, FieldType.NUMBER)] if weight else [])]
     found = (find_type_problem(name, kind, file.types[name]) for name, kind in kinds if name in file.types)
     problems += [problem for problem in found if problem is not None]
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     read = {column.name for column in columns}
     absent = tuple(column.name for column in (*schema.features, *schema.meta) if column.name not in read)
     is_typed = label in file.types or (monitor is not None and isinstance(monitor.outcomes.favourable[0], str))

@@ -13,7 +13,7 @@ from ..domain.stored_forms import stored_form_problem
 from ..domain.texts import character_problem
 from ..domain.training_data import Cell, Distribution, TrainingData, TrainingForm, TrainingSummary
 from ..domain.values import GroupValue, Range, label_of
-from ..errors import FieldProblem, InvalidInput
+from ..errors import FieldProblem, refuse
 from .columns import is_quantity
 from .from_distributions import require_outcomes
 from .limits import LONGEST_VALUE, MOST_COLUMNS, MOST_COUNTED, MOST_PROBLEMS
@@ -32,8 +32,7 @@ def process_distributions(
     """Returns the facts to store of ready distributions. Count tables are made when they are asked for."""
     found = (problem for number, one in enumerate(distributions) for problem in _find_problems(f"distributions[{number}]", one, deployment))
     problems = list(islice(found, MOST_PROBLEMS)) or list(islice(_find_contradictions(distributions), MOST_PROBLEMS))
-    if problems:
-        raise InvalidInput(problems)
+    refuse(problems)
     counts = _count_labels(distributions[0])
     label_of_text = {None if cell.label is None else label_of(cell.label): cell.label for cell in distributions[0].cells}
     labels = Distribution((), tuple(Cell((), one, counts[text]) for text, one in label_of_text.items()))

@@ -77,6 +77,7 @@ def add_checks(stage: Scene, tables: Sequence[BalancedCells], first: datetime = 
         "deployment_no": stage.deployment.no,
         "trigger": Trigger.RANGE,
         "state": CheckState.SUCCEEDED,
+        "claimable_at": None,
         "attempts": 1,
         "cancel_requested": False,
         "monitor_version": stage.monitor().version,

@@ -27,11 +27,15 @@ class ActivityOut(Out):
     actor: str
     """The id of an API key, `user:` and a name, or `unknown` for a log-in that failed."""
 
-    action: str = Field(description="What was done, as a noun and a verb.", examples=["deployment.changed"])
+    action: str = Field(examples=["deployment.changed"])
+    """The change, as a noun and a verb."""
+
     deployment_id: str | None
     """Stays when the deployment is deleted; null for what belongs to none."""
 
-    subject: str | None = Field(description="What it was done to, where that is not the deployment itself: the id of a check, or of a key.")
+    subject: str | None
+    """The thing that was changed, where that is not the deployment itself: the id of a check, or of a key."""
+
     details: dict[str, Any]
     """The fields that changed, each as `[before, after]`. Long values are cut; `more_changes` counts
     fields left out. Never a secret."""
@@ -74,7 +78,9 @@ class AuditEventOut(Out):
     actor: str
     """The id of an API key, `user:` and a name, `command line`, `schedule`, or `unknown`."""
 
-    action: str = Field(description="What was done, as a noun and a verb.", examples=["monitor.changed"])
+    action: str = Field(examples=["monitor.changed"])
+    """The change, as a noun and a verb."""
+
     outcome: AuditOutcome
     address: str
     """The client's address; empty for commands and schedules."""
@@ -86,7 +92,9 @@ class AuditEventOut(Out):
     """Method and template of the address, without ids; empty without a request."""
 
     deployment_id: str | None
-    subject: str | None = Field(description="What it was done to, where that is not the deployment itself.")
+    subject: str | None
+    """The thing that was changed, where that is not the deployment itself."""
+
     details: dict[str, Any]
     """Names of fields and parameters, ids in the address, counts. No values of records, no secrets."""
 

@@ -10,7 +10,7 @@ from ...alerts.catching_up import CaughtUp
 from ...domain.alerts import Event
 from ...domain.channels import MAX_ADDRESS, MAX_RECIPIENTS, MAX_URL, ChannelContent, ChannelKind
 from ...domain.notifications import NotificationState
-from .base import In, NextPageCursor, Out, PageOut, example
+from .base import FromText, In, NextPageCursor, Out, PageOut, example
 
 _WEBHOOK = {"name": "On-call", "kind": "webhook", "url": "https://alerts.example.com/evenhand"}
 _SLACK = {"name": "Risk officers", "kind": "slack", "url": "https://hooks.example.com/services/of-your-own"}
@@ -44,7 +44,7 @@ class AlertChannelIn(In):
     model_config = ConfigDict(json_schema_extra={"examples": _EXAMPLES})
 
     name: str = Field(min_length=1, max_length=200)
-    kind: Annotated[ChannelKind, Field(strict=False)]
+    kind: FromText[ChannelKind]
     """`slack` is any webhook that takes what Slack's takes."""
 
     url: str | None = Field(default=None, max_length=MAX_URL)

@@ -19,7 +19,7 @@ from ...domain.alerts import (
 )
 from ...domain.checks import DataSet, Scope
 from ...web.texts import ID_PATTERN
-from .base import FollowingCursor, In, Out, PageOut, example
+from .base import FollowingCursor, FromText, In, Out, PageOut, example
 
 _CONDITION: dict[str, Any] = {
     "kind": "verdict",
@@ -49,11 +49,11 @@ class VerdictConditionIn(In):
     """A metric is judged outside its limits. Members that are left out get their default."""
 
     kind: Literal["verdict"]
-    verdicts: list[Annotated[AlertingVerdict, Field(strict=False)]] = Field(default=list(_DEFAULT.verdicts))
+    verdicts: list[FromText[AlertingVerdict]] = Field(default=list(_DEFAULT.verdicts))
     """`unfair`: the whole interval is outside the limits. `suspected`: the value is, but the interval
     overlaps them."""
 
-    data: list[Annotated[DataSet, Field(strict=False)]] = Field(default=list(_DEFAULT.data))
+    data: list[FromText[DataSet]] = Field(default=list(_DEFAULT.data))
     """On which data sets."""
 
     metrics: list[str] = Field(default=list(_DEFAULT.metrics))
@@ -62,7 +62,7 @@ class VerdictConditionIn(In):
     attributes: list[str] | None = None
     """Attributes, or intersections as their names joined by ' × '. Left out: all that the monitor has."""
 
-    scope: Annotated[Scope, Field(strict=False)] = _DEFAULT.scope
+    scope: FromText[Scope] = _DEFAULT.scope
     """`group`: an alert for each group. `worst`: one alert, on the group furthest out, whichever it is."""
 
     checks_in_a_row: _Row = 1
@@ -72,7 +72,7 @@ class EvidenceConditionIn(In):
     """Enough evidence has accumulated that a metric is beyond a limit. Members that are left out get their default."""
 
     kind: Literal["evidence"]
-    data: list[Annotated[DataSet, Field(strict=False)]] = Field(default=list(EvidenceCondition().data))
+    data: list[FromText[DataSet]] = Field(default=list(EvidenceCondition().data))
     """On which data sets: payload, balanced, feedback."""
 
     metrics: list[str] | None = None
@@ -123,7 +123,13 @@ class AlertRuleIn(In):
     """A rule that is switched off opens nothing, and its alerts are resolved."""
 
     def to_domain(self) -> RuleContent:
-        return self.read_as(RuleContent, condition=self.condition.read_as(CONDITIONS[RuleKind(self.condition.kind)]))
+        return RuleContent(
+            name=self.name,
+            condition=self.condition.read_as(CONDITIONS[RuleKind(self.condition.kind)]),
+            remind_after_hours=self.remind_after_hours,
+            channels=tuple(self.channels),
+            enabled=self.enabled,
+        )
 
 
 class AlertRuleOut(Out):

@@ -8,7 +8,7 @@ from pydantic import AliasPath, Field
 from ...domain.alerts import AlertState, ClosingReason, Resolution, RuleKind
 from ...domain.checks import DataSet
 from .attributions import ChangedGapOut
-from .base import FollowingCursor, In, Out, PageOut, example
+from .base import FollowingCursor, FromText, In, Out, PageOut, example
 
 MAX_NOTE = 2000
 
@@ -94,10 +94,9 @@ class AlertOut(Out):
     rule_name: str
     """As the rule was called then."""
 
-    data: DataSet | None = Field(
-        validation_alias=AliasPath("subject", "data"),
-        description="What the figure was computed on; of the kind `verdict`, like the next three.",
-    )
+    data: DataSet | None = Field(validation_alias=AliasPath("subject", "data"))
+    """The data of the figure; of the kind `verdict`, like the next three."""
+
     metric: str | None = Field(validation_alias=AliasPath("subject", "metric"))
     attribute: str | None = Field(validation_alias=AliasPath("subject", "attribute"))
     group: str | None = Field(validation_alias=AliasPath("subject", "group"))
@@ -158,7 +157,7 @@ class ClosureIn(In):
     note: Annotated[str, Field(min_length=1, max_length=MAX_NOTE)]
     """Why it is closed, for the other readers."""
 
-    reason: Annotated[ClosingReason, Field(strict=False)] | None = None
+    reason: FromText[ClosingReason] | None = None
     """`fixed`: the cause was removed; `justified`: the difference has a lawful reason, which the note
     names; `data_error`: the records or labels were wrong; `other`."""
 
@@ -168,9 +167,8 @@ class AcknowledgementIn(In):
 
     model_config = example({"note": _ALERT["note"]})
 
-    note: Annotated[str | None, Field(max_length=MAX_NOTE)] = Field(
-        default=None, description="What is being done about it, for the other readers."
-    )
+    note: Annotated[str | None, Field(max_length=MAX_NOTE)] = Field(default=None)
+    """The work that is being done about it, for the other readers."""
 
 
 MAX_COMMENT = 10_000
@@ -231,9 +229,8 @@ class AcknowledgementsIn(In):
     alerts: Annotated[list[str], Field(min_length=1, max_length=MAX_ACKNOWLEDGED)]
     """Ids of alerts."""
 
-    note: Annotated[str | None, Field(max_length=MAX_NOTE)] = Field(
-        default=None, description="What is being done about them, for the other readers."
-    )
+    note: Annotated[str | None, Field(max_length=MAX_NOTE)] = Field(default=None)
+    """The work that is being done about them, for the other readers."""
 
 
 class AcknowledgementsOut(Out):

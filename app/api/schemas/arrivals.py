@@ -140,7 +140,8 @@ class RejectedOut(Out):
     sentence: str
     """The reason in words."""
 
-    remedy: str = Field(description="What to do about it.")
+    remedy: str
+    """The step to take."""
 
     @classmethod
     def of(cls, rejection: RejectionCount) -> "RejectedOut":

@@ -167,7 +167,9 @@ class HybridSharesOut(Out):
     pairs_left_out: int
     """Pairs of which the model refused a row, or answered one with neither outcome."""
 
-    resampled: ResampledUnits = Field(description="What the intervals are made by: pairs, or records where they are in several pairs.")
+    resampled: ResampledUnits
+    """The units by which the intervals are made: pairs, or records where they are in several pairs."""
+
     compared: int
     """Logged records that the model was asked about as they are."""
 

@@ -16,6 +16,9 @@ from ...web.paging import cut
 Item = TypeVar("Item")
 Form = TypeVar("Form")
 
+FromText = Annotated[Item, Field(strict=False)]
+"""A value that JSON has no form for, such as a member of an enumeration, sent as its text."""
+
 NOT_BLANK = r"\S"
 """Shown in the documentation; the rules of the domain refuse it, with better words."""
 

@@ -189,7 +189,8 @@ class MitigatedOut(Out):
     undecided: int
     """Left as they were, because their copies do not decide it."""
 
-    note: str | None = Field(description="What could not be learned of the attribute.")
+    note: str | None
+    """The part that could not be learned of the attribute."""
 
 
 class AttributeViewOut(Out):

@@ -140,12 +140,16 @@ class CheckOut(Out):
     reason: str | None
     """Why it failed, was cancelled or has insufficient data."""
 
-    waits_for: str | None = Field(description="What it waits for, in words; null where a worker runs it, and once it is over.")
-    next_step: str | None = Field(description="What to do about it; null where nothing is missing.")
+    waits_for: str | None
+    """The reason why it waits, in words; null where a worker runs it, and once it is over."""
+
+    next_step: str | None
+    """The step to take; null where nothing is missing."""
+
     next_attempt_at: datetime | None
-    window: dict[str, Any] | None = Field(
-        description="Which records were read: counts, the oldest and newest timestamp, and a fingerprint."
-    )
+    window: dict[str, Any] | None
+    """The records that were read: counts, the oldest and newest timestamp, and a fingerprint."""
+
     monitor_version: int | None
     model_revision: str | None
     requested_by: str = Field(validation_alias="created_by")
@@ -192,10 +196,12 @@ class HeadlineOut(Out):
     """Of each data set the disparate impact, or the first metric with a limit where the monitor does not
     pick it."""
 
-    reading: str | None = Field(
-        description="What the two figures mean together; null where one is missing or the model does not see the attribute."
-    )
-    notes: list[str] = Field(description="What the counterfactual figure means where the model does not see the attribute.")
+    reading: str | None
+    """The meaning of the two figures together; null where one is missing or the model does not see the
+    attribute."""
+
+    notes: list[str]
+    """The meaning of the counterfactual figure where the model does not see the attribute."""
 
 
 class CheckDetailsOut(CheckOut):

@@ -1,11 +1,9 @@
 """Columns of records as bodies."""
 
-from typing import Annotated
-
 from pydantic import Field
 
 from ...domain.deployments import Column, FieldKind, FieldType, StorageKind
-from .base import NOT_BLANK, In, Out
+from .base import NOT_BLANK, FromText, In, Out
 from .values import GroupValueJson
 
 _SENT = "The type of the values that are sent; text is stored."
@@ -26,8 +24,8 @@ class ColumnGroupIn(In):
 class StorageIn(In):
     """The form in which a protected column is stored."""
 
-    kind: Annotated[StorageKind, Field(strict=False)]
-    sent: Annotated[FieldType, Field(strict=False)] = Field(default=FieldType.STRING, description=_SENT)
+    kind: FromText[StorageKind]
+    sent: FromText[FieldType] = Field(default=FieldType.STRING, description=_SENT)
     groups: list[ColumnGroupIn] = Field(default_factory=list, description=_GROUPS)
 
 
@@ -35,8 +33,8 @@ class ColumnIn(In):
     """One column. `kind` left out: categorical for text and booleans, numeric for numbers."""
 
     name: str = Field(max_length=200, json_schema_extra={"minLength": 1, "pattern": NOT_BLANK})
-    type: Annotated[FieldType, Field(strict=False)]
-    kind: Annotated[FieldKind | None, Field(strict=False)] = None
+    type: FromText[FieldType]
+    kind: FromText[FieldKind | None] = None
     storage: StorageIn | None = Field(default=None, description=_STORAGE)
 
     def to_domain(self) -> Column:

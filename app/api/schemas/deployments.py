@@ -1,7 +1,7 @@
 """A deployment as a body."""
 
 from datetime import date, datetime
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from pydantic import AliasPath, ConfigDict, Field
@@ -11,7 +11,7 @@ from ...domain.definitions import Definition
 from ...domain.deployments import Deployment, ProblemType
 from ...domain.record_times import parse_moment
 from ...web.texts import ID_PATTERN
-from .base import NOT_BLANK, In, NextPageCursor, Out, PageOut, Patch
+from .base import NOT_BLANK, FromText, In, NextPageCursor, Out, PageOut, Patch
 from .columns import ColumnIn, ColumnOut
 from .endpoints import EndpointHealthOut, EndpointIn, EndpointOut, EndpointPatch
 from .tables_of_files import FeedbackTableIn, FeedbackTableOut, PayloadTableIn, PayloadTableOut
@@ -114,7 +114,7 @@ class DeploymentIn(In):
     name: str = Field(max_length=200, json_schema_extra=_FILLED)
     owner: str | None = Field(default=None, max_length=200, description=_OWNER, json_schema_extra={"pattern": NOT_BLANK})
     purpose: str | None = Field(default=None, max_length=300, description=_PURPOSE, json_schema_extra={"pattern": NOT_BLANK})
-    problem_type: Annotated[ProblemType, Field(strict=False)]
+    problem_type: FromText[ProblemType]
     features: list[ColumnIn] = Field(json_schema_extra=_SOME)
     """The columns that are sent to the model, in this order."""
 

@@ -132,8 +132,12 @@ class EndpointTestOut(Out):
     payload_format: PayloadFormat
     """The format of the request; with `find_format` the one that was found."""
 
-    sent: str = Field(description="What was sent, in words.")
-    read: str | None = Field(description="What was read of the answer, in words; null where the test failed.")
+    sent: str
+    """The request, in words."""
+
+    read: str | None
+    """The part of the answer that was read, in words; null where the test failed."""
+
     tried: list[TriedFormatOut]
     """The other formats that were tried, in order; empty without `find_format`."""
 

@@ -17,7 +17,7 @@ from ...domain.deployments import Credentials, CredentialsKind, Endpoint, Endpoi
 from ...domain.endpoint_health import BreakerState
 from ...outbound.certificates import MAX_PEM_BYTES, describe_certificates
 from ...payloads.registry import PayloadFormat
-from .base import In, Out, Patch
+from .base import FromText, In, Out, Patch
 from .values import ScalarJson
 
 _AUTHORITY = "Certificates of authorities in PEM, trusted in addition to those of the system. Never returned."
@@ -91,7 +91,7 @@ _HEADERS = "Headers to send along, by name. Their values are stored encrypted an
 class CredentialsIn(In):
     """The credentials that Evenhand sends to the endpoint. Stored encrypted, never returned."""
 
-    kind: Annotated[CredentialsKind, Field(strict=False)]
+    kind: FromText[CredentialsKind]
     name: str = Field(default="", max_length=200)
     """The user (basic, cpd_key), the header's name (header) or the client's id (oauth_client); otherwise
     unused."""
@@ -144,12 +144,12 @@ class EndpointIn(In):
 
     model_config = ConfigDict(json_schema_extra={"examples": _EXAMPLES})
 
-    source: Annotated[EndpointSource, Field(strict=False)] = Field(default=EndpointSource.HTTP, description=_SOURCE)
+    source: FromText[EndpointSource] = Field(default=EndpointSource.HTTP, description=_SOURCE)
     url: str = Field(default="", max_length=2000, examples=["http://127.0.0.1:9000/score"])
     """Required for the source `http`."""
 
     uri: str = Field(default="", max_length=2000, examples=["models:/credit/3"], description=_URI)
-    payload_format: Annotated[PayloadFormat, Field(strict=False)] = PayloadFormat.FIELDS_VALUES
+    payload_format: FromText[PayloadFormat] = PayloadFormat.FIELDS_VALUES
     mapping: MappingIn | None = None
     """For the format that needs one."""
 
@@ -176,10 +176,10 @@ class EndpointIn(In):
 class EndpointPatch(Patch):
     """The changes of the endpoint. Credentials that are left out stay; null removes them."""
 
-    source: Annotated[EndpointSource, Field(strict=False)] = EndpointSource.HTTP
+    source: FromText[EndpointSource] = EndpointSource.HTTP
     url: str | None = Field(default=None, max_length=2000)
     uri: str | None = Field(default=None, max_length=2000)
-    payload_format: Annotated[PayloadFormat, Field(strict=False)] = PayloadFormat.FIELDS_VALUES
+    payload_format: FromText[PayloadFormat] = PayloadFormat.FIELDS_VALUES
     mapping: MappingPatch | None = None
     credentials: CredentialsIn | None = None
     headers: dict[str, str | None] = Field(default_factory=dict, json_schema_extra={"writeOnly": True})
@@ -247,6 +247,8 @@ class EndpointHealthOut(Out):
     failed_at: datetime | None
     """The newest of these failures."""
 
-    reason: str | None = Field(description="What was wrong then.")
+    reason: str | None
+    """The fault at that time."""
+
     tried_again_at: datetime | None
     """From when on checks try it again; null where it was not left alone."""

@@ -198,9 +198,9 @@ class DeploymentEvidenceOut(Out):
     false_alarm_hours: int
     """All comparisons together raise at most one false alarm in these hours on average."""
 
-    remarks: list[str] = Field(
-        description="What holds for all comparisons, in words: up to when hours are counted, and what does not count."
-    )
+    remarks: list[str]
+    """Remarks on all comparisons, in words: up to when hours are counted, and what does not count."""
+
     records: dict[str, dict[str, dict[str, Any]]] = Field(description=f"By data set and attribute, of all counted hours. {RECORDS_MEANING}")
     comparisons: list[ComparisonEvidenceOut]
     next_cursor: FollowingCursor

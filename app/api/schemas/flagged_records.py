@@ -15,7 +15,18 @@ from .base import Out, example
 Direction = Literal["lifted", "lowered"]
 Kind = Literal["changed", "likely"]
 
-_FLAG: dict[str, Any] = {
+LOGGED: dict[str, Any] = {
+    "id": "application-1041",
+    "logged_at": "2026-11-20T14:12:31.104512Z",
+    "scored_at": "2026-11-20T14:12:31Z",
+    "model_revision": "2026-02",
+    "features": {"Age": 44, "Sex": "female", "Owner": True},
+    "meta": {"Postcode": "1011"},
+    "prediction": 0,
+    "probability": 0.4113,
+    "label": "Risk",
+}
+FLAG: dict[str, Any] = {
     "attribute": "Sex",
     "group": "female",
     "kind": "changed",
@@ -26,19 +37,8 @@ _FLAG: dict[str, Any] = {
     "bias_score": None,
     "why": "Asked again with reference values of Sex instead of female, the model's answer is favourable: the score is 0.6241 instead of"
     " 0.4113.",
-    "record": {
-        "id": "application-1041",
-        "logged_at": "2026-11-20T14:12:31.104512Z",
-        "scored_at": "2026-11-20T14:12:31Z",
-        "model_revision": "2026-02",
-        "features": {"Age": 44, "Sex": "female", "Owner": True},
-        "meta": {"Postcode": "1011"},
-        "prediction": 0,
-        "probability": 0.4113,
-        "label": "Risk",
-        "debiased": None,
-    },
 }
+_FLAGGED: dict[str, Any] = {**FLAG, "record": {**LOGGED, "debiased": None}}
 
 
 class RecordOut(Out):
@@ -109,7 +109,7 @@ class FlagOut(Out):
 class FlaggedOut(FlagOut):
     """One reason to look at a record again. A record has one for each attribute by which it is flagged."""
 
-    model_config = example(_FLAG)
+    model_config = example(_FLAGGED)
 
     record: RecordOut
 
@@ -124,7 +124,7 @@ class FlaggedPage(Out):
     model_config = example(
         {
             "model_revision": "2026-02",
-            "flagged_records": [_FLAG],
+            "flagged_records": [_FLAGGED],
             "next_cursor": None,
             "notes": [ONLY_DIRECT],
         }

@@ -13,7 +13,7 @@ from ...reports.regulator.presets import Missing, PeriodSheet, ReportPreset, She
 from ...store.reports.kept import first_due
 from ...web.texts import Timestamp
 from .alert_rules import ChannelId
-from .base import In, NextPageCursor, Out, PageOut, example
+from .base import FromText, In, NextPageCursor, Out, PageOut, example
 
 MOST_NAMES = 20
 _SCHEDULE: dict[str, Any] = {
@@ -74,10 +74,10 @@ class CategoriesIn(In):
 class WantedSheetsIn(In):
     """Content of a report. Members that are left out get their default."""
 
-    preset: Annotated[ReportPreset, Field(strict=False)] | None = None
+    preset: FromText[ReportPreset] | None = None
     """Rule whose sheets are made; without one, all sheets."""
 
-    sheets: list[Annotated[PeriodSheet, Field(strict=False)]] = Field(default=[], max_length=MOST_NAMES)
+    sheets: list[FromText[PeriodSheet]] = Field(default=[], max_length=MOST_NAMES)
     """Sheets to make, instead of those of the preset."""
 
     attributes: list[_Name] = Field(default=[], max_length=MOST_NAMES)
@@ -86,7 +86,7 @@ class WantedSheetsIn(In):
     controls: list[_Name] = Field(default=[], max_length=MOST_NAMES)
     """Columns that decisions may depend on; without one, the monitor's strata."""
 
-    tool: Annotated[ToolKind, Field(strict=False)] = ToolKind.SELECTING
+    tool: FromText[ToolKind] = ToolKind.SELECTING
     """Kind of tool, for the sheet of Local Law 144."""
 
     categories: dict[_Name, CategoriesIn] = Field(default={}, max_length=MAX_MAPPINGS)
@@ -105,7 +105,7 @@ class ReportScheduleIn(WantedSheetsIn):
     name: str = Field(min_length=1, max_length=200)
     """For people."""
 
-    rhythm: Annotated[ReportRhythm, Field(strict=False)]
+    rhythm: FromText[ReportRhythm]
     """Calendar periods, in UTC, each of which gets a report."""
 
     channels: list[ChannelId] = Field(default=[], max_length=MOST_NAMES)
@@ -246,7 +246,9 @@ class MissingPartOut(Out):
     """One thing that a report lacks."""
 
     what: str
-    next_step: str = Field(description="What to do about it.")
+    next_step: str
+    """The step to take."""
+
     empties_sheet: bool
     """Whether a sheet has no figures without it."""
 
@@ -258,7 +260,8 @@ class ReportPresetOut(Out):
     title: str
     sheets: list[PeriodSheet]
     missing: list[MissingPartOut]
-    elsewhere: list[str] = Field(description="What the rule also asks for, and no log holds.")
+    elsewhere: list[str]
+    """Things that the rule also asks for, and no log holds."""
 
     @classmethod
     def of(cls, name: ReportPreset, preset: SheetPreset, missing: list[Missing]) -> "ReportPresetOut":

@@ -1,14 +1,14 @@
 """API keys, their limits and use, a log-in, and the caller as bodies."""
 
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field
 
 from ...security.keys import MAX_OVERLAP, USUAL_OVERLAP_HOURS
 from ...security.principals import Permission, Role
 from ...web.texts import ID_PATTERN, Timestamp
-from .base import In, NextPageCursor, Out, PageOut, example
+from .base import FromText, In, NextPageCursor, Out, PageOut, example
 
 _EXPIRES = "The key is refused from then on. Within 10 years; left out for a key that does not expire."
 
@@ -31,7 +31,7 @@ class KeyIn(In):
     model_config = example({"name": "scoring service", "role": "ingest", "deployment_id": None, "expires_at": None})
 
     name: str = Field(min_length=1, max_length=200)
-    role: Annotated[Role, Field(strict=False)]
+    role: FromText[Role]
     """ingest logs; aggregates reads figures; read reads records, too; manage does it all and changes;
     admin manages keys."""
 

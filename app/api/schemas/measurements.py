@@ -174,9 +174,9 @@ class MeasurementOut(Out):
     chosen_upper: float | None
     """Upper end of the same; null next to a lower end means unbounded."""
 
-    sentence: str = Field(
-        description="What the value says, in words; where the reference is at a disadvantage, also as seen from its side."
-    )
+    sentence: str
+    """The value in words; where the reference is at a disadvantage, also as seen from its side."""
+
     gap: str | None = Field(description=GAP)
     beyond_limit: str = Field(description=BEYOND_LIMIT)
     details: dict[str, Any]

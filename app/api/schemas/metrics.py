@@ -52,11 +52,12 @@ class MetricOut(Out):
     scopes: list[Scope]
     """Subjects of its values; `overall` is of labelled records only, `worst_pair` not on balanced."""
 
-    needs: list[Needs] = Field(
-        description="What must be logged or set: labels, predictions, scores (probabilities), strata (of the monitor), rows (the records"
-        " themselves; it is in no roll-up), classes or numbers (labels and predictions themselves, of a classification or a regression;"
-        " in no roll-up), copies (an endpoint to score them)."
-    )
+    needs: list[Needs]
+    """The things that must be logged or set: labels, predictions, scores (probabilities), strata (of the
+    monitor), rows (the records themselves; it is in no roll-up), classes or numbers (labels and
+    predictions themselves, of a classification or a regression; in no roll-up), copies (an endpoint to
+    score them)."""
+
     lowest: float | None
     """The lower end of its range; null is unbounded."""
 
@@ -66,20 +67,26 @@ class MetricOut(Out):
     ideal: float | None
     """The number that means equality or perfection; null where none does."""
 
-    direction: Direction = Field(description="Which way it gets better.")
-    order: Order = Field(description="Which group is subtracted from, or divided by, which.")
+    direction: Direction
+    """The direction in which it gets better."""
+
+    order: Order
+    """The group that is subtracted from, or divided by, the other."""
+
     disadvantage: Side | None
     """On which side of the ideal the monitored group is at a disadvantage, on the other the reference is;
     null where the number does not say who is favoured."""
 
-    lower_limit: float | None = Field(
-        validation_alias=AliasPath("limits", 0), description="What counts as fair where the monitor says nothing; null is an open side."
-    )
+    lower_limit: float | None = Field(validation_alias=AliasPath("limits", 0))
+    """Start of the range that counts as fair where the monitor says nothing; null is an open side."""
+
     upper_limit: float | None = Field(validation_alias=AliasPath("limits", 1))
     is_default: bool
     """Whether a monitor measures it that picks no metrics."""
 
-    convention: str = Field(description="What the sign or size of a number means.")
+    convention: str
+    """The meaning of the sign or size of a number."""
+
     source: str
     aliases: list[str]
     """Names it has in other tools."""

@@ -10,7 +10,7 @@ from ...domain.bias_detectors import ALL_TOGETHER, DetectorVersion
 from ...domain.mitigation import ONLY_DIRECT, DetectorUse, MitigationSettings, Mode
 from ...domain.mitigation_rules import mitigated_attributes, unused_attributes
 from ...domain.monitors import Monitor
-from .base import In, Out, example
+from .base import FromText, In, Out, example
 
 _SETTINGS: dict[str, Any] = {"mode": "reference_substitution", "attributes": ["Sex"], "bias_detector": "off"}
 
@@ -22,7 +22,7 @@ class MitigationIn(In):
 
     model_config = example(_SETTINGS)
 
-    mode: Annotated[Mode, Field(strict=False)] = Mode.LIFT_ONLY
+    mode: FromText[Mode] = Mode.LIFT_ONLY
     """`lift_only`: a monitored record becomes favourable where it would be with a reference value, and
     nothing is lowered. `reference_substitution`: it gets the outcome it would have with a reference
     value."""
@@ -30,7 +30,7 @@ class MitigationIn(In):
     attributes: list[AttributeName] | None = Field(default=None, json_schema_extra={"minItems": 1})
     """The attributes to mitigate. Left out: every one of the monitor."""
 
-    bias_detector: Annotated[DetectorUse, Field(strict=False)] = DetectorUse.OFF
+    bias_detector: FromText[DetectorUse] = DetectorUse.OFF
     """`mark`: trained in checks, to mark records. `choose`: also to choose live records for a second call
     of the model. Both need the extra `detector` where the service runs."""
 

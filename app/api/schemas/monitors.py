@@ -33,7 +33,7 @@ from ...errors import FieldProblem
 from ...metrics.catalogue import CATALOGUE, DEFAULT_METRICS
 from ...metrics.sides import mirrored_ratio
 from ...store.deployments.monitors import PlacedMonitor
-from .base import In, NextPageCursor, Out, PageOut, example
+from .base import FromText, In, NextPageCursor, Out, PageOut, example
 from .values import GroupValueJson, ScalarJson
 
 _EXAMPLE: dict[str, Any] = {
@@ -237,7 +237,7 @@ class MonitorIn(In):
     max_records: int = Field(default=10_000, json_schema_extra={"minimum": 1, "maximum": MAX_RECORDS})
     """Of more records than this, a check reads the newest."""
 
-    schedule: Annotated[Schedule, Field(strict=False)] = Schedule.HOURLY
+    schedule: FromText[Schedule] = Schedule.HOURLY
     metrics: list[MetricKey] | None = Field(default=None, json_schema_extra=_SOME)
     """Keys of the metrics, see `GET /v1/metrics`. Left out: the usual ones and, with `strata`, the
     conditional ones."""
@@ -255,11 +255,10 @@ class MonitorIn(In):
     evidence: EvidenceSettingsIn = Field(default_factory=EvidenceSettingsIn)
     """Settings of the evidence over time, see `GET /v1/deployments/{deployment_id}/evidence`."""
 
-    attribution: AttributionSettingsIn = Field(
-        default_factory=AttributionSettingsIn,
-        description="What carries the gaps, every night, see `GET /v1/deployments/{deployment_id}/attributions`. A change of it makes no"
-        " new version. What a night costs is said beforehand by `POST …/attributions` with `dry_run`.",
-    )
+    attribution: AttributionSettingsIn = Field(default_factory=AttributionSettingsIn)
+    """Attribution of the gaps, every night, see `GET /v1/deployments/{deployment_id}/attributions`. A
+    change of it makes no new version. What a night costs is said beforehand by `POST …/attributions`
+    with `dry_run`."""
 
     names: DisplayNamesIn = Field(default_factory=DisplayNamesIn)
     """Names of groups and of the favourable outcome. A change of them makes no new version."""
@@ -411,7 +410,9 @@ class MonitorOut(Out):
     max_records: int
     schedule: Schedule
     metrics: list[MetricKey] | None
-    measured_metrics: list[MetricKey] = Field(description="What checks measure: `metrics`, or the usual ones where that is null.")
+    measured_metrics: list[MetricKey]
+    """The metrics that checks measure: `metrics`, or the usual ones where that is null."""
+
     strata: ColumnName | None
     draws: int
     seed: int

@@ -182,7 +182,9 @@ class OverviewEntryOut(Out):
     reason: str | None
     """The cause in words, where the figures do not say it."""
 
-    next_step: str | None = Field(description="What to do next, where something is missing.")
+    next_step: str | None
+    """The step to take next, where something is missing."""
+
     worst: WorstOut | None
     """Null where nothing was measured yet. It may be older than the last check."""
 
@@ -223,5 +225,7 @@ class OverviewOut(Out):
     states: dict[str, int]
     """Number of deployments by state, before any filter."""
 
-    next_step: str | None = Field(description="What to do where none is listed.")
+    next_step: str | None
+    """The step to take where none is listed."""
+
     next_cursor: str | None

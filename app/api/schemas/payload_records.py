@@ -12,36 +12,16 @@ from ...views.one_record import RecordDetails
 from ...views.record_lens import Change, OutcomeWord
 from ...views.transactions import RecordSummary
 from .base import Out, example
-from .flagged_records import FlagOut
+from .flagged_records import FLAG, LOGGED, FlagOut
 
 _RECORD: dict[str, Any] = {
-    "id": "application-1041",
-    "logged_at": "2026-11-20T14:12:31.104512Z",
-    "scored_at": "2026-11-20T14:12:31Z",
-    "model_revision": "2026-02",
-    "features": {"Age": 44, "Sex": "female", "Owner": True},
-    "meta": {"Postcode": "1011"},
-    "prediction": 0,
-    "probability": 0.4113,
-    "label": "Risk",
+    **LOGGED,
     "outcome": "unfavourable",
     "groups": [{"attribute": "Sex", "group": "female", "role": "monitored"}],
     "changes": {"Sex": "gained"},
     "debiased": None,
     "sample_rate": 0.1,
-    "flags": [
-        {
-            "attribute": "Sex",
-            "group": "female",
-            "kind": "changed",
-            "direction": "lifted",
-            "own_score": 0.4113,
-            "reference_score": 0.6241,
-            "gap": 0.2128,
-            "bias_score": None,
-            "why": "Asked again with reference values of Sex instead of female, the model's answer is favourable.",
-        }
-    ],
+    "flags": [FLAG],
     "window_part": "span",
 }
 _COUNTERFACTUAL: dict[str, Any] = {
@@ -98,10 +78,11 @@ class PayloadRecordOut(Out):
     groups: list[RecordGroupOut]
     """One for each watched attribute."""
 
-    changes: dict[str, Change] = Field(
-        description="By attribute, what its copies changed. `gained`: with another value the outcome would be favourable. `lost`:"
-        " unfavourable. `none`: the same. An attribute is left out where no copy of the record was scored."
-    )
+    changes: dict[str, Change]
+    """The change by the copies of each attribute. `gained`: with another value the outcome would be
+    favourable. `lost`: unfavourable. `none`: the same. An attribute is left out where no copy of the
+    record was scored."""
+
     debiased: dict[str, Any] | None = Field(validation_alias=AliasPath("record", "debiased"))
     """The answer of the debiased endpoint, where the record came through it."""
 
@@ -131,7 +112,9 @@ class CounterfactualOut(Out):
     """The value or range that the copy was changed into."""
 
     role: Role | None
-    draw: int = Field(description="Which of several copies into one range, from 0.")
+    draw: int
+    """The number of this one of several copies into one range, from 0."""
+
     values: dict[str, Any] | None
     """The values of the changed features; null where `values_reason` says why."""
 

@@ -91,10 +91,10 @@ class AcceptedAttributeIn(In):
     """A proposed attribute; members that are left out are as proposed, or as the monitor has them already."""
 
     feature: FeatureName
-    groups: Picked | None = Field(
-        default=None,
-        description="Which of the offered groups: the `proposed` or the `customary` ones. `monitored` and `reference` override them.",
-    )
+    groups: Picked | None = Field(default=None)
+    """The choice among the offered groups: the `proposed` or the `customary` ones. `monitored` and
+    `reference` override them."""
+
     monitored: list[GroupValueJson] | None = None
     reference: list[GroupValueJson] | None = None
     """Null: every other value that is seen."""
@@ -171,7 +171,9 @@ class ProposedGroupOut(Out):
     """One group: its records, and the share of favourable outcomes with its 95 % interval."""
 
     value: GroupValueJson
-    meaning: str | None = Field(description="What the value is taken for; null where it speaks for itself or is not known.")
+    meaning: str | None
+    """The meaning for which the value is taken; null where it speaks for itself or is not known."""
+
     role: Role
     records: int
     favourable: int | None
@@ -185,7 +187,9 @@ class ProposedGroupOut(Out):
 class EvidenceOut(Out):
     """The evidence that the column is of the kind, and the method of the proposal."""
 
-    name: str | None = Field(description="What in the name matched; null where the values alone tell.")
+    name: str | None
+    """The part of the name that matched; null where the values alone tell."""
+
     values: str
     data: CountsOrigin = Field(validation_alias=AliasPath("source", "origin"))
     records: int = Field(validation_alias=AliasPath("source", "records"))
@@ -210,7 +214,9 @@ class CustomaryOut(Out):
     monitored: list[GroupValueJson]
     reference: list[GroupValueJson]
     groups: list[ProposedGroupOut]
-    reason: str = Field(validation_alias="because", description="What the custom is.")
+    reason: str = Field(validation_alias="because")
+    """The custom, in words."""
+
     warnings: list[str]
 
 
@@ -229,17 +235,17 @@ class ProposalOut(Out):
     groups: list[ProposedGroupOut] = Field(validation_alias=AliasPath("choice", "groups"))
     evidence: EvidenceOut
     warnings: list[str] = Field(validation_alias=AliasPath("choice", "warnings"))
-    customary: CustomaryOut | None = Field(
-        validation_alias=AliasPath("choice", "customary"),
-        description="What custom would compare, to be accepted with `groups: customary`; null where no custom is known.",
-    )
+    customary: CustomaryOut | None = Field(validation_alias=AliasPath("choice", "customary"))
+    """The groups that custom would compare, to be accepted with `groups: customary`; null where no custom
+    is known."""
 
 
 class AlreadyMonitoredOut(Out):
     """An attribute that the fairness monitor has."""
 
     feature: FeatureName
-    kind: Kind | None = Field(description="What it was recognised as; null where it was not.")
+    kind: Kind | None
+    """The kind that was recognised; null where none was."""
 
 
 class NotProposedOut(Out):

@@ -15,7 +15,7 @@ from ...domain.retention import (
     RetentionPreset,
 )
 from ...retention.rules import MAX_REASON
-from .base import NOT_BLANK, In, Out, PageOut, example
+from .base import NOT_BLANK, FromText, In, Out, PageOut, example
 from .values import ScalarJson
 
 _HOLD: dict[str, Any] = {"reason": "Case 26-118", "placed_by": "user:ada", "placed_at": "2026-11-20T15:20:00Z"}
@@ -44,7 +44,7 @@ class RetentionIn(In):
 
     model_config = example({"preset": "eu"})
 
-    preset: Annotated[RetentionPreset, Field(strict=False)] | None = None
+    preset: FromText[RetentionPreset] | None = None
     """`eu`: 6 months; `colorado`: 36; `california`: 48. Longer periods of its own may be stated with it."""
 
     records_months: Months = None
@@ -129,7 +129,9 @@ class ErasureOut(Out):
     """`person`: on request. `retention`: because of the age of the records."""
 
     state: ErasureState
-    scope: dict[str, Any] = Field(description="What was asked for, without an id or a value of the person.")
+    scope: dict[str, Any]
+    """The request, without an id or a value of the person."""
+
     request_hash: str
     """SHA-256 of the request's canonical JSON: members `deployment_id`, and `record_ids` or `field` and
     `value`."""

@@ -1,7 +1,7 @@
 """Scans for subgroups as bodies."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field
 
@@ -12,7 +12,7 @@ from ...store.subgroups.scans import SubgroupScan
 from ...tracking.subgroups.looking import read_result, say_scan
 from ...tracking.subgroups.requests import SCANNED_HOURS
 from ...tracking.subgroups.watching import find_watched
-from .base import FollowingCursor, In, Out, PageOut, example
+from .base import FollowingCursor, FromText, In, Out, PageOut, example
 from .measurements import RECORDS_MEANING
 from .monitors import FeatureName, GroupRuleOut
 
@@ -69,7 +69,7 @@ class SubgroupScanIn(In):
     hours: int = Field(default=SCANNED_HOURS, ge=1, le=SCANNED_HOURS)
     """Hours before the scan whose records it reads."""
 
-    direction: Annotated[UnfairSide, Field(strict=False)] = Field(default=UnfairSide.BELOW, description=_DIRECTION)
+    direction: FromText[UnfairSide] = Field(default=UnfairSide.BELOW, description=_DIRECTION)
 
 
 class FoundGroupOut(Out):

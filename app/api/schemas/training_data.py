@@ -114,7 +114,9 @@ class DistributionOut(Out):
     """The joint distribution of the labels and the values of a column, or of several together."""
 
     columns: list[str]
-    note: str | None = Field(description="What is coarse or left out; null where every value is counted by itself.")
+    note: str | None
+    """The part that is coarse or left out; null where every value is counted by itself."""
+
     counts: list[CountOut] = Field(validation_alias="cells")
 
 
@@ -132,9 +134,9 @@ class TrainingSummaryOut(Out):
 
     records: int
     labels: list[LabelCountOut] = Field(validation_alias=AliasPath("labels", "cells"))
-    labels_note: str | None = Field(
-        validation_alias=AliasPath("labels", "note"), description="What is coarse about the labels; null where each is counted by itself."
-    )
+    labels_note: str | None = Field(validation_alias=AliasPath("labels", "note"))
+    """The part of the labels that is coarse; null where each is counted by itself."""
+
     unclassified: int | None
     """Records whose label is in neither outcome list of the monitor as it is now; those without a label
     are not counted. Null without a monitor, and where labels are counted in intervals that lie in an

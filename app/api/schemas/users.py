@@ -1,13 +1,13 @@
 """Users as bodies."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field, SecretStr
 
 from ...security.principals import Role
 from ...web.texts import ID_PATTERN
-from .base import In, NextPageCursor, Out, PageOut, example
+from .base import FromText, In, NextPageCursor, Out, PageOut, example
 
 _USER: dict[str, Any] = {
     "name": "ada.lovelace",
@@ -25,11 +25,13 @@ class UserIn(In):
 
     model_config = example({"name": "ada.lovelace", "password": _PASSWORD, "role": "read", "deployment_id": None})
 
-    name: str = Field(description="What the person logs in with: small letters, digits, `.`, `_`, `@` and `-`.")
-    password: Annotated[SecretStr, Field(strict=False)]
+    name: str
+    """The name to log in with: small letters, digits, `.`, `_`, `@` and `-`."""
+
+    password: FromText[SecretStr]
     """12 to 200 characters."""
 
-    role: Annotated[Role, Field(strict=False)]
+    role: FromText[Role]
     """aggregates reads figures but no single records; read reads; manage changes, too; admin also manages
     keys and users."""
 
@@ -42,10 +44,10 @@ class UserPatch(In):
 
     model_config = example({"role": "manage"})
 
-    password: Annotated[SecretStr | None, Field(strict=False)] = None
+    password: FromText[SecretStr | None] = None
     """Another password; ends every log-in."""
 
-    role: Annotated[Role | None, Field(strict=False)] = None
+    role: FromText[Role | None] = None
     disabled: bool | None = None
     """True shuts the user out and ends every log-in; false lets the user in again."""
 

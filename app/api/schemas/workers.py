@@ -2,8 +2,6 @@
 
 from datetime import datetime
 
-from pydantic import Field
-
 from ...domain.workers import WorkersSeen, WorkerState
 from ...views.workers import RUNBOOK, notice_of
 from .base import Out, example
@@ -36,7 +34,9 @@ class WorkersOut(Out):
     sentence: str | None
     """Since when none answers and what that means; null while one answers."""
 
-    next_step: str | None = Field(description="What to do about it; null while one answers.")
+    next_step: str | None
+    """The step to take; null while one answers."""
+
     runbook: str
     """The section of the documentation about it."""
 

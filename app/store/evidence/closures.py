@@ -5,12 +5,11 @@ from datetime import datetime
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from ...domain.checks import DataSet
 from ...evidence.nulls import UnfairSide
 from ...frozen import frozen
+from ..database.rows import columns_of, read_row
 from ..tables import EvidenceClosureRow
-from .figures import FigureKey
-from .hours import CountedPlace
+from .figures import FigureKey, read_key
 
 
 @frozen(kw_only=True)
@@ -24,25 +23,10 @@ class Closure:
 
 def closures_of(session: Session, era_no: int) -> list[Closure]:
     rows = session.scalars(select(EvidenceClosureRow).where(EvidenceClosureRow.era_no == era_no).order_by(EvidenceClosureRow.no))
-    return [
-        Closure(
-            key=FigureKey(place=CountedPlace(DataSet(row.data), row.attribute), group=row.group, metric=row.metric),
-            direction=UnfairSide(row.direction),
-            hour=row.hour,
-        )
-        for row in rows
-    ]
+    return [read_row(Closure, row, key=read_key(row)) for row in rows]
 
 
 def add_closure(session: Session, era_no: int, closure: Closure, *, alert_no: int) -> None:
-    values = {
-        "era_no": era_no,
-        "data": closure.key.place.data,
-        "attribute": closure.key.place.attribute,
-        "group": closure.key.group,
-        "metric": closure.key.metric,
-        "direction": closure.direction,
-        "hour": closure.hour,
-        "alert_no": alert_no,
-    }
-    session.execute(insert(EvidenceClosureRow).values(values))
+    values = columns_of(closure) | columns_of(closure.key) | columns_of(closure.key.place)
+    del values["key"], values["place"]
+    session.execute(insert(EvidenceClosureRow).values(era_no=era_no, alert_no=alert_no, **values))

@@ -199,5 +199,8 @@ def _stored(row: EvidenceFigureRow) -> StoredFigure:
 
 
 def _read_known(row: EvidenceFigureRow | Row[Any]) -> dict[str, Any]:
-    key = FigureKey(place=CountedPlace(DataSet(row.data), row.attribute), group=row.group, metric=row.metric)
-    return {"key": key, **{name: getattr(row, name) for name in _KNOWN}}
+    return {"key": read_key(row), **{name: getattr(row, name) for name in _KNOWN}}
+
+
+def read_key(row: object) -> FigureKey:
+    return read_row(FigureKey, row, place=read_row(CountedPlace, row))

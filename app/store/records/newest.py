@@ -10,6 +10,7 @@ from ...domain.deployments import Deployment
 from ...domain.records import Prediction
 from ...domain.values import Scalar
 from ...frozen import frozen
+from ..database.rows import read_row
 from ..tables import PayloadRecordRow
 
 
@@ -35,13 +36,7 @@ def newest_record(session: Session, deployment_no: int) -> NewestRecord | None:
     if row is None:
         return None
     probability = tuple(row.probability) if isinstance(row.probability, list) else row.probability
-    return NewestRecord(
-        id=row.record_id,
-        schema_version=row.schema_version,
-        model_revision=row.model_revision,
-        features=row.features,
-        answer=Prediction(row.prediction, probability, row.label),
-    )
+    return read_row(NewestRecord, row, id=row.record_id, answer=Prediction(row.prediction, probability, row.label))
 
 
 SAMPLED = 10_000
@@ -69,7 +64,7 @@ def newest_records(session: Session, deployment_no: int, schema_version: int) ->
         ),
         {"deployment_no": deployment_no, "schema_version": schema_version, "limit": SAMPLED},
     )
-    return [SampledRecord(row.logged_at, row.features, row.meta or (), row.outcome) for row in rows]
+    return [read_row(SampledRecord, row, meta=row.meta or ()) for row in rows]
 
 
 @frozen

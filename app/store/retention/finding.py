@@ -81,7 +81,7 @@ def _find_in(
         ),
         values,
     )
-    return [StoredPlace(row.record_no, row.record_id, row.logged_at) for row in rows]
+    return [read_row(StoredPlace, row) for row in rows]
 
 
 def find_person(
@@ -107,7 +107,7 @@ def _find_in_records(session: Session, values: dict[str, Any], after: StoredPlac
     if after is not None:
         values |= {"at": after.logged_at, "number": after.record_no}
     rows = session.execute(text(_OF_RECORDS.format(bound=bound)), values).all()
-    places = [StoredPlace(row.record_no, row.record_id, row.logged_at) for row in rows]
+    places = [read_row(StoredPlace, row) for row in rows]
     found = [place for place, row in zip(places, rows, strict=True) if row.is_meant]
     return PersonFound(found, (), SearchPlace(places[-1]) if len(places) == values["limit"] else SearchPlace(label_id=""))
 
@@ -144,4 +144,4 @@ def _find_ids(session: Session, deployment_no: int, record_ids: Sequence[str], l
         ),
         values,
     )
-    return PersonFound([StoredPlace(row.record_no, row.record_id, row.logged_at) for row in keys], list(labels), None)
+    return PersonFound([read_row(StoredPlace, row) for row in keys], list(labels), None)

@@ -68,9 +68,8 @@ def label_tables_of(session: Session, deployment_no: int) -> tuple[LabelTable, .
     return tuple(read_row(LabelTable, row) for row in rows)
 
 
-def delete_training_data(session: Session, deployment_no: int) -> bool:
-    gone = delete(TrainingDataRow).where(TrainingDataRow.deployment_no == deployment_no).returning(TrainingDataRow.deployment_no)
-    return session.scalar(gone) is not None
+def delete_training_data(session: Session, deployment_no: int) -> None:
+    session.execute(delete(TrainingDataRow).where(TrainingDataRow.deployment_no == deployment_no))
 
 
 def _distribution_json(distribution: Distribution) -> dict[str, Any]:

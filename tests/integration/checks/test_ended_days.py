@@ -77,6 +77,7 @@ def add_check(stage: Scene, rng: Random, hour: datetime) -> None:
                 state=CheckState.SUCCEEDED if succeeded else rng.choice([CheckState.FAILED, CheckState.INSUFFICIENT_DATA]),
                 span_start=hour,
                 span_end=hour + length,
+                claimable_at=None,
                 attempts=1,
                 cancel_requested=False,
                 created_by="test",

@@ -162,7 +162,7 @@ def test_stored_settings_of_mitigation_are_those_that_were_sent(document: dict[s
 def test_a_metric_is_the_row_of_the_catalogue(document: dict[str, Any]) -> None:
     example = _example(document, "MetricOut")
 
-    assert _json(MetricOut.of(CATALOGUE[example["key"]])) == example
+    assert _json(MetricOut.from_object(CATALOGUE[example["key"]])) == example
 
 
 def test_a_notice_of_silent_workers_is_the_one_that_pages_show(document: dict[str, Any]) -> None:
