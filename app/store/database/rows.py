@@ -22,22 +22,24 @@ def read_row(kind: type[T], row: object, /, **others: object) -> T:
     Texts become members of enumerations, and JSON becomes objects and tuples, as the fields are declared.
     """
     values = {}
-    for name, hint in _hints_of(kind).items():  # type: ignore[arg-type]  # a class can be hashed
+    for name, form in _forms_of(kind).items():  # type: ignore[arg-type]  # a class can be hashed
         if name not in others:
             value = getattr(row, name)
-            values[name] = msgspec.convert(value, hint) if _is_encoded(hint) else value
+            values[name] = value if form is None else msgspec.convert(value, form)
     return kind(**values, **others)
 
 
 def columns_of(part: object) -> dict[str, Any]:
     """Returns the values of the object's fields by name, as `read_row` reads them."""
-    return {name: getattr(part, name) for name in _hints_of(type(part))}  # type: ignore[arg-type]  # as below
-
-
-_hints_of = cache(get_type_hints)
+    return {name: getattr(part, name) for name in _forms_of(type(part))}  # type: ignore[arg-type]  # as above
 
 
 @cache
+def _forms_of(kind: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a class, which can be hashed
+    """Returns the fields, each with the type that its stored value becomes; None: it is stored as it is."""
+    return {name: hint if _is_encoded(hint) else None for name, hint in get_type_hints(kind).items()}
+
+
 def _is_encoded(hint: Any) -> bool:  # noqa: ANN401 - any type
     """Whether values of the type are stored in another form: as a text or as JSON."""
     if get_args(hint):
