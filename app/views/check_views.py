@@ -6,11 +6,12 @@ Source: spec of the fairness check, section 12.
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, cast
 
 import numpy as np
 
 from ..checks.sub_ranges import SubRanges
+from ..checks.tabulation import Table
 from ..details import SIDES
 from ..domain.checks import CheckRun, Measurement, Scope, Span
 from ..domain.comparisons import Comparison
@@ -19,8 +20,6 @@ from ..frozen import frozen
 from ..metrics.groups import Groups, IntArray, of_role
 from ..metrics.intervals import proportion
 from ..metrics.tables import BalancedCells, DebiasedCells, GroupCounts
-
-Divided: TypeAlias = GroupCounts | BalancedCells | DebiasedCells
 
 _POOLED: Mapping[Role, Scope] = {"monitored": Scope.POOLED, "reference": Scope.REFERENCE}
 
@@ -244,15 +243,16 @@ def side(
     )
 
 
-def shares(
-    table: Divided,
-    additional: Divided,
+def divide_shares(
+    comparison: Comparison,
+    table: Table,
+    additional: Table,
     before: GroupFigures,
     *,
     after: GroupFigures | None = None,
     inside: Mapping[str, SubRanges] | None = None,
-) -> tuple[tuple[GroupShare, ...], tuple[GroupShare, ...]]:
-    """Groups in the order of the table, then the monitored and the reference ones as a whole."""
+) -> AttributeView:
+    """Groups in the order of the table, and the monitored and the reference ones as a whole; `additional` is the part of earlier hours."""
     counts = own_outcomes(table)
     # Earlier hours may have had other groups: their counts go under those of the whole table.
     of_label = {group.label: earlier for group, earlier in zip(additional.groups, own_outcomes(additional), strict=True)}
@@ -277,23 +277,25 @@ def shares(
             sub_ranges=intervals.get(group or "", ()),
         )
 
-    single = tuple(share(ShareSubject(Scope.GROUP, label), label, role, [place]) for place, (label, role) in enumerate(table.groups))
-    pooled = tuple(share(side_subject(role, table.groups), None, role, of_role(table.groups, role)) for role in SIDES)
-    return single, pooled
+    return AttributeView(
+        comparison=comparison,
+        groups=tuple(share(ShareSubject(Scope.GROUP, label), label, role, [place]) for place, (label, role) in enumerate(table.groups)),
+        pooled=tuple(share(side_subject(role, table.groups), None, role, of_role(table.groups, role)) for role in SIDES),
+        worst=before.worst,
+        worst_after=None if after is None else after.worst,
+    )
 
 
-def own_outcomes(table: Divided) -> IntArray:
+def own_outcomes(table: Table) -> IntArray:
     """Counts [groups, 2] (unfavourable, favourable) without copies, before mitigation."""
-    match table:
-        case GroupCounts():
-            return table.counts
-        case BalancedCells():
-            size = len(table.groups)
-            flat = np.bincount(table.group * 2 + table.outcome, table.count, minlength=2 * size)
-            return flat.astype(np.int64).reshape(size, 2)
-        case DebiasedCells():
-            before: IntArray = table.outcomes.sum(axis=2)
-            return before
+    if isinstance(table, GroupCounts):
+        return table.counts
+    if isinstance(table, BalancedCells):
+        size = len(table.groups)
+        flat = np.bincount(table.group * 2 + table.outcome, table.count, minlength=2 * size)
+        return flat.astype(np.int64).reshape(size, 2)
+    before: IntArray = cast("DebiasedCells", table).outcomes.sum(axis=2)
+    return before
 
 
 def _outcomes(figure: Measurement, counted_as: str) -> Outcomes:

@@ -12,9 +12,9 @@ from ..domain.comparisons import Comparison
 from ..domain.mitigation import ONLY_DIRECT
 from ..metrics.catalogue import CATALOGUE
 from ..metrics.estimates import RESAMPLING
-from ..metrics.tables import BalancedCells, DebiasedCells, GroupCounts
+from ..metrics.tables import DebiasedCells
 from .check_source import CheckSource, CountedCheck
-from .check_views import AttributeView, Change, MitigatedRecords, shares, side
+from .check_views import AttributeView, Change, MitigatedRecords, divide_shares, side
 
 RATE: Final = "favourable_rate"
 IMPACT: Final = "disparate_impact"
@@ -76,21 +76,12 @@ def payload_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
     views = []
     for comparison in source.comparisons():
         parts = source.tables[DataSet.PAYLOAD, comparison]
-        table, additional = cast("GroupCounts", parts.whole), cast("GroupCounts", parts.additional)
-        found = side(
-            source.measured(DataSet.PAYLOAD, comparison, RATE, table),
+        figures = side(
+            source.measured(DataSet.PAYLOAD, comparison, RATE, parts.whole),
             source.of(DataSet.PAYLOAD, comparison, IMPACT),
         )
-        groups, pooled = shares(table, additional, found, inside=inside(parts.cells))
-        views.append(
-            AttributeView(
-                comparison=comparison,
-                groups=groups,
-                pooled=pooled,
-                worst=found.worst,
-                records=source.records_on(DataSet.PAYLOAD, comparison),
-            )
-        )
+        view = divide_shares(comparison, parts.whole, parts.additional, figures, inside=inside(parts.cells))
+        views.append(replace(view, records=source.records_on(DataSet.PAYLOAD, comparison)))
     return tuple(views)
 
 
@@ -103,21 +94,14 @@ def perturbed_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
             views.append(AttributeView(comparison=comparison, reason=reason))
             continue
         parts = source.tables[DataSet.BALANCED, comparison]
-        table, additional = cast("BalancedCells", parts.whole), cast("BalancedCells", parts.additional)
-        found = side(
-            source.measured(DataSet.PAYLOAD_PERTURBED, comparison, RATE, table),
-            source.of(DataSet.BALANCED, comparison, IMPACT),
-            openscale=source.measured(DataSet.PAYLOAD_PERTURBED, comparison, OPENSCALE, table),
+        rates, equality, openscale = (
+            source.measured(DataSet.PAYLOAD_PERTURBED, comparison, metric, parts.whole) for metric in (RATE, EQUALITY, OPENSCALE)
         )
-        groups, pooled = shares(table, additional, found)
+        figures = side(rates, source.of(DataSet.BALANCED, comparison, IMPACT), openscale=openscale)
         copies, unclassified = copies_of(source, comparison.label)
-        equality = source.measured(DataSet.PAYLOAD_PERTURBED, comparison, EQUALITY, table)
         views.append(
-            AttributeView(
-                comparison=comparison,
-                groups=groups,
-                pooled=pooled,
-                worst=found.worst,
+            replace(
+                divide_shares(comparison, parts.whole, parts.additional, figures),
                 records=source.records_on(DataSet.BALANCED, comparison),
                 perturbed_records=copies,
                 unclassified_copies=unclassified,
@@ -200,12 +184,10 @@ def debiased_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
             views.append(AttributeView(comparison=comparison, reason=reason))
             continue
         parts = source.tables[DataSet.DEBIASED, comparison]
-        table, additional = cast("DebiasedCells", parts.whole), cast("DebiasedCells", parts.additional)
         before, after = (
-            side(source.measured(DataSet.DEBIASED, comparison, rate, table), source.of(DataSet.DEBIASED, comparison, impact))
+            side(source.measured(DataSet.DEBIASED, comparison, rate, parts.whole), source.of(DataSet.DEBIASED, comparison, impact))
             for rate, impact in ((RATE_BEFORE, IMPACT_BEFORE), (RATE_AFTER, IMPACT_AFTER))
         )
-        groups, pooled = shares(table, additional, before, after=after)
         counts = _mitigation(source).get("attributes", {}).get(comparison.label)
         mitigated = None
         if counts is not None:
@@ -218,12 +200,8 @@ def debiased_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
                 note=counts.get("reason"),
             )
         views.append(
-            AttributeView(
-                comparison=comparison,
-                groups=groups,
-                pooled=pooled,
-                worst=before.worst,
-                worst_after=after.worst,
+            replace(
+                divide_shares(comparison, parts.whole, parts.additional, before, after=after),
                 records=source.records_on(DataSet.DEBIASED, comparison),
                 accuracy=tuple(_accuracy_changes(source, comparison)),
                 mitigated=mitigated,
@@ -240,7 +218,7 @@ def balanced_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
         if (DataSet.DEBIASED, comparison) not in source.tables:
             continue
         parts = source.tables[DataSet.DEBIASED, comparison]
-        table, additional = cast("DebiasedCells", parts.whole), cast("DebiasedCells", parts.additional)
+        table = cast("DebiasedCells", parts.whole)
         before = side(
             source.measured(data, comparison, RATE, table.balanced_before),
             source.measured(DataSet.DEBIASED, comparison, BALANCED_BEFORE, table),
@@ -251,15 +229,10 @@ def balanced_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
         )
         # The catalogue has no rate after mitigation, and statements on the one before would be untrue.
         after = replace(after, outcomes={subject: replace(one, figure=None) for subject, one in after.outcomes.items()})
-        groups, pooled = shares(table, additional, before, after=after)
         copies, unclassified = copies_of(source, comparison.label)
         views.append(
-            AttributeView(
-                comparison=comparison,
-                groups=groups,
-                pooled=pooled,
-                worst=before.worst,
-                worst_after=after.worst,
+            replace(
+                divide_shares(comparison, parts.whole, parts.additional, before, after=after),
                 records=source.records_on(DataSet.BALANCED, comparison),
                 perturbed_records=copies,
                 unclassified_copies=unclassified,

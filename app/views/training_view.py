@@ -19,7 +19,7 @@ from ..metrics.left_out import CountedRecords
 from ..store.deployments.monitors import monitor_of
 from ..store.training.training_data import distributions_of, label_tables_of, training_summary_of
 from ..training.present import Present, present_tables
-from .check_views import AttributeView, CheckView, shares, side
+from .check_views import AttributeView, CheckView, divide_shares, side
 
 RATE: Final = "base_rate"
 COMPARED: Final = "difference_in_proportions_of_labels"
@@ -52,16 +52,9 @@ def fill_training_view(session: Session, deployment: Deployment, check: CheckRun
             continue
         rates, compared = ([one for one in measured if one.metric == metric] for metric in (RATE, COMPARED))
         known = side(rates, compared, counted_as="actual_favourable")
-        groups, pooled = shares(present.table, type(present.table).merged([]), known)
-        attributes.append(
-            AttributeView(
-                comparison=present.comparison,
-                groups=groups,
-                pooled=pooled,
-                worst=known.worst,
-                records=CountedRecords.of_table(present.comparison.label, present.table, "labels").named(words.label).to_json(),
-            )
-        )
+        divided = divide_shares(present.comparison, present.table, type(present.table).merged([]), known)
+        records = CountedRecords.of_table(present.comparison.label, present.table, "labels").named(words.label)
+        attributes.append(replace(divided, records=records.to_json()))
 
     ended = check.finished_at
     later = LATER if ended is not None and summary.processed_at > ended else ""
