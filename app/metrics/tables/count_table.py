@@ -111,8 +111,7 @@ class CountTable:
 
         weighting = Weighting.from_json(stored.get("weighting"), *counts.shape)
         table, scores = cls(groups, cells, weighting and weighting.changed(spread)), stored.get("scores")
-        divided = table.weighting and table.weighting.changed(cls._sum_divided)
-        strata = Strata.from_json(stored.get("strata"), cls._sum_divided(cells)[:-1], divided and divided.changed(lambda part: part[:-1]))
+        strata = Strata.from_json(stored.get("strata"), len(groups), *[2] * cls.DIVIDED)
         return replace(table, strata=strata, scores=None if scores is None else ScoreTable.from_json(scores))
 
     @classmethod

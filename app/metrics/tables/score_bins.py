@@ -18,8 +18,6 @@ AT_ONCE = 2**18
 
 KEY_BITS = 63
 _MIDDLE = int(np.float64(0.5).view(np.int64))
-_EVEN_PER_LOGIT, _EVEN_BINS = 50, 1602
-"""Bins per unit of the logit, and in all, of tables stored by older versions: even in the logit, one more at each end."""
 
 
 # Without slots, for the cached properties.
@@ -181,24 +179,6 @@ class ScoreBins:
         if places.size and not (places[0] >= 0 and places[-1] < size * len(lows) and (np.diff(places) > 0).all()):
             raise ValueError(f"expected rising places from 0 to {size * len(lows) - 1}, found {places.min()} to {places.max()}")
         return cls(size, int(stored["shift"]), lows, highs, places, weights)
-
-    @classmethod
-    def from_even(cls, stored: Mapping[str, Any], size: int) -> Self:
-        """Bins even in the logit, as older versions stored them; scores within one cannot be distinguished.
-
-        Raises:
-            ValueError: they do not fit.
-        """
-        places = np.asarray(stored["bins"], dtype=np.int64)
-        weights = np.asarray(stored["weights"], dtype=np.float64).reshape(places.shape)
-        if places.size and not (places.min() >= 0 and places.max() < size * _EVEN_BINS):
-            raise ValueError(f"expected bins from 0 to {size * _EVEN_BINS - 1}, found {places.min()} to {places.max()}")
-        logits = (np.arange(1, _EVEN_BINS) - _EVEN_BINS // 2) / _EVEN_PER_LOGIT
-        edges = 1 / (1 + np.exp(-logits))
-        lows, highs = keys_of(np.append(0.0, edges)), keys_of(np.append(np.nextafter(edges, 0), 1.0))
-        cell, even = np.divmod(places, _EVEN_BINS)
-        filled, at = np.unique(even, return_inverse=True)
-        return cls(size, 0, lows[filled], highs[filled], *_sum_places(cell * len(filled) + at, weights, size * len(filled)))
 
     def _filled_bins(self, column: int) -> tuple[IntArray, FloatArray]:
         """Places are label × bins + bin."""

@@ -126,7 +126,7 @@ class ScoreSums:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], size: int) -> Self:
-        """Sums that `to_json` wrote, for `size` columns; older ones have a `histogram`, even in the logit, instead of `ranked`.
+        """Sums that `to_json` wrote, for `size` columns.
 
         Raises:
             ValueError: they do not fit.
@@ -134,9 +134,7 @@ class ScoreSums:
         counts = check_counts(stored["counts"], size, 2)
         known = {"weights": counts, "squares": counts} | dict(stored)
         sums: dict[str, Any] = {name: np.asarray(known[name], np.float64).reshape(size, *shape) for name, shape in _SHAPES.items()}
-        ranked = stored.get("ranked")
-        bins = ScoreBins.from_even(stored["histogram"], size * 2) if ranked is None else ScoreBins.from_json(ranked, size * 2)
-        return cls(bins=bins, **sums | {"counts": counts})
+        return cls(bins=ScoreBins.from_json(stored["ranked"], size * 2), **sums | {"counts": counts})
 
 
 def losses_of(scores: FloatArray) -> tuple[FloatArray, FloatArray]:

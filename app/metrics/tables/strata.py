@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...frozen import frozen
-from ..groups import NEITHER, FloatArray, IntArray, check_codes, check_counts, divide_or
+from ..groups import NEITHER, FloatArray, IntArray, check_codes, check_counts
 
 MOST_STRATA = 1000
 """Max distinct values of a stratum column."""
@@ -233,26 +233,24 @@ class Strata:
         return stored | ({"reason": self.reason} if self.reason else {})
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any] | None, counts: IntArray, weighting: Weighting | None) -> Self | None:
-        """Strata that `to_json` wrote, for a table with these counts [groups, …] and weighting.
+    def from_json(cls, stored: Mapping[str, Any] | None, *of_table: int) -> Self | None:
+        """Strata that `to_json` wrote, for a table of that many groups and outcomes.
 
         Raises:
             ValueError: the cells do not fit.
         """
         if stored is None:
             return None
-        labels, shape = tuple(stored["labels"]), (len(stored["labels"]), *counts.shape)
-        if "cells" in stored:
-            return cls(labels, *_estimate_counts(np.reshape(np.asarray(stored["cells"], np.float64), shape), counts, weighting))
+        labels, shape = tuple(stored["labels"]), (len(stored["labels"]), *of_table)
         places = check_codes(np.asarray(stored["places"], dtype=np.int64), 0, int(np.prod(shape)))
-        parts = {name: np.zeros(int(np.prod(shape)), np.int64 if name == "counts" else np.float64) for name in _PARTS if name in stored}
-        for name, part in parts.items():
+
+        def spread(name: str, kind: type[np.generic]) -> npt.NDArray[Any]:
+            part: npt.NDArray[Any] = np.zeros(int(np.prod(shape)), kind)
             part[places] = stored[name]
-        sums = [parts[name].reshape(shape) for name in _PARTS[1:] if name in parts]
-        return cls(labels, parts["counts"].reshape(shape), Weighting(*sums) if sums else None, stored.get("reason", ""))
+            return part.reshape(shape)
 
-
-_PARTS = ("counts", "weights", "squares")
+        weighting = Weighting(spread("weights", np.float64), spread("squares", np.float64)) if "weights" in stored else None
+        return cls(labels, spread("counts", np.int64), weighting, stored.get("reason", ""))
 
 
 def merge_strata(parts: Sequence[Strata | None], rows_of: Sequence[IntArray], groups: int) -> Strata | None:
@@ -283,15 +281,3 @@ def _explain_too_many(strata: int, groups: int) -> str:
     if strata * groups > MOST_PLACES:
         return f"{strata:,} strata of {groups:,} groups are too many: at most {MOST_PLACES:,} of strata times groups are compared"
     return ""
-
-
-def _estimate_counts(cells: FloatArray, counts: IntArray, weighting: Weighting | None) -> tuple[IntArray, Weighting | None]:
-    """Counts and weighting of strata stored as weights alone.
-
-    Counts of weighted records are estimated: as many as would have the stratum's weight on average.
-    """
-    if weighting is None:
-        return np.rint(cells).astype(np.int64), None
-    mean, ratio = (divide_or(part, whole, 1.0) for part, whole in ((weighting.weights, counts), (weighting.squares, weighting.weights)))
-    guessed = divide_or(cells, mean, 0.0)
-    return np.where(cells > 0, np.maximum(np.rint(guessed), 1), 0).astype(np.int64), Weighting(cells, cells * ratio)

@@ -208,33 +208,6 @@ def test_keys_rise_with_the_scores_and_lead_back_to_them() -> None:
     assert keys_of(np.array([-0.0]))[0] == keys_of(np.array([0.0]))[0] == 0
 
 
-def test_a_table_stored_with_even_bins_is_read_and_merged_and_its_error_known() -> None:
-    """Before, bins were even in the logit, fifty to a unit; bin 801 begins at one half."""
-    random = np.random.default_rng(15)
-    codes, actual, scores = drawn(random, 1000)
-    new = ScoreTable.from_records(SEXES, codes, actual, scores)
-    stored = new.to_json()
-    del stored["ranked"]
-    even = np.clip(np.log(scores / (1 - scores)) * 50 + 801, 0, 1601).astype(np.int64)
-    bins, counts = np.unique((codes * 2 + actual) * 1602 + even, return_counts=True)
-    stored["histogram"] = {"bins": bins.tolist(), "weights": counts.astype(float).tolist()}
-    later = drawn(random, 1000)
-
-    old = ScoreTable.from_json(stored)
-    again = ScoreTable.from_json(json.loads(json.dumps(old.to_json())))
-    merged = ScoreTable.merged([again, ScoreTable.from_records(SEXES, *later)])
-
-    for table, truth in (
-        (old, (actual, scores)),
-        (merged, [np.concatenate(both) for both in zip((actual, scores), later[1:], strict=True)]),
-    ):
-        area = found(measured(table), "roc_auc", "overall")
-        assert isinstance(area.number, Value)
-        assert abs(area.number.value - roc_auc_score(*truth)) <= float(str(area.details.counts["binning_error"])) < 0.01
-    assert again.to_json() == old.to_json()
-    assert ScoreTable.merged([new, old]).sums.counts.sum() == 2000
-
-
 def test_records_of_an_hour_without_scores_are_unscored() -> None:
     def hour(size: int, scores: FloatArray | None) -> FeedbackCells:
         ones = np.ones(size, np.int64)
@@ -369,9 +342,6 @@ def test_a_stored_table_that_does_not_fit_its_groups_is_refused() -> None:
         ScoreTable.from_json({**stored, "ranked": {**stored["ranked"], "steps": [6]}})
     with pytest.raises(ValueError, match="expected rising scores"):
         ScoreBins.from_json({**stored["ranked"], "scores": [0.5, 0.5]}, 6)
-    without = {key: part for key, part in stored.items() if key != "ranked"}
-    with pytest.raises(ValueError, match="expected bins from 0"):
-        ScoreTable.from_json({**without, "histogram": {"bins": [3 * 2 * 1602], "weights": [1.0]}})
     with pytest.raises(ValueError, match="expected counts of shape"):
         ScoreTable.from_json({**stored, "groups": [["Female", "monitored"]]})
     with pytest.raises(ValueError, match="one label and one score per record"):

@@ -242,27 +242,6 @@ def test_strata_are_stored_by_the_cells_that_hold_records() -> None:
     assert (stored["places"], stored["counts"]) == ([7 * 4 + 1, 998 * 4 + 2], [1, 2])
 
 
-def test_strata_written_as_a_whole_table_of_weights_are_read() -> None:
-    codes, outcomes, strata = np.tile([0, 1], 50), np.repeat([0, 1], 50), np.arange(100) // 4 % 2
-    for weights in (None, np.tile([0.5, 4.0], 50)):
-        table = GroupCounts.from_records(SEXES, codes, outcomes, weights=weights, strata=(("a", "b"), strata))
-        assert table.strata is not None
-        before = table.to_json() | {"strata": {"labels": ["a", "b"], "cells": table.strata.cells.tolist()}}
-
-        assert GroupCounts.from_json(json.loads(json.dumps(before))).to_json() == table.to_json()
-
-
-def test_strata_of_labels_and_predictions_written_as_a_whole_table_are_read() -> None:
-    coded = np.tile([0, 1], 50)
-    table = FeedbackCells.from_records(
-        SEXES, coded, actual=coded, predicted=1 - coded, correct=np.zeros(100, np.int64), strata=(("a",), np.zeros(100, np.int64))
-    )
-    assert table.strata is not None
-    before = table.to_json() | {"strata": {"labels": ["a"], "cells": table.strata.cells.tolist()}}
-
-    assert FeedbackCells.from_json(json.loads(json.dumps(before))).to_json() == table.to_json()
-
-
 def test_parts_of_a_table_that_do_not_fit_its_groups_are_refused() -> None:
     groups = (ComparedGroup("Female", "monitored"), ComparedGroup("Male", "reference"))
     counts, cells = np.ones((3, 3), np.int64), np.ones((3, 3, 3, 2), np.int64)
