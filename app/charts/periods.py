@@ -28,7 +28,6 @@ from .timeline import (
     LevelTick,
     PanelPicture,
     TimeAxis,
-    draw_moments,
     draw_panel,
     draw_stretches,
     draw_volume,
@@ -51,8 +50,6 @@ MOST_ALERTS = 200
 
 MOST_PANELS = 60
 """Max groups that are drawn."""
-
-REDEFINED = "From here every record counts once on each side; before, every copy counted as a record (release 0.1)."
 
 DATA_TITLES = {
     DataSet.PAYLOAD: "logged records",
@@ -187,7 +184,6 @@ def series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = (
             drawing.add(f'<svg aria-hidden="true" x="{x}" y="{drawing.height:g}" width="1" height="10" overflow="visible">{triangle}</svg>')
         drawing.height += 10
     gaps = draw_stretches(sorted({_start_of(gap.at, step) for gap in series.gaps}), step, axis, height=_GAP_HEIGHT)
-    changes = "" if series.redefined_at is None else draw_moments([series.redefined_at], axis)
     unit = "check" if series.rollup is None else series.rollup.value
     said = []
     for panel, picture in zip(panels, pictures, strict=True):
@@ -197,7 +193,7 @@ def series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = (
         drawing.write(panel.name, is_bold=True)
         drawing.write(words, fill=look.muted)
         drawing.height += 2
-        _draw_panel(drawing, picture, changes=changes, gaps=gaps, titles=_titles(series, picture))
+        _draw_panel(drawing, picture, gaps=gaps, titles=_titles(series, picture))
         said.append(f"{panel.name}: {words}")
     if not panels:
         drawing.write("No measurements in this time.", fill=look.muted)
@@ -282,11 +278,6 @@ def _notes(series: Series, step: timedelta, pictures: Sequence[PanelPicture], *,
             *(["Dark at the bottom: checks without figures."] if series.gaps else []),
             *(["Triangle: alert opened."] if has_alerts else []),
             *([f"The first {MOST_PANELS} of {len(series.groups)} groups."] if len(series.groups) > MOST_PANELS else []),
-            *(
-                []
-                if series.redefined_at is None
-                else [f"Dashed, {format_moment(series.redefined_at)}: {REDEFINED[0].lower()}{REDEFINED[1:]}"]
-            ),
             "Time in UTC.",
         )
     )
@@ -300,7 +291,6 @@ def _describe(series: Series, said: Sequence[str]) -> str:
         *([f"fair range {', then '.join(map(limits_in_words, limits))}"] if limits else []),
         *said,
         *([f"{len(series.gaps):,} checks without figures"] if series.gaps else []),
-        *([] if series.redefined_at is None else [f"from {format_moment(series.redefined_at)} on another definition than before"]),
     ]
     return ". ".join(parts) + ". The table next to it has the figures."
 
@@ -316,7 +306,7 @@ def _titles(series: Series, picture: PanelPicture) -> str:
     )
 
 
-def _draw_panel(drawing: Drawing, picture: PanelPicture, *, changes: str, gaps: str, titles: str) -> None:
+def _draw_panel(drawing: Drawing, picture: PanelPicture, *, gaps: str, titles: str) -> None:
     look = drawing.look
     shades = {"fair": look.fair, "unwatched": look.suspected, "suspected": look.suspected, "unfair": look.unfair}
     thin = 'fill="none" stroke-width="1.2" vector-effect="non-scaling-stroke"'
@@ -324,7 +314,6 @@ def _draw_panel(drawing: Drawing, picture: PanelPicture, *, changes: str, gaps: 
         (picture.band, f'fill="{look.fair_ground}"'),
         ("" if picture.equal is None else f"M0 {picture.equal:g}H{WIDTH}", f'{thin} stroke="{look.muted}" stroke-opacity="0.6"'),
         (picture.hull, f'fill="{look.muted}" fill-opacity="0.22"'),
-        (changes, f'{thin} stroke="{look.text}" stroke-dasharray="5 4"'),
         (picture.line, f'{thin} stroke="{look.muted}"'),
         *((path, f'fill="{shades.get(verdict, look.other)}"') for verdict, path in picture.bars),
         (picture.carried, f'fill="{look.surface}" stroke="{look.other}" vector-effect="non-scaling-stroke"'),

@@ -10,7 +10,6 @@ from ..checks.sub_ranges import inside
 from ..domain.checks import DataSet, Scope
 from ..domain.comparisons import Comparison
 from ..domain.mitigation import ONLY_DIRECT
-from ..metrics.catalogue import CATALOGUE
 from ..metrics.estimates import RESAMPLING
 from ..metrics.tables import DebiasedCells
 from .check_source import CheckSource, CountedCheck
@@ -37,10 +36,6 @@ UNEQUAL = (
     "Counterfactual rates, perfect equality and OpenScale's fairness count every copy as a record. A side of {attribute} has several"
     " values, or ranges with several copies a record, so these figures hold some records more often than others, and part of a difference"
     " may be due to who the records are. The counterfactual disparate impact counts every record once on each side."
-)
-EARLIER_DEFINITION = (
-    "The counterfactual disparate impact of this check was measured by release 0.1, which counted every copy as a record. It is OpenScale's"
-    " fairness; checks since then count every record once on each side."
 )
 INTERVALS_DIFFER = (
     "Intervals of the shares come from resampled records, those of the counterfactual shares before mitigation, in the view Debiased, from"
@@ -128,17 +123,14 @@ def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...])
     return (
         *(note for notes in unseen.values() for note in notes),
         *(UNEQUAL.format(attribute=one.attribute) for one in unequal),
-        *((EARLIER_DEFINITION,) if is_of_earlier_definition(source) else ()),
         *((OTHER_REVISIONS.format(records=others),) if others else ()),
         *notes_on_answers(source.window),
     )
 
 
 def notes_on_intervals(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
-    # Release 0.1 had one definition for both, and so the same intervals.
-    has_both = DataSet.DEBIASED in source.counted.data_sets and not is_of_earlier_definition(source)
     methods = {group.outcomes.interval_method for one in with_copies for group in one.groups}
-    return (INTERVALS_DIFFER,) if has_both and RESAMPLING in methods else ()
+    return (INTERVALS_DIFFER,) if DataSet.DEBIASED in source.counted.data_sets and RESAMPLING in methods else ()
 
 
 def notes_on_answers(window: Mapping[str, Any]) -> tuple[str, ...]:
@@ -150,13 +142,6 @@ def notes_on_answers(window: Mapping[str, Any]) -> tuple[str, ...]:
     records = ", ".join(f"{count:,} of {name}" for name, count in counted.items())
     because = "; ".join(str(one["reason"]) for one in window.get("not_scored_because", ()))
     return (*notes, NOT_SCORED.format(records=records, because=because))
-
-
-def is_of_earlier_definition(source: CheckSource) -> bool:
-    """Release 0.1 measured balanced comparisons by OpenScale's definition."""
-    impacts = (one for one in source.figures if one.metric != OPENSCALE and "disparate_impact" in one.metric)
-    current = CATALOGUE[IMPACT].definition_on(DataSet.BALANCED.value)
-    return any(one.data is DataSet.BALANCED and one.definition < current for one in impacts)
 
 
 def notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -211,8 +196,6 @@ def debiased_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
 
 
 def balanced_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
-    # Rates and comparison are of one definition, also in checks of release 0.1.
-    data = DataSet.PAYLOAD_PERTURBED if is_of_earlier_definition(source) else DataSet.BALANCED
     views = []
     for comparison in source.comparisons():
         if (DataSet.DEBIASED, comparison) not in source.tables:
@@ -220,11 +203,11 @@ def balanced_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
         parts = source.tables[DataSet.DEBIASED, comparison]
         table = cast("DebiasedCells", parts.whole)
         before = side(
-            source.measured(data, comparison, RATE, table.balanced_before),
+            source.measured(DataSet.BALANCED, comparison, RATE, table.balanced_before),
             source.measured(DataSet.DEBIASED, comparison, BALANCED_BEFORE, table),
         )
         after = side(
-            source.measured_again(data, comparison, RATE, table.balanced_after),
+            source.measured_again(DataSet.BALANCED, comparison, RATE, table.balanced_after),
             source.measured(DataSet.DEBIASED, comparison, BALANCED_AFTER, table),
         )
         # The catalogue has no rate after mitigation, and statements on the one before would be untrue.

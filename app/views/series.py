@@ -88,15 +88,6 @@ class Series:
     groups: tuple[GroupSeries, ...]
     gaps: tuple[Gap, ...] = ()
 
-    @property
-    def redefined_at(self) -> datetime | None:
-        """First point of the newest definition, where earlier points have another one."""
-        definitions = {point.definition for group in self.groups for point in group.points}
-        if len(definitions) <= 1:
-            return None
-        newest = max(definitions)
-        return min(point.at for group in self.groups for point in group.points if point.definition == newest)
-
 
 @frozen(kw_only=True)
 class Volume:

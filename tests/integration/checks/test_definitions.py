@@ -1,19 +1,14 @@
-"""Figures of release 0.1 under their true names: stored ones are kept, and each series says from when it follows the new definition."""
+"""Figures of release 0.1 under their true names: stored ones are kept, and each point says which definition it follows."""
 
 from dataclasses import replace
 
 import pytest
 
-from app.charts.drawing import LOOKS, Theme
-from app.charts.periods import REDEFINED, series_chart
 from app.checks.rollups import Period
 from app.domain.checks import DataSet, Scope
 from app.metrics.catalogue import CATALOGUE
 from app.store.overviews.overview import GroupKey, trends
-from app.views.check_views import ViewKind
-from app.views.payload_view import EARLIER_DEFINITION, INTERVALS_DIFFER
 from app.views.series import Series, SeriesWanted, series_of
-from app.views.viewing import check_view
 from tests.builders.applicants import applicants
 from tests.scenes import HOUR, NOON, Scene
 
@@ -56,33 +51,17 @@ def upgraded(stage: Scene) -> Scene:
     return stage
 
 
-def test_a_series_keeps_what_was_reported_and_says_from_when_it_has_another_definition(upgraded: Scene) -> None:
+def test_a_series_keeps_what_was_reported_with_its_definition(upgraded: Scene) -> None:
     found = series(upgraded, "disparate_impact", DataSet.BALANCED)
 
     (women,) = found.groups
     assert [(point.value, point.definition) for point in women.points] == [(0.5, 1), (pytest.approx(0.125), 2)]
-    assert found.redefined_at == NOON + 2 * HOUR
-    assert series(upgraded, "disparate_impact", DataSet.PAYLOAD).redefined_at is None
-
-
-def test_a_chart_marks_the_moment_and_draws_no_line_over_it(upgraded: Scene) -> None:
-    look = LOOKS[Theme.LIGHT]
-    changed = series_chart(series(upgraded, "disparate_impact", DataSet.BALANCED), look)
-    unchanged = series_chart(series(upgraded, "disparate_impact", DataSet.PAYLOAD), look)
-
-    assert REDEFINED[1:] in changed.notes
-    assert ' stroke-dasharray="5 4"' in changed.svg
-    # A line between two checks; the other paths of this kind are the marks.
-    line = f'stroke="{look.muted}"/>'
-    assert unchanged.svg.count(line) == changed.svg.count(line) + 1
-    assert REDEFINED[1:] not in unchanged.notes
 
 
 def test_openscales_own_series_goes_on_under_its_own_name(upgraded: Scene) -> None:
     fairness = series(upgraded, "openscale_fairness", DataSet.PAYLOAD_PERTURBED)
 
     assert [(point.value, point.verdict) for point in fairness.groups[0].points] == [(0.5, None), (pytest.approx(0.125), None)]
-    assert fairness.redefined_at is None
     assert CATALOGUE["openscale_fairness"].definition_on("payload_perturbed") == 1
 
 
@@ -93,7 +72,6 @@ def test_a_roll_up_follows_the_new_definition_throughout(upgraded: Scene) -> Non
     (point,) = found.groups[0].points
     assert point.value == pytest.approx(0.125)
     assert point.definition == 2
-    assert found.redefined_at is None
     assert [point.value for point in openscale.groups[0].points] == [pytest.approx(0.125)]
 
 
@@ -103,18 +81,3 @@ def test_a_small_chart_leaves_the_earlier_points_out(upgraded: Scene) -> None:
         found = trends(session, [key, replace(key, data=DataSet.PAYLOAD)], points=30)
 
     assert [[point.value for point in points] for points in found] == [[pytest.approx(0.125)], [0.25, 0.25]]
-
-
-def test_the_view_of_an_earlier_check_says_what_its_figures_are(stage: Scene) -> None:
-    stage.log(applicants(20, 20, 5), NOON)
-    result = stage.check(NOON)
-    earlier(stage)
-
-    with stage.database.transaction() as session:
-        view = check_view(session, stage.deployment, result.run, ViewKind.PAYLOAD_PERTURBED)
-    assert EARLIER_DEFINITION in view.notes
-    assert INTERVALS_DIFFER not in view.notes
-    women = next(group for group in view.attributes[0].groups if group.group == "female")
-    assert women.comparison is not None
-    assert women.openscale_fairness is not None
-    assert (women.comparison.value, women.openscale_fairness.value) == (0.5, 0.5)

@@ -6,12 +6,11 @@ from typing import Any, cast
 
 from syrupy.assertion import SnapshotAssertion
 
-from app.domain.checks import DataSet
 from app.domain.comparisons import Comparison
 from app.domain.groups import Role
 from app.views.check_source import CheckSource
 from app.views.check_views import AttributeView, GroupShare, Outcomes
-from app.views.payload_view import EARLIER_DEFINITION, notes_on_copies
+from app.views.payload_view import notes_on_copies
 from tests.builders.page_words import says
 
 NOBODY = Outcomes(
@@ -19,8 +18,8 @@ NOBODY = Outcomes(
 )
 
 
-def source(*figures: object, **window: Any) -> CheckSource:  # noqa: ANN401
-    return cast("CheckSource", SimpleNamespace(window=window, figures=figures))
+def source(**window: Any) -> CheckSource:  # noqa: ANN401
+    return cast("CheckSource", SimpleNamespace(window=window))
 
 
 def view(*groups: tuple[Role, int]) -> AttributeView:
@@ -51,17 +50,6 @@ def test_groups_that_do_not_hold_the_same_records_equally_often_are_told(snapsho
     assert len(by_draws) == 1
     assert by_draws[0] == snapshot
     assert says(by_draws[0], "counterfactual")
-
-
-def test_a_check_of_the_earlier_definition_says_what_its_figure_is() -> None:
-    figures = [
-        SimpleNamespace(metric="disparate_impact", data=data, definition=definition)
-        for data, definition in ((DataSet.PAYLOAD, 1), (DataSet.BALANCED, 1), (DataSet.BALANCED, 2))
-    ]
-    alike = (view(("monitored", 50), ("reference", 50)),)
-
-    assert notes_on_copies(source(figures[0], figures[1]), alike) == (EARLIER_DEFINITION,)
-    assert notes_on_copies(source(figures[0], figures[2]), alike) == ()
 
 
 def test_copies_that_change_other_features_too_are_not_said_to_change_the_attribute_alone(snapshot: SnapshotAssertion) -> None:
