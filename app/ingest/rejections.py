@@ -33,7 +33,7 @@ _WORDS: Final = (
     (RejectionReason.ERASED, re.compile("is of a record that was erased")),
     (RejectionReason.ORPHAN, re.compile("is of an? (request|answer) whose")),
     (RejectionReason.UNKNOWN_FIELD, re.compile("is not a (column|meta field|member)")),
-    (RejectionReason.MISSING, re.compile("is missing")),
+    (RejectionReason.MISSING, re.compile("is (missing|needed)")),
     (RejectionReason.TOO_LARGE, re.compile("has [0-9,]+ bytes as JSON")),
     (
         RejectionReason.WRONG_SHAPE,

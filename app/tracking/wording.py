@@ -104,12 +104,12 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
             yield f"{attribute.feature} was {attribute.found_by.words}; only records after that search count."
     if settings.person is not None:
         yield f"Only the first record of each person counts; {settings.person} says whose record it is."
-    elif era is not None and era.counted_until is not None:
-        yield f"The budget of false alarms holds {IF_OTHER_PEOPLE}."
     if era is not None and era.late_labels:
         arrived = "1 label" if era.late_labels == 1 else f"{era.late_labels:,} labels"
         verb = "does" if era.late_labels == 1 else "do"
         yield f"{arrived} arrived more than {settings.label_horizon_hours:,} hours after the record and {verb} not count."
+    if settings.person is None and era is not None and era.counted_until is not None:
+        yield f"The budget of false alarms holds {IF_OTHER_PEOPLE}."
 
 
 def _list_later_beginnings(evidence: DeploymentEvidence) -> dict[datetime, list[str]]:

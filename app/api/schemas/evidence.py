@@ -59,7 +59,7 @@ _EVIDENCE: dict[str, Any] = {
         "Hours before 2026-11-20 09:00 UTC are counted.",
         "12 labels arrived more than 720 hours after the record and do not count.",
     ],
-    "records": {"Sex": {name: member for name, member in RECORDS.items() if name != "not_among"}},
+    "records": {"payload": {"Sex": {name: member for name, member in RECORDS.items() if name != "not_among"}}},
     "comparisons": [_COMPARISON],
     "next_cursor": None,
 }
