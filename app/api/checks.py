@@ -79,8 +79,13 @@ def read_check(deployment: ReadableDeployment, check_id: CheckId, session: Sessi
     check = get(session, deployment.no, check_id)
     shown = headlines(headline_measurements_of(session, check.no), check.window)
     counted = counted_check(session, check)
-    members = {"records": read_left_out(session, counted), "corrected_since": count_corrected(session, counted.origin.no)}
-    return CheckDetailsOut.with_headlines(check, outlook_of(session, deployment.no), shown, **members)
+    return CheckDetailsOut.with_headlines(
+        check,
+        outlook_of(session, deployment.no),
+        shown,
+        records=read_left_out(session, counted),
+        corrected_since=count_corrected(session, counted.origin.no),
+    )
 
 
 @router.get("/{check_id}/measurements")

@@ -174,7 +174,7 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
             why = f"copies could not be scored: {without_excerpt(failure).rstrip('.')}"
             missing = {copies.grouping.column.name: why for copies in evidence.copies}
             evidence = replace(evidence, copies=(), without_copies={**evidence.without_copies, **missing})
-            details |= {"perturbed_records": {}}
+            details |= {"perturbed_records": {}, "copies_to_score": 0}
     if evidence.copies:
         details |= describe_repeats(evidence.repeats, evidence.outcomes, subject.equal_checks)
     rounded = answers.rounded + sum(one.is_rounded for one in predicted.asked.values())

@@ -36,7 +36,7 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
         NEAR_TWINS: describe_twins(evidence.read.count_twins()),
         MISSPELLED: evidence.read.describe_misspelled(),
         "perturbed_records": {one.grouping.column.name: int(one.times.sum()) for one in evidence.copies},
-        "copies_to_score": sum(one.to_score for one in evidence.copies),
+        "copies_to_score": sum(one.to_score for one in (*evidence.copies, evidence.repeats)),
         "attributes_unseen_by_model": [
             one.column.name for one in evidence.groupings if subject.attribute(one).rule is None and not subject.is_feature(one.column.name)
         ],

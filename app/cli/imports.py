@@ -142,7 +142,7 @@ def feedback(
 
 @command.command()
 def corrections(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV file.", exists=True, dir_okay=False)],
+    file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False)],
     *,
     deployment: DeploymentId,
     key: Key,

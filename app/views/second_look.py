@@ -65,7 +65,7 @@ def totals_of(
         gained, records = one.details.counts.get("gained"), one.details.counts.get("n")
         if gained is not None and records and one.group in {label_of(value) for value in attribute.monitored}:
             sentence = _word_total(attribute, one.group, int(gained), int(records), words)
-            sentence += "" if one.details.caution is None else f" Caution: the flip rate {one.details.caution}."
+            sentence += f" Caution: the flip rate {one.details.caution}." if "repeats" in one.details.counts else ""
             query = {"check": check.id, "attribute": attribute.feature, "group": one.group, "changed": "gained"}
             found.append(FlipTotal(sentence=sentence, records=int(gained), query=query))
     return check, sorted(found, key=lambda total: -total.records)[:MAX_SENTENCES]

@@ -42,7 +42,9 @@ def count_combinations(reader: ArrowReader, query: WindowQuery, span: Span) -> p
 
     Columns: records, outcome (JSON text of the label or prediction), probability (JSON text) if wanted, value_0 ….
     """
-    probability = ", probability#>>'{}' AS probability" if query.with_probabilities else ""
+    probability = (
+        ", CASE WHEN coalesce(label, prediction) <> 'null' THEN probability#>>'{}' END AS probability" if query.with_probabilities else ""
+    )
     columns = [
         "outcome",
         *(["probability"] if query.with_probabilities else []),

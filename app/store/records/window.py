@@ -95,7 +95,9 @@ def newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: i
     Columns: record_no, logged_at, record_id, model_revision, sample_rate (NULL: 1), outcome (JSON text of the label or prediction),
     probability (JSON text or NULL) if wanted, value_0 ….
     """
-    probability = ", probability#>>'{}' AS probability" if query.with_probabilities else ""
+    probability = (
+        ", CASE WHEN coalesce(label, prediction) <> 'null' THEN probability#>>'{}' END AS probability" if query.with_probabilities else ""
+    )
     return reader.table(
         # Only positions of columns are written into the statement, never a name or a value.
         f"""SELECT record_no, logged_at, record_id, model_revision, sample_rate, coalesce(label, prediction)::text AS outcome
@@ -126,7 +128,12 @@ def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: 
     (NULL: 1), label and predicted (JSON texts; predicted is NULL before the model is asked), probability (JSON text or NULL) if wanted,
     value_0 ….
     """
-    probability = ", coalesce(p.probability, f.predicted_probability)#>>'{}' AS probability" if query.with_probabilities else ""
+    probability = (
+        ", CASE WHEN f.label <> 'null' AND coalesce(p.label, p.prediction, f.predicted) <> 'null'"
+        " THEN coalesce(p.probability, f.predicted_probability)#>>'{}' END AS probability"
+        if query.with_probabilities
+        else ""
+    )
     return reader.table(
         # Only positions of columns, as above.
         f"""SELECT f.feedback_no, f.feedback_id, f.record_no, f.record_logged_at,

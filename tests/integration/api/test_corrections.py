@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from random import Random
 from typing import Any
 
 import httpx
@@ -9,6 +10,9 @@ import pytest
 
 from app.domain.checks import Trigger
 from app.domain.corrections import CorrectedCount, describe_corrected
+from app.domain.deployments import Column, FieldKind, FieldType
+from app.domain.monitors import Monitor
+from app.domain.outcomes import OutcomeRule
 from app.domain.retention import RecordSelector, RetentionPolicy, digest_id
 from app.retention.erasing import perform_erasures
 from app.retention.expiring import apply_policies
@@ -16,10 +20,10 @@ from app.security.principals import Role
 from app.store.retention.erasures import request_erasure
 from app.store.retention.holds import place_hold, put_policy
 from tests.builders.bodies import deployment
-from tests.builders.evidence_worlds import START, Logged, log, update, watched
+from tests.builders.evidence_worlds import SEX, START, Logged, log, update, watched
 from tests.builders.queries import rows
 from tests.golden import golden
-from tests.scenes import HOUR, Scene
+from tests.scenes import HOUR, Scene, scene
 from tests.service import RunningService
 
 PATH = "/v1/deployments/a-model/corrections"
@@ -287,3 +291,29 @@ def test_a_label_that_is_sent_again_names_the_route(service: RunningService) -> 
 
     assert answer.status_code == 409
     assert "POST …/corrections" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("as_list", [True, False])
+def test_what_is_taken_away_is_in_no_score_and_never_right(service: RunningService, *, as_list: bool) -> None:
+    """Figures are those of a world in which the record was never logged."""
+    draw = Random(5)
+    rows = [{"id": f"r-{no}", "sex": draw.choice(["female", "male"]), "prediction": draw.randint(0, 1)} for no in range(300)]
+    labels = [(row["id"], row["prediction"] if draw.random() < 0.8 else 1 - row["prediction"]) for row in rows]
+    for row in rows:
+        score = draw.uniform(0.5, 1) if row["prediction"] else draw.uniform(0, 0.5)
+        row["probability"] = [1 - score, score] if as_list else score
+    outcomes, metrics = OutcomeRule(favourable=(1,), unfavourable=(0,)), ("accuracy", "standardized_mean_difference", "log_loss")
+    monitor = Monitor(outcomes=outcomes, attributes=(SEX,), min_records=10, metrics=metrics)
+    columns = (Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL),)
+    results = []
+    for name, first in (("a-model", 0), ("without", 2)):
+        stage = scene(service.database, columns, monitor, endpoint=None, deployment_id=name)
+        stage.log(rows[first:], START)
+        stage.label(labels[first:], START)
+        if not first:
+            corrections = [of("r-0", None, "prediction"), of("r-0", None), of("r-1", None, "prediction"), of("r-1", None)]
+            assert send(service, *corrections).json()["corrected"] == 4
+        check = stage.check(START)
+        results.append(sorted((m.metric, m.data, str(m.group), str(m.value)) for m in check.measurements if m.value is not None))
+    assert results[0] == results[1]
+    assert set(metrics) <= {metric for metric, *_ in results[0]}

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
 from app.domain.checks import DataSet
@@ -179,10 +178,3 @@ def test_intervals_of_shares_with_copies_are_said_to_differ_only_where_they_do(s
     assert methods(perturbed.attributes) == {"resampling"}
     assert methods(debiased.balanced).isdisjoint({"resampling", None})
     assert (INTERVALS_DIFFER in perturbed.notes, INTERVALS_DIFFER in debiased.notes) == (True, False)
-
-    # The comparison is then of release 0.1, which measured both by one definition.
-    with stage.database.transaction() as session:
-        session.execute(text("UPDATE measurements SET definition = 1"))
-    perturbed, debiased = view(stage, result, ViewKind.PAYLOAD_PERTURBED), view(stage, result)
-    assert methods(debiased.balanced) == methods(perturbed.attributes) == {"resampling"}
-    assert INTERVALS_DIFFER not in perturbed.notes
