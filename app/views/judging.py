@@ -55,7 +55,8 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
         return None if self.for_choice is None else [self.for_choice.lower, self.for_choice.upper]
 
     @property
-    def is_unfair_by_own_interval_alone(self) -> bool:
+    def is_unfair_in_its_attribute_alone(self) -> bool:
+        """Whether the interval that allows for the choice among all comparisons reaches the limit."""
         if self.for_choice is None or self.value is None or self.verdict != Verdict.UNFAIR:
             return False
         allowing = verdict(self.for_choice, lower_limit=self.lower_limit, upper_limit=self.upper_limit, smallest_group=None)

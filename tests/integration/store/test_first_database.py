@@ -72,13 +72,13 @@ def test_every_row_stays_but_those_of_what_went(bare: Database) -> None:
 
     assert all(before.values())
     assert before.keys() - after.keys() == WENT
-    assert after.keys() - before.keys() == {"openscale_facts"}
+    assert after.keys() - before.keys() == {"openscale_facts", "corrections"}
     columns = {table: before[table][0].keys() - rows[0].keys() for table, rows in after.items() if table in before}
     assert {table: names for table, names in columns.items() if names} == {
         "checks": {"narrow_failure"},
         "subgroup_scans": {"candidate_no", "limit"},
     }
-    for table in after.keys() - {"measurements", "figure_days", "mitigation_settings", "openscale_facts", "alert_rules"}:
+    for table in after.keys() - {"measurements", "figure_days", "mitigation_settings", "openscale_facts", "corrections", "alert_rules"}:
         members = before[table][0].keys() & after[table][0].keys()
         of_both = [sorted(({name: row[name] for name in members} for row in rows[table]), key=repr) for rows in (before, after)]
         assert [row for row in of_both[1] if row not in of_both[0]] == [

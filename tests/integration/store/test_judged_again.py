@@ -1,6 +1,7 @@
 """Stored figures are judged by their whole interval, and the counts of their days follow."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from itertools import product
 
@@ -23,9 +24,11 @@ LOWER_ENDS = (None, 0.4, 0.8 - HAIR, 0.8, 0.85)
 UPPER_ENDS = (None, 0.95, 1.25, 1.25 + HAIR, 3.0)
 
 COPY = text("""
-    INSERT INTO measurements (check_no, deployment_no, at, metric, data, scope, attribute, "group", value, lower, upper, interval_method,
+    INSERT INTO measurements (check_no, deployment_no, at, metric, data, scope, attribute, "group", value, lower, upper,
+                              chosen_lower, chosen_upper, interval_method,
                               n, verdict, lower_limit, upper_limit, carried_forward, details, definition)
-    SELECT :check_no, deployment_no, at, :metric, data, scope, attribute, :group, :value, :lower, :upper, interval_method,
+    SELECT :check_no, deployment_no, at, :metric, data, scope, attribute, :group, :value, :lower, :upper,
+           :chosen_lower, :chosen_upper, interval_method,
            n, :verdict, :lower_limit, :upper_limit, :carried, details, definition
     FROM measurements WHERE metric = 'disparate_impact' AND data = 'payload' AND scope = 'group' ORDER BY no LIMIT 1
 """)
@@ -38,14 +41,18 @@ FIGURES = text("""SELECT * FROM measurements WHERE "group" LIKE 'copy %' ORDER B
 DAYS = text('SELECT * FROM figure_days ORDER BY deployment_no, day, metric, data, scope, attribute, "group", definition')
 
 
-def numbers_and_limits() -> Iterator[tuple[str, Value, Limits]]:
+def numbers_and_limits() -> Iterator[tuple[str, Value, Limits, Value | None]]:
+    """Figures, their limits, and with another interval one that was chosen among several groups."""
     for metric, value, lower, upper, limits in product(("disparate_impact", "openscale_fairness"), VALUES, LOWER_ENDS, UPPER_ENDS, LIMITS):
         if (lower is None or lower <= value) and (upper is None or value <= upper):
-            yield metric, Value(value, lower, upper, "by hand", 100), limits
+            number = Value(value, lower, upper, "by hand", 100)
+            for low, high in ((None, None), (lower, 3.5), (0.1, upper), (0.1, None)):
+                chosen = None if low is None and high is None else replace(number, lower=low, upper=high)
+                yield metric, number, limits, chosen
 
 
-def judge_now(metric: str, number: Value, limits: Limits) -> Verdict | None:
-    measured = Measured(metric=metric, scope="group", group="b", number=number, smallest_group=100)
+def judge_now(metric: str, number: Value, limits: Limits, chosen: Value | None = None) -> Verdict | None:
+    measured = Measured(metric=metric, scope="group", group="b", number=number, smallest_group=100, for_choice=chosen)
     return judge(measured, CATALOGUE[metric], limits)
 
 
@@ -68,8 +75,9 @@ def store_copies(session: Session) -> tuple[int, datetime]:
     """Stores figures as they were judged before, each twice for one moment, and joins their day."""
     later = session.execute(LATER_CHECK).scalar_one()
     check_no, deployment_no, at = session.execute(text("SELECT check_no, deployment_no, at FROM measurements ORDER BY no LIMIT 1")).one()
-    for place, (metric, number, (lower, upper)) in enumerate(numbers_and_limits()):
-        limits = {"lower_limit": lower, "upper_limit": upper}
+    for place, (metric, number, (lower, upper), chosen) in enumerate(numbers_and_limits()):
+        ends = {"chosen_lower": chosen and chosen.lower, "chosen_upper": chosen and chosen.upper}
+        limits = ends | {"lower_limit": lower, "upper_limit": upper}
         figure = {"metric": metric, "value": number.value, "lower": number.lower, "upper": number.upper, **limits}
         judged = judge_before(metric, number, (lower, upper))
         copy = {"group": f"copy {place}", "verdict": judged, "carried": place % 7 == 0, **figure}
@@ -82,14 +90,16 @@ def test_a_stored_figure_has_the_verdict_that_a_check_would_give_it_now(filled: 
     with filled.transaction() as session:
         deployment_no, at = store_copies(session)
         others = session.execute(text("""SELECT no, verdict FROM measurements WHERE coalesce("group", '') NOT LIKE 'copy %'""")).all()
-        session.execute(text("UPDATE alembic_version SET version_num = '0055'"))
+        session.execute(text("DROP TABLE corrections; UPDATE alembic_version SET version_num = '0055'"))
     upgrade(filled)
 
     with filled.transaction() as session:
         figures = session.execute(FIGURES).all()
         for one in figures:
             number = Value(one.value, one.lower, one.upper, "by hand", 100)
-            assert one.verdict == judge_now(one.metric, number, (one.lower_limit, one.upper_limit)), one
+            ends = (one.chosen_lower, one.chosen_upper)
+            chosen = None if ends == (None, None) else replace(number, lower=ends[0], upper=ends[1])
+            assert one.verdict == judge_now(one.metric, number, (one.lower_limit, one.upper_limit), chosen), one
         assert {one.verdict for one in figures} == {"unfair", "suspected", "unwatched", "undecided", "fair"}
         assert dict(session.execute(text("SELECT no, verdict FROM measurements")).all()).items() >= dict(others).items()
 
@@ -105,9 +115,10 @@ def test_figures_without_a_number_or_a_limit_and_few_records_stay_as_they_are(fi
     with filled.transaction() as session:
         check_no = session.execute(text("SELECT check_no FROM measurements ORDER BY no LIMIT 1")).scalar_one()
         bounds = {"metric": "disparate_impact", "value": 0.9, "lower": 0.1, "upper": 2.0, "lower_limit": 0.8, "upper_limit": None}
+        bounds |= {"chosen_lower": None, "chosen_upper": None}
         for verdict in kept:
             session.execute(COPY, {**bounds, "check_no": check_no, "group": f"copy {verdict}", "verdict": verdict, "carried": False})
-        session.execute(text("UPDATE alembic_version SET version_num = '0055'"))
+        session.execute(text("DROP TABLE corrections; UPDATE alembic_version SET version_num = '0055'"))
     upgrade(filled)
 
     with filled.transaction() as session:
