@@ -130,9 +130,9 @@ def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> FrameOutcome
     encoded = encode(column, option, keeps_types=True)
     favourable, unfavourable = rule.favourable, rule.unfavourable or ()
     tests = OutcomeTests(_test(encoded, rule, favourable, unfavourable), _test(encoded, rule, unfavourable, favourable))
-    for text in tests.unfavourable.texts:
-        if text in tests.favourable.texts:
-            raise InvalidInput.of("unfavourable", f"{text!r} is listed as favourable, too")
+    sides = [{encoded.spelled(value) for value in listed if not isinstance(value, Range)} for listed in (favourable, unfavourable)]
+    for text in sides[0] & sides[1]:
+        raise InvalidInput.of("unfavourable", f"{text!r} is listed as favourable, too")
     of_text = [int(tests.classify(value)) for value in encoded.values]  # noqa: PD011 - a column's own member
     if rule.unfavourable is None:
         # Under numbers no text that spells one counts, not even as every other value.
@@ -161,7 +161,7 @@ def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> npt.NDArray[n
 
 
 def _test(encoded: Encoded, rule: OutcomeLists, listed: _Listed, others: _Listed) -> ValueTest:
-    texts = tuple(encoded.spelled(value) for value in listed if not isinstance(value, Range))
+    texts = tuple(encoded.spelled(value) if encoded.is_boolean else canonical(value) for value in listed if not isinstance(value, Range))
     return ValueTest(texts, only_numbers=rule.is_numeric, spellings=outcome_test(listed, others).spellings)
 
 

@@ -122,7 +122,7 @@ def test_every_rule_about_the_figure_is_closed_and_none_is_called_recovered(data
     with database.engine.begin() as connection:
         connection.exec_driver_sql(
             "INSERT INTO alert_rules (id, deployment_no, version, kind, config, enabled)"
-            " SELECT 'second', deployment_no, version, kind, config, enabled FROM alert_rules"
+            " SELECT 'second', deployment_no, version, kind, config, enabled FROM alert_rules WHERE id = 'unfair'"
         )
     follow(stage, 30)
     assert len(alerts(stage)) == 2

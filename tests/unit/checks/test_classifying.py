@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
@@ -40,6 +40,7 @@ def classes(array: pa.Array, *, is_typed: bool) -> list[Scalar]:
 
 
 @given(st.lists(values, min_size=1, max_size=20), rules())
+@example([1], OutcomeRule(favourable=("0",), unfavourable=("1.0",)))
 def test_all_ways_agree_on_the_outcome_of_every_value(found: list[Scalar], rule: OutcomeRule) -> None:
     one_by_one = [int(rule.classify(value)) for value in found]
 
