@@ -7,7 +7,6 @@ from typing import cast
 
 import numpy as np
 import numpy.typing as npt
-from app.metrics.balanced import measure_balanced
 
 from app.checks.outcomes_of_copies import CopyOutcomes, plan_copies
 from app.checks.repeats import count_repeats, draw_repeats, plan_repeats, subtract_repeats
@@ -17,6 +16,7 @@ from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.monitors import Monitor
 from app.domain.outcomes import OutcomeRule
 from app.metrics.groups import as_groups
+from app.metrics.perturbed import measure_balanced
 from app.metrics.tables import BalancedCells
 from app.metrics.values import Value
 from app.records.grouping import Group, Grouping

@@ -78,7 +78,9 @@ def bound(service: RunningService) -> RunningService:
     return service
 
 
-@pytest.mark.parametrize("role", [Role.INGEST, Role.READ, Role.MANAGE])
+@pytest.mark.parametrize(
+    "role", [pytest.param(Role.INGEST, marks=pytest.mark.nightly), pytest.param(Role.READ, marks=pytest.mark.nightly), Role.MANAGE]
+)
 def test_a_key_that_is_bound_elsewhere_learns_nothing_of_a_deployment(bound: RunningService, role: Role) -> None:
     with bound.database.transaction() as session:
         own_no = session.scalars(select(DeploymentRow.no).where(DeploymentRow.id == OWN)).one()

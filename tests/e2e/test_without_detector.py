@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
+import pytest
 
 from app.domain.deployments import Endpoint
 from app.domain.mitigation import DetectorUse, MitigationSettings
@@ -38,6 +39,7 @@ def test_the_packages_are_hidden_from_every_python_that_is_started(tmp_path: Pat
     assert printed == "[] []\n"
 
 
+@pytest.mark.nightly
 def test_the_service_checks_and_answers_and_says_why_the_detector_is_left_out(database: Database, tmp_path: Path) -> None:
     monitor = Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=(HOUSING,), min_records=20)
     with serve(UNFAIR) as model, _serving(database, tmp_path) as client:

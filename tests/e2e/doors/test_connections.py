@@ -37,6 +37,7 @@ def test_one_address_cannot_take_the_place_of_others(database: Database, tmp_pat
             assert statuses(rest(other)) == [200]
 
 
+@pytest.mark.nightly
 def test_for_a_trusted_proxy_only_the_total_counts(database: Database, tmp_path: Path) -> None:
     settings = {"max_connections_per_address": 1, "trusted_proxies": "127.0.0.0/30", "keep_alive_seconds": 3600}
     with api_process(database, tmp_path, **settings) as door, door.connect() as first, door.connect() as second:

@@ -185,7 +185,7 @@ def test_a_channel_that_is_named_in_a_rule_with_open_alerts_is_offered_there(vis
     channel = {"name": "On call", "kind": "webhook", "url": "https://alerts.example.com/evenhand"}
     service.client.put("/v1/alert-channels/on-call", json=channel).raise_for_status()
     page = visit.go(f"{DEPLOYMENT}/alerts")
-    page.get_by_text("Change the rule").click()
+    page.get_by_text("Change the rule").first.click()
     page.get_by_label("On call").first.check()
     page.get_by_role("button", name="Save the rule").click()
     offer = page.locator("form.offer")

@@ -85,6 +85,7 @@ def test_what_workers_print_is_the_export_also_where_one_was_killed(database: Da
     assert audit(database, tmp_path, "verify", "--file", str(printed)).startswith("5 events are intact.")
 
 
+@pytest.mark.nightly
 def test_a_kill_between_sealing_and_printing_leaves_a_gap_that_an_export_fills(database: Database, tmp_path: Path) -> None:
     printed, gap = tmp_path / "printed.jsonl", tmp_path / "gap.jsonl"
     print_events(database, tmp_path, printed, 2)

@@ -121,7 +121,7 @@ def change_the_past(stage: Scene) -> None:
     import_labels(stage, [("70000-0", 1)], START + 20 * HOUR)
 
 
-@pytest.mark.parametrize("person", [None, "person"])
+@pytest.mark.parametrize("person", [pytest.param(None, marks=pytest.mark.nightly), "person"])
 def test_a_crash_before_any_write_or_commit_changes_nothing_in_the_end(databases: Databases, person: str | None) -> None:
     settings = EvidenceSettings(label_horizon_hours=5, person=person, false_alarm_hours=200)
     with databases.lent() as first, databases.lent() as second:

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import psycopg
+import pytest
 from sqlalchemy import text
 
 from app.clock import hour_of, utc_now
@@ -22,6 +23,7 @@ WORKER = "one"
 READ = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'checks'"
 
 
+@pytest.mark.nightly
 def test_a_claim_reads_each_queued_check_a_few_times_whatever_the_statistics_say(database: Database) -> None:
     hours = 72
     expected = hours * len(add_deployments(database, 40))

@@ -93,7 +93,7 @@ def test_an_unfair_figure_whose_wider_interval_reaches_the_limit_is_known(
     for_choice: Value | None, more: dict[str, Any], *, reaches: bool
 ) -> None:
     assert FAIR.worst is not None
-    assert replace(FAIR.worst, for_choice=for_choice, **more).is_unfair_by_own_interval_alone == reaches
+    assert replace(FAIR.worst, for_choice=for_choice, **more).is_unfair_in_its_attribute_alone == reaches
 
 
 def test_where_all_is_well_nobody_is_needed() -> None:
