@@ -70,15 +70,6 @@ class Drawer:
     caveat: str | None
 
 
-def row_query(row: ForestRow, kept: Mapping[str, str]) -> str:
-    return urlencode({**kept, "attribute": row.attribute, "group": row.group})
-
-
-def find_row(forest: Forest, *, attribute: str, group: str) -> ForestRow | None:
-    """Finds the group's row; without an attribute the first of that group."""
-    return next((row for row in forest.rows if row.group == group and attribute in {"", row.attribute}), None)
-
-
 def live_alerts(session: Session, deployment_no: int) -> list[Alert]:
     """Alerts that are not over, those on records as logged first; among them open before acknowledged."""
     wanted = [AlertFilter(deployment_no=deployment_no, state=one) for one in (AlertState.OPEN, AlertState.ACKNOWLEDGED)]
@@ -129,7 +120,9 @@ class ChosenRow(BaseModel):
 
 
 def show_forest(forest: Forest, chosen: ChosenRow, alerts: Sequence[Alert], attribution: AttributionRun | None) -> dict[str, object]:
-    row = find_row(forest, attribute=chosen.attribute, group=chosen.group) if chosen.group else None
+    # Without an attribute the first of that group.
+    rows = [row for row in forest.rows if row.group == chosen.group and chosen.attribute in {"", row.attribute}] if chosen.group else []
+    row = rows[0] if rows else None
     sent = chosen.model_dump(mode="json", include=chosen.model_fields_set, exclude={"attribute", "group"}, exclude_none=True)
     return {
         "forest": forest,
@@ -141,7 +134,7 @@ def show_forest(forest: Forest, chosen: ChosenRow, alerts: Sequence[Alert], attr
         "short_evidence": short_evidence,
         "explain_evidence": explain_evidence,
         "clause_of": lambda one, figure: word_figure(one, figure, forest.words),
-        "query_of": lambda one: f"?{row_query(one, sent)}#drawer",
+        "query_of": lambda row: f"?{urlencode({**sent, 'attribute': row.attribute, 'group': row.group})}#drawer",
         "without_row": f"?{urlencode(sent)}",
         "drawer": None if row is None else open_drawer(forest, row, alerts, attribution),
         "attribution_words": attribution_words,

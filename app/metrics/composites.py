@@ -50,19 +50,7 @@ _NAMES: Mapping[Over, tuple[str, ...]] = MappingProxyType(
 """Names of the cells in the details, in flattened order."""
 
 
-def measure_drawn(metric: Metric, how: OfSet | OfPair | Across | OverStrata, evidence: TableEvidence) -> list[Measured]:
-    match how:
-        case OfSet():
-            return _measure_sets(metric, how, evidence)
-        case OfPair():
-            return _measure_each(metric, how, evidence)
-        case Across():
-            return _measure_across(metric, how, evidence)
-        case OverStrata():
-            return _measure_strata(metric, how, evidence)
-
-
-def _measure_sets(metric: Metric, how: OfSet, evidence: TableEvidence) -> list[Measured]:
+def measure_sets(metric: Metric, how: OfSet, evidence: TableEvidence) -> list[Measured]:
     cells, subjects = evidence.cells[how.over], members(metric.scopes, evidence.groups)
     if not subjects:
         return []
@@ -85,7 +73,7 @@ def _measure_sets(metric: Metric, how: OfSet, evidence: TableEvidence) -> list[M
     return results
 
 
-def _measure_each(metric: Metric, how: OfPair, evidence: TableEvidence) -> list[Measured]:
+def measure_pairs(metric: Metric, how: OfPair, evidence: TableEvidence) -> list[Measured]:
     cells, subjects, other = evidence.cells[how.over], monitored(evidence.groups), reference(evidence.groups)
     if not subjects:
         return []
@@ -122,7 +110,7 @@ def _compute_pairs(metric: Metric, how: OfPair, point: FloatArray, drawn: FloatA
     return points, intervals_of_parts(points, parts, metric.ideal, vanishing=signed, whole=how.whole)
 
 
-def _measure_across(metric: Metric, how: Across, evidence: TableEvidence) -> list[Measured]:
+def measure_across(metric: Metric, how: Across, evidence: TableEvidence) -> list[Measured]:
     """Where some groups are below `MINIMUM_GROUP_SIZE` next to two larger ones, details also hold the figure of the larger ones."""
     cells = evidence.cells[how.over]
     if not evidence.groups:
@@ -177,7 +165,7 @@ def _interval_across(how: Across, point: float, cells: DrawnCells, sets: Sequenc
     return limits_around(point, min(interval.lower, lower), max(interval.upper, upper), method=interval.method)
 
 
-def _measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> list[Measured]:
+def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> list[Measured]:
     subjects, other, strata = monitored(evidence.groups), reference(evidence.groups), evidence.strata.get(how.over)
     if not subjects:
         return []

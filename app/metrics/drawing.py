@@ -206,7 +206,8 @@ def sum_of_squares_interval(point: float, drawn: FloatArray, degrees: int, power
     if not np.isfinite(square) or unit <= 0:
         return intervals_of(np.array([point]), drawn[:, None])[0]
     if square < LARGE * unit:
-        lower, upper = (_find_noncentrality(square / unit, degrees, chance) * unit for chance in (1 - BEYOND, BEYOND))
+        value, chances = square / unit, (1 - BEYOND, BEYOND)
+        lower, upper = (chndtrinc(value, degrees, end) * unit if chndtr(value, degrees, 0.0) > end else 0.0 for end in chances)
         upper = upper or float(_take_middle(draws, BEYOND)[1])
     else:
         lower, upper = (max(0.0, float(end) - degrees * unit) for end in _take_middle(draws, BEYOND))
@@ -216,13 +217,6 @@ def sum_of_squares_interval(point: float, drawn: FloatArray, degrees: int, power
 def limits_around(point: float, lower: float, upper: float, *, method: str) -> Interval:
     """Limits, stretched to hold the point."""
     return _stretch(np.array([point]), np.array([lower]), np.array([upper]))[0]._replace(method=method)
-
-
-def _find_noncentrality(value: float, degrees: int, chance: float) -> float:
-    if chndtr(value, degrees, 0.0) <= chance:
-        return 0.0
-    noncentrality: float = chndtrinc(value, degrees, chance)
-    return noncentrality
 
 
 def _may_be_zero(signed: FloatArray, together: int) -> NDArray[np.bool_]:

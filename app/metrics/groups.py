@@ -58,18 +58,6 @@ def positions(groups: Groups, within: Groups) -> IntArray:
     return np.array([place[group.label] for group in groups], dtype=np.int64)
 
 
-def check_places(places: npt.ArrayLike, own: int, others: int) -> IntArray:
-    """New position of each of `own` groups among `others`, or NEITHER, as int64 [own].
-
-    Raises:
-        ValueError: another number of places, or one is out of range.
-    """
-    array = check_codes(places, NEITHER, others)
-    if array.size != own:
-        raise ValueError(f"expected one place for each of {own} groups, found {array.size}")
-    return array
-
-
 def check_codes(codes: npt.ArrayLike, least: int, beyond: int) -> IntArray:
     """Codes as int64 [records].
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from .catalogue import CATALOGUE, Data, FromScores, Metric, metrics_on
 from .catalogue.metric import Across, ComparedRate, CountOf, OfPair, OfSet, Over, OverStrata, RateOf
 from .cautions import caution
-from .composites import measure_drawn
+from .composites import measure_across, measure_pairs, measure_sets, measure_strata
 from .confusion import LABELLED, PARTS, RATES
 from .drawing import DrawnCells, Estimate, TableEvidence, build_cells, build_counted
 from .estimates import DRAWS, Words
@@ -44,12 +44,19 @@ def measure_all(
             continue
         how = metric.measure
         found: list[Measured] = []
-        if isinstance(how, FromScores):
-            of_scores[metric.key] = metric
-        elif isinstance(how, RateOf | CountOf | ComparedRate):
-            found = measure_closed(metric, how, evidence)
-        elif isinstance(how, OfSet | OfPair | Across) or (isinstance(how, OverStrata) and (evidence.strata or wanted is not None)):
-            found = measure_drawn(metric, how, evidence)
+        match how:
+            case FromScores():
+                of_scores[metric.key] = metric
+            case RateOf() | CountOf() | ComparedRate():
+                found = measure_closed(metric, how, evidence)
+            case OfSet():
+                found = measure_sets(metric, how, evidence)
+            case OfPair():
+                found = measure_pairs(metric, how, evidence)
+            case Across():
+                found = measure_across(metric, how, evidence)
+            case OverStrata() if evidence.strata or wanted is not None:
+                found = measure_strata(metric, how, evidence)
         results += _judge(metric, found, evidence)
 
     if of_scores and evidence.scores is not None:

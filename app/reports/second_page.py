@@ -8,11 +8,9 @@ from ..charts.printed_timeline import PRINTED_HEIGHT, PrintedMarks, print_panel,
 from ..charts.timeline import TimeAxis, draw_moments, draw_panel, draw_stretches, level_axis
 from ..checks.attributing.sentences import sum_up_gap
 from ..domain.alerts import Alert
-from ..domain.attributions import AttributedGap
 from ..domain.checks import CheckRun, CheckState, Scope, Span
 from ..metrics.verdicts import GRAVEST, MINIMUM_GROUP_SIZE
 from ..store.checks.timeline import ORIGIN
-from ..views.forest import ForestRow
 from ..views.headlines import DATA_NAMES, IMPACT
 from ..views.renaming import rename_gap
 from ..views.timeline import TimePanel, join_points
@@ -108,12 +106,13 @@ def second_page(source: ReportSource, digest: str) -> SecondPage:
         notes = [NONE_MEASURED]
     elif len(ranked) > MOST_TIMES:
         notes.append(f"The {MOST_TIMES} with the gravest verdicts of {len(ranked)}; the report of checks with its annex has all.")
+    open_first = sorted(source.alerts, key=lambda alert: (alert.resolved_at is not None, -alert.opened_at.timestamp()))
     return SecondPage(
         time_notes=tuple(notes),
         axis=time_axis_svg(observed) if ranked else "",
         times=time_rows(source, ranked[:MOST_TIMES]),
         alert_notes=tuple(describe_alerts(source.alerts, source.waiting)),
-        alerts=tuple(alert_row(alert) for alert in order_alerts(source.alerts)[:MOST_ALERTS]),
+        alerts=tuple(alert_row(alert) for alert in open_first[:MOST_ALERTS]),
         method=METHOD,
         limits=LIMITS_IN_SHORT,
         origin=tuple(list_origin(source, digest)),
@@ -125,17 +124,14 @@ def say_carried(source: ReportSource) -> str:
     """Says what carries the gap of the worst attributed group; empty without one."""
     run = source.attribution
     gaps = () if run is None or run.result is None else run.result.gaps
-    found = next((gap for row in source.forest.rows for gap in gaps if is_gap_of(row, gap)), None)
+    attributed = {(gap.attribute, gap.monitored.label): gap for gap in reversed(gaps)}
+    found = next((gap for row in source.forest.rows if (gap := attributed.get((row.attribute, row.group)))), None)
     if run is None or found is None:
         return ""
     gap = rename_gap(source.forest.words, found)
     group = gap.monitored.label or found.attribute
     window = f"records of {moment(run.span.start)} to {moment(run.span.end)}, attributed on {moment(run.finished_at)}"
     return f"What carries the gap of {group} ({window}): {sum_up_gap(gap)} {NO_CAUSE}"
-
-
-def is_gap_of(row: ForestRow, gap: AttributedGap) -> bool:
-    return (gap.attribute, gap.monitored.label) == (row.attribute, row.group)
 
 
 def describe_alerts(alerts: Sequence[Alert], waiting: int) -> Iterator[str]:
@@ -149,11 +145,6 @@ def describe_alerts(alerts: Sequence[Alert], waiting: int) -> Iterator[str]:
     acknowledged = sum(alert.acknowledged_at is not None for alert in alerts)
     ended = f"of them {acknowledged:,} acknowledged and {resolved:,} resolved"
     yield f"Alerts that were open in this time, or that a check of it opened: {len(alerts):,}, {ended}."
-
-
-def order_alerts(alerts: Sequence[Alert]) -> list[Alert]:
-    """Open alerts first, each part newest first."""
-    return sorted(alerts, key=lambda alert: (alert.resolved_at is not None, -alert.opened_at.timestamp()))
 
 
 def name_subject(alert: Alert) -> str:

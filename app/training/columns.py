@@ -19,7 +19,7 @@ from ..domain.deployments import Column, FieldKind, FieldType
 from ..domain.encodings import decode_parts
 from ..domain.values import Scalar, canonical
 from ..errors import FieldProblem, InvalidInput, TooLarge
-from ..records.cells import MISSING, Coded, Codes
+from ..records.cells import MISSING, Coded
 from .limits import BATCH_ROWS, LONGEST_VALUE, MAX_LINE_BYTES, MAX_ROW_GROUP_BYTES
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
@@ -77,11 +77,6 @@ def read_numbers(name: str, kind: FieldType, array: pa.Array, before: int) -> pa
     if kind is FieldType.NUMBER and not pc.all(pc.is_finite(numbers)).as_py():
         _read_all(name, plain, before, _read_as(kind))
     return numbers
-
-
-def as_whole(numbers: pa.Array) -> Codes:
-    """Returns whole numbers as int64, exactly; 0 where one is missing."""
-    return np.asarray(numbers.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def is_numeric(column: Column) -> bool:

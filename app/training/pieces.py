@@ -19,7 +19,6 @@ from ..records.cells import MISSING, Cells, Coded, Codes, NumberCells
 from .columns import (
     Numbers,
     TrainingFile,
-    as_whole,
     find_type_problem,
     is_numeric,
     is_quantity,
@@ -52,7 +51,8 @@ class Part:
 
     def whole(self) -> Codes:
         """Returns the numbers of a column of whole ones, exactly; 0 where one is missing."""
-        return as_whole(self.read)
+        numbers: pa.Array = self.read
+        return np.asarray(numbers.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 @frozen

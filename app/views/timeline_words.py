@@ -1,7 +1,7 @@
 """Sentences about figures over a time."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import timedelta
 
 from ..metrics.catalogue import CATALOGUE
@@ -14,23 +14,8 @@ from .timeline import TimeStep
 _HUNDREDTHS = 2
 
 
-def say_checks(checks: int, verdicts: Mapping[Verdict | None, int] | Mapping[str | None, int], unit: str) -> str:
-    """`164 checks: unfair 12, fair 152`; `unit` names what has a verdict."""
-    counts = ", ".join(f"{VERDICT_WORDS[verdict]} {verdicts[verdict]:,}" for verdict in GRAVEST if verdicts.get(verdict))
-    many = f"1 {unit}" if checks == 1 else f"{checks:,} {unit}s"
-    return f"{many}: {counts}" if counts else many
-
-
-def say_range(metric: str, lowest: float | None, highest: float | None, limits: Limits) -> str:
-    """`0.21 to 0.91`, shares in per cent; empty without a value."""
-    if lowest is None or highest is None:
-        return ""
-    ends = [write_value(metric, one, limits) for one in (lowest, highest)]
-    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
-
-
 def say_steps(metric: str, steps: Iterable[TimeStep], unit: str = "check") -> str:
-    """`164 checks: unfair 12, fair 152; 0.21 to 0.91; 4 carried forward`."""
+    """`164 checks: unfair 12, fair 152; 0.21 to 0.91; 4 carried forward`; `unit` names what has a verdict, shares are in per cent."""
     each = list(steps)
     verdicts: Counter[Verdict | None] = Counter()
     for one in each:
@@ -40,12 +25,16 @@ def say_steps(metric: str, steps: Iterable[TimeStep], unit: str = "check") -> st
     lowest = min((one.lowest for one in each if one.lowest is not None), default=None)
     highest = max((one.highest for one in each if one.highest is not None), default=None)
     limits = each[-1].limits if each else (None, None)
-    parts = [
-        say_checks(figures, verdicts, unit) if figures else "",
-        say_range(metric, lowest, highest, limits),
-        f"{carried:,} carried forward" if carried else "",
-    ]
-    return "; ".join(part for part in parts if part) or "no figure"
+    parts = []
+    if figures:
+        counts = ", ".join(f"{VERDICT_WORDS[verdict]} {verdicts[verdict]:,}" for verdict in GRAVEST if verdicts[verdict])
+        many = f"1 {unit}" if figures == 1 else f"{figures:,} {unit}s"
+        parts.append(f"{many}: {counts}" if counts else many)
+    if lowest is not None and highest is not None:
+        parts.append(" to ".join(dict.fromkeys(write_value(metric, end, limits) for end in (lowest, highest))))
+    if carried:
+        parts.append(f"{carried:,} carried forward")
+    return "; ".join(parts) or "no figure"
 
 
 def write_value(metric: str, value: float, limits: Limits = (None, None)) -> str:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from ..groups import NEITHER, ComparedGroup, Groups, IntArray, align, as_groups, check_codes, check_counts, check_places
+from ..groups import NEITHER, ComparedGroup, Groups, IntArray, align, as_groups, check_codes, check_counts
 from .score_table import ScoreTable
 from .strata import PlacedCells, RecordStrata, Strata, Weighting, check_each, check_weights, count_keys, merge_strata, slices, sum_cells
 
@@ -76,7 +76,9 @@ class CountTable:
             ValueError: the places do not fit the groups.
         """
         named = as_groups(groups)
-        checked = check_places(places, len(self.groups), len(named))
+        checked = check_codes(places, NEITHER, len(named))
+        if checked.size != len(self.groups):
+            raise ValueError(f"expected one place for each of {len(self.groups)} groups, found {checked.size}")
         return self._place([self], [np.append(np.where(checked == NEITHER, len(named), checked), len(named))], named)
 
     def unscored(self) -> ScoreTable:

@@ -7,7 +7,6 @@ measurements. A changed or deleted part breaks the chain at a link that names it
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -42,7 +41,9 @@ class Difference:
 
 def make_chain(session: Session, deployment: Deployment, span: Span) -> tuple[ChainLink, ...]:
     """Chain of the checks whose span ends in the period, and of the present configuration."""
-    return tuple(join_parts(list_parts(session, deployment, span)))
+    parts = [(f"{CONFIGURATION}{name}", digest) for name, digest in digest_configuration(session, deployment.no).items()]
+    parts += [(f"check {check_id}", digest) for check_id, digest in digest_checks(session, deployment.no, span)]
+    return tuple(join_parts(parts))
 
 
 def head_of(chain: Sequence[ChainLink]) -> str:
@@ -88,15 +89,6 @@ def read_links(found: object) -> tuple[ChainLink, ...]:
     links = [one for one in found if isinstance(one, dict) and all(isinstance(one.get(name), str) for name in ("part", "digest", "link"))]
     # One link of another form refuses the chain: without it the others would look complete.
     return tuple(ChainLink(one["part"], one["digest"], one["link"]) for one in links) if len(links) == len(found) else ()
-
-
-def list_parts(session: Session, deployment: Deployment, span: Span) -> Iterator[tuple[str, str]]:
-    """Yields name and digest of each part, in the chain's order."""
-    configured: Mapping[str, Any] = digest_configuration(session, deployment.no)
-    for name, digest in configured.items():
-        yield f"{CONFIGURATION}{name}", digest
-    for check_id, digest in digest_checks(session, deployment.no, span):
-        yield f"check {check_id}", digest
 
 
 def join_parts(parts: Iterable[tuple[str, str]]) -> Iterator[ChainLink]:

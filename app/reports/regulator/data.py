@@ -1,7 +1,7 @@
 """Data of a regulator's report, unrounded, for all formats."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -24,10 +24,9 @@ from ...store.database.arrow import ArrowReader
 from ...store.deployments.monitors import monitor_of
 from ...store.records.period_counts import RevisionCount, count_not_stored, count_revisions, count_without_label
 from ...views.series import measure_requested
-from ..document import Made
 from ..second_page import LIMITS as LIMITS_OF_FIGURES
 from ..source import read_period
-from .chain import digest_json, head_of, make_chain
+from .chain import head_of, make_chain
 from .clauses import CLAUSES, NOT_LEGAL_ADVICE
 from .parts import ALTERNATIVES, UNEQUALLY_SAMPLED, SheetParts, make_sheet
 from .people import PeopleWanted, choose_attributes, indirect_sheet, read_people
@@ -83,7 +82,11 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
         "period": {"start": span.start.isoformat(), "end": span.end.isoformat()},
         "preset": wanted.preset,
         "software": f"Evenhand {VERSION}",
-        "monitor": _describe_monitor(monitor),
+        "monitor": {
+            "version": monitor.version,
+            "favourable": [outcome_label(value) for value in monitor.outcomes.favourable],
+            "unfavourable": [outcome_label(value) for value in monitor.outcomes.unfavourable],
+        },
         "attributes": list(features),
         "categories": [asdict(one) for one in wanted.categories],
         "controls": list(controls),
@@ -157,23 +160,6 @@ def require_columns(deployment: Deployment, controls: Iterable[str]) -> None:
     for name in controls:
         if deployment.schema.column(name) is None:
             raise InvalidInput.of("control", f"{name!r} is not a column of the deployment")
-
-
-def seal_report(data: dict[str, Any], made: Made) -> dict[str, Any]:
-    """Adds a seal over all data, and who made it when, which is not under the seal."""
-    return data | {"seal": digest_json(data), "made": {"at": made.at.isoformat(), "by": made.by}}
-
-
-def seal_of(report: Mapping[str, Any]) -> str:
-    return digest_json({name: value for name, value in report.items() if name not in {"seal", "made"}})
-
-
-def _describe_monitor(monitor: Monitor) -> dict[str, Any]:
-    return {
-        "version": monitor.version,
-        "favourable": [outcome_label(value) for value in monitor.outcomes.favourable],
-        "unfavourable": [outcome_label(value) for value in monitor.outcomes.unfavourable],
-    }
 
 
 def _add_up_revisions(logged: Sequence[RevisionCount]) -> list[dict[str, Any]]:

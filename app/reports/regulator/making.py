@@ -31,8 +31,9 @@ from ..document import Attachment, Document, Made
 from ..html import as_html
 from ..pdf import as_pdf
 from .carrying import seal_csv, seal_html, seal_pdf
+from .chain import digest_json
 from .cover import extend_cover
-from .data import read_report, seal_report
+from .data import read_report
 from .presets import PRESETS, ReportPreset, SheetsWanted, find_missing
 from .sections import chapters
 
@@ -93,7 +94,9 @@ def read_content(
         with arrow_reader(database) as reader:
             data = read_report(session, reader, deployment, span, wanted)
         gaps = describe_gaps(session, wanted, deployment, tuple(data["controls"]))
-        report = seal_report(data | gaps, made)
+        report = data | gaps
+        # Who made it when is not under the seal.
+        report |= {"seal": digest_json(report), "made": {"at": made.at.isoformat(), "by": made.by}}
         return ReadContent(report, period_report(session, deployment, span, made) if has_cover else None, made)
 
 

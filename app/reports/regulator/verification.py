@@ -12,8 +12,8 @@ from ...domain.deployments import Deployment
 from ...errors import InvalidInput
 from ...frozen import frozen
 from .carrying import is_whole, read_csv, read_html, read_pdf
-from .chain import ChainLink, Difference, check_links, compare_chains, head_of, join_parts, make_chain, read_links
-from .data import FORMAT, KIND, READABLE_FORMATS, seal_of
+from .chain import ChainLink, Difference, check_links, compare_chains, digest_json, head_of, join_parts, make_chain, read_links
+from .data import FORMAT, KIND, READABLE_FORMATS
 
 CHANGED_FILE = "its hash is not that of its content: the file was changed. Opening and saving a CSV in a spreadsheet changes it, too"
 
@@ -59,7 +59,8 @@ def read_report_file(content: bytes) -> ReadReport:
 def check_file(report: ReadReport) -> Iterator[Difference]:
     if report.is_whole is False:
         yield Difference("file", CHANGED_FILE)
-    if report.has_figures and report.content.get("seal") != seal_of(report.content):
+    content = {name: value for name, value in report.content.items() if name not in {"seal", "made"}}
+    if report.has_figures and report.content.get("seal") != digest_json(content):
         yield Difference("file", "its seal is not that of its content: a figure or a text was changed")
     # The seal is no signature: a forger may compute it again, but not the chain in the database.
     yield from check_links(report.chain)
