@@ -24,12 +24,13 @@ SCOPES = {
     "overall": "everybody",
 }
 
+_INTERVAL = "interval (of one of several groups, that which allows for the choice among them)"
 _MEANINGS = {
     Verdict.FAIR: "the value is within the limits with its whole interval",
     Verdict.UNDECIDED: "the value is within the limits, but its interval reaches outside",
     Verdict.UNWATCHED: "the value is within the one limit there is, but beyond its mirror image on the other side",
-    Verdict.SUSPECTED: "the value is outside, but its interval reaches inside",
-    Verdict.UNFAIR: "the value is outside with its whole interval",
+    Verdict.SUSPECTED: f"the value is outside, but its {_INTERVAL} reaches inside",
+    Verdict.UNFAIR: f"the value is outside with its whole {_INTERVAL}",
     Verdict.INSUFFICIENT_DATA: f"one side has fewer than {MINIMUM_GROUP_SIZE} records that count",
 }
 

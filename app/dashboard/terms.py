@@ -166,9 +166,13 @@ TERMS: Final = (
         "suspected",
         "Verdict: suspected",
         "The figure lies outside the limits, but its interval reaches inside them: there may be a clear gap, but it is not certain"
-        " that it is beyond the limit.",
+        " that it is beyond the limit. Of several groups, the interval is the one that allows for the choice among them.",
     ),
-    Term("unfair", "Verdict: unfair", "The figure and its whole interval lie outside the limits."),
+    Term(
+        "unfair",
+        "Verdict: unfair",
+        "The figure and its whole interval lie outside the limits; of several groups, the interval that allows for the choice among them.",
+    ),
     Term(
         "insufficient-data",
         "Verdict: not enough data",

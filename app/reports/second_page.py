@@ -37,7 +37,8 @@ METHOD = (
     ),
     (
         "Each ratio has a 95 % interval. Unfair: ratio and whole interval are beyond a limit. Suspected: the ratio is, its interval is"
-        f" not. With fewer than {MINIMUM_GROUP_SIZE} records in a group that is compared there is no verdict."
+        " not; of several groups, by the wider interval that allows for the choice among"
+        f" them. With fewer than {MINIMUM_GROUP_SIZE} records in a group that is compared there is no verdict."
     ),
     MEANING,
 )

@@ -49,7 +49,8 @@ JUDGE_AGAIN = f"""
         WHERE check_no > {{first}} AND check_no <= {{last}} AND CASE WHEN metric = 'openscale_fairness' THEN verdict = 'suspected'
             ELSE verdict IN ('fair', 'unwatched') AND ({REACHES_OUTSIDE}) OR verdict = 'unfair' AND ({REACHES_INSIDE}) END
     ), judged AS (
-        UPDATE measurements SET verdict = CASE changed.verdict WHEN 'suspected' THEN 'unfair' WHEN 'unfair' THEN 'suspected' ELSE 'undecided' END
+        UPDATE measurements
+        SET verdict = CASE changed.verdict WHEN 'suspected' THEN 'unfair' WHEN 'unfair' THEN 'suspected' ELSE 'undecided' END
         FROM changed WHERE measurements.no = changed.no
     ), counted AS (
         SELECT deployment_no, metric, data, scope, attribute, "group", definition, day,

@@ -9,8 +9,9 @@ from ...views.figures import judged_figure, sentence_of
 VERDICT = (
     "`fair`: inside the limits with the whole interval. `undecided`: inside, but the interval reaches outside. `unwatched`: inside the one"
     " limit that is set with the whole interval, but beyond its mirror image (1/limit of a ratio, -limit of a difference) on the side that"
-    " has none. `suspected`: outside, but the interval reaches inside. `unfair`: outside with the whole interval. `insufficient_data`,"
-    " `not_computable`: nothing is judged. Null where no limit is set. OpenScale's fairness is judged by its value alone, as there."
+    " has none. `suspected`: outside, but the interval reaches inside. `unfair`: outside with the whole interval; both, of one of several"
+    " groups, by the interval that allows for the choice among them. `insufficient_data`, `not_computable`: nothing is judged."
+    " Null where no limit is set. OpenScale's fairness is judged by its value alone, as there."
 )
 DISADVANTAGED = (
     "Who gets the favourable outcome less often than the limits, and the mirror image of a lone one, allow: `monitored`, `reference`, or"
