@@ -107,11 +107,15 @@ def open_console() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=WIDTH)
 
 
-def parse_values(frame: pd.DataFrame, column: str | None, texts: Sequence[str]) -> list[Any]:
-    """Returns the values that the texts spell and, for a column of numbers, ranges."""
-    numeric = column in frame and is_numeric(frame[column])
-    ranges = [RANGE.fullmatch(text) if numeric else None for text in texts]
-    return [text if bounds is None else (float(bounds[1]), float(bounds[2])) for text, bounds in zip(texts, ranges, strict=True)]
+def parse_values(frame: pd.DataFrame, columns: Sequence[str | None], texts: Sequence[str]) -> list[Any]:
+    """Returns the values that the texts spell: numbers and ranges if the columns hold numbers."""
+    if not all(is_numeric(frame[name]) for name in columns if name in frame):
+        return list(texts)
+    ranges = [RANGE.fullmatch(text) for text in texts]
+    return [
+        (float(bounds[1]), float(bounds[2])) if bounds else text if (number := exact_number(text)) is None else number
+        for text, bounds in zip(texts, ranges, strict=True)
+    ]
 
 
 def list_side(attributes: Sequence[str], texts: Texts, option: str) -> dict[str, list[str]]:
@@ -137,7 +141,7 @@ def list_values(*listings: Mapping[str | None, Texts] | Mapping[str, list[str]])
 
 def parse_side(frame: pd.DataFrame, attributes: Sequence[str], texts: Texts, option: str) -> dict[str, list[Any]] | None:
     """Returns the values of one side of the comparison, by attribute."""
-    return {name: parse_values(frame, name, values) for name, values in list_side(attributes, texts, option).items()} or None
+    return {name: parse_values(frame, (name,), values) for name, values in list_side(attributes, texts, option).items()} or None
 
 
 def print_notes(notes: Sequence[str]) -> None:
@@ -291,8 +295,8 @@ def read_measured(
     named = {option: [name] for option, name in columns.items()} | {"attribute": attribute, "features": features or []}
     frame, notes = read(file, named, Declared(numbers, missing or (), listed, encoding))
     values = {
-        "favourable": parse_values(frame, prediction or label, favourable or ["1"]),
-        "unfavourable": parse_values(frame, prediction or label, unfavourable or []) or None,
+        "favourable": parse_values(frame, (prediction, label), favourable or ["1"]),
+        "unfavourable": parse_values(frame, (prediction, label), unfavourable or []) or None,
         "monitored": parse_side(frame, attribute, monitored, "monitored"),
         "reference": parse_side(frame, attribute, reference, "reference"),
     }
