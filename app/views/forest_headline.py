@@ -110,6 +110,9 @@ def word_forest(forest: Forest) -> ForestHeadline:
     return ForestHeadline(lead=lead, interval=clause.interval, note=clause.note, windows=windows, parts=parts, row=row)
 
 
+OF_ATTRIBUTE = "The verdict allows for the choice among the groups of its attribute"
+
+
 def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
     figure, one = row.leading, row.leading.measurement
     own = word_figure(row, figure, forest.words)
@@ -120,10 +123,10 @@ def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
     found = widen_for_choice(CATALOGUE[one.metric], alone, forest.compared)
     shown = word_figure(row, figure, forest.words, ends=(found.lower, found.upper))
     if own.interval:
-        return replace(shown, note=f"95 % interval, made wider because {chosen}; the verdict uses the figure's own, {shown.own_interval}")
+        return replace(shown, note=f"95 % interval, made wider because {chosen}; the figure's own is {shown.own_interval}. {OF_ATTRIBUTE}")
     # The sentence of such a figure has its own interval.
     interval = format_figure(one.value, found.lower, found.upper).interval
-    return replace(own, note=f"{chosen}: with that allowed for, the 95 % interval is {interval}; the verdict uses the figure's own")
+    return replace(own, note=f"{chosen}: with that allowed for, the 95 % interval is {interval}. {OF_ATTRIBUTE}")
 
 
 def word_figure(row: ForestRow, figure: ForestFigure, words: GroupWords, *, ends: Ends | None = None) -> Clause:

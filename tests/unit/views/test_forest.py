@@ -204,7 +204,7 @@ def test_a_metric_that_has_a_sentence_of_its_own_has_the_interval_in_a_note(snap
     found = headline_of(figure_of(-0.74, **of), figure_of(0.0, "fair", attribute="age", **of), metric=of["metric"])
 
     assert found.interval == ""
-    assert re.search(r"\b2\b.* −0\.8\d+ to −0\.5\d+;", found.note)
+    assert re.search(r"\b2\b.* −0\.8\d+ to −0\.5\d+\.", found.note)
     assert found.note == snapshot
 
 
