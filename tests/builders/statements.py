@@ -21,13 +21,14 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Yields the statements that the block causes, in this thread and in the application that it asks.
 
     A context variable follows a request into the application's threads, so that what the application does by itself meanwhile (a sweep
-    every ten seconds) is not counted. Neither is the look-up of a key or session, which comes again once its answer is five seconds old.
+    every ten seconds) is not counted. Neither is the look-up of a key or session, which comes again once its answer is five seconds old,
+    nor what a new connection sets.
     """
     execute = psycopg.Cursor.execute
 
     def recorded(cursor: psycopg.Cursor[Any], query: Any, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - as it is called
         sent = _sent.get()
-        if sent is not None and str(query) != PING:
+        if sent is not None and str(query) != PING and not str(query).startswith("SET client_encoding"):
             sent.append(str(query))
         return execute(cursor, query, *arguments, **options)
 

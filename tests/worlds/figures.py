@@ -184,13 +184,19 @@ def inside(match: re.Match[str], facts: Facts) -> None:
         assert match["which"] == ("either limit" if below and above else f"the limit of {write_limit(limit)}")
 
 
-@says(rf"Whether it is beyond the limit of (?P<limit>{NUMBER}) is not certain: its interval (?P<end>reaches {NUMBER}|has no \w+ end)\.")
+@says(
+    rf"Whether it is beyond the limit of (?P<limit>{NUMBER}) is not certain: its interval"
+    rf"(?P<choice>, which allows for the choice among several groups,)? (?P<end>reaches {NUMBER}|has no \w+ end)\."
+)
 def not_certain(match: re.Match[str], facts: Facts) -> None:
-    """The truth is outside the limit, and the interval reaches inside."""
+    """The truth is outside the limit, and the interval reaches inside: of several groups the one for all of them."""
+    chosen = facts.of.chosen_lower, facts.of.chosen_upper
+    assert bool(match["choice"]) == (chosen != (None, None))
     value, (lower, upper) = true_value(facts), facts.world.limits_of(facts.of.metric)
     is_low = is_below(value, lower)
     assert is_low or is_above(value, upper)
-    limit, end = (lower, facts.of.upper) if is_low else (upper, facts.of.lower)
+    low, high = chosen if match["choice"] else (facts.of.lower, facts.of.upper)
+    limit, end = (lower, high) if is_low else (upper, low)
     assert is_shown_as(limit, match["limit"]) or write_limit(limit) == match["limit"]
     assert end is None or not (is_below(end, limit) if is_low else is_above(end, limit))
     _ends(match["end"], [end])
@@ -198,14 +204,16 @@ def not_certain(match: re.Match[str], facts: Facts) -> None:
 
 @says(rf"It is beyond the limit of (?P<limit>{NUMBER})(?: \(at (?P<at>{NUMBER})\))?(?P<whole>, and so is its whole interval)?\.")
 def beyond(match: re.Match[str], facts: Facts) -> None:
-    """The truth is outside the limit, and so is the interval."""
+    """The truth is outside the limit, and so is the interval, of several groups the one for all of them."""
     value, (lower, upper) = true_value(facts), facts.world.limits_of(facts.of.metric)
     is_low = is_below(value, lower)
     assert is_low or is_above(value, upper)
-    limit, end = (lower, facts.of.upper) if is_low else (upper, facts.of.lower)
-    assert write_limit(limit) == match["limit"]
-    assert end is not None
-    assert is_below(end, limit) if is_low else is_above(end, limit)
+    chosen = facts.of.chosen_lower, facts.of.chosen_upper
+    for low, high in ((facts.of.lower, facts.of.upper), chosen) if chosen != (None, None) else ((facts.of.lower, facts.of.upper),):
+        limit, end = (lower, high) if is_low else (upper, low)
+        assert write_limit(limit) == match["limit"]
+        assert end is not None
+        assert is_below(end, limit) if is_low else is_above(end, limit)
     assert match["at"] is None or is_shown_as(value, match["at"])
 
 

@@ -27,6 +27,7 @@ REFUSED = {
     "/v1/deployments/{deployment_id}/payload-records/{record_id:path}",
     "/v1/deployments/{deployment_id}/feedback-records",
     "/v1/deployments/{deployment_id}/feedback-records/{record_id:path}",
+    "/v1/deployments/{deployment_id}/corrections",
     "/v1/deployments/{deployment_id}/flagged-records",
     "/v1/deployments/{deployment_id}/flagged-records.csv",
     "/v1/deployments/{deployment_id}/logging-snippets",
@@ -51,6 +52,8 @@ def known(database: Database, service: RunningService) -> dict[str, str]:
         stage.log(applicants(30, 41, 17, prefix=f"{SECRET}-"), NOON)
         check = stage.check(NOON)
     values = {"deployment_id": DEPLOYMENT, "record_id": f"{SECRET}-1", "format": "csv", "form": "csv", "metric_key": "disparate_impact"}
+    corrections = [{"record": f"{SECRET}-1", "what": "prediction", "new": new, "reason": "typed wrongly"} for new in (0, 1)]
+    service.client.post(f"/v1/deployments/{DEPLOYMENT}/corrections", json=corrections).raise_for_status()
     checks = service.client.get(f"/v1/deployments/{DEPLOYMENT}/checks").json()["checks"]
     alerts = service.client.get("/v1/alerts").json()["alerts"]
     assert check is not None
