@@ -34,7 +34,7 @@ import hashlib, sys
 from datetime import UTC, datetime
 from app.domain.checks import Span
 from app.reports.document import Made
-from app.reports.regulator.wanted import PeriodSheet, SheetsWanted
+from app.reports.regulator.presets import PeriodSheet, SheetsWanted
 from app.reports.regulator.making import ReportForm, make_regulator_report
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
