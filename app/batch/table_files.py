@@ -19,6 +19,9 @@ from .locations import Root, batch_of, list_table, open_folder, text_of
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
+CANNOT_READ = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OSError)
+"""Errors of a damaged file, one with other types than the first, an unknown encoding, a file that vanished."""
+
 BATCH_ROWS = 131_072
 """Large enough for Arrow's speed, small enough for memory."""
 
@@ -109,7 +112,7 @@ class PieceReader:
             for batch in scanned:
                 if batch.num_rows:
                     yield pa.Table.from_batches([batch])
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OSError) as error:
+        except CANNOT_READ as error:
             raise InvalidInput.of(f"{self.field}.location", f"{piece.file} in {self.location} cannot be read: {text_of(error)}") from error
 
 
@@ -185,8 +188,7 @@ class TableFiles:
             for batch in batches:
                 if batch.num_rows:
                     yield pa.Table.from_batches([batch])
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OSError) as error:
-            # A damaged file, other types than in the first file, an unknown encoding, a file that vanished.
+        except CANNOT_READ as error:
             raise InvalidInput.of(f"{self._field}.location", f"a file of {self._location} cannot be read: {text_of(error)}") from error
 
     def pieces(self, time: str, span: Span) -> list[FilePiece]:

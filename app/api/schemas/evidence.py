@@ -218,7 +218,9 @@ class DeploymentEvidenceOut(Out):
             problem=None if era is None else era.problem,
             false_alarm_hours=evidence.monitor.evidence.false_alarm_hours,
             remarks=list(list_remarks(evidence)),
-            records={data: {one.attribute: one.to_json() for one in counted} for data, counted in evidence.records.items() if counted},
+            records={
+                data: {records.attribute: records.to_json() for records in counted} for data, counted in evidence.records.items() if counted
+            },
             comparisons=[
                 ComparisonEvidenceOut.from_object(
                     one,
