@@ -31,6 +31,11 @@ _HYPHENS = """() => {
   return found;
 }"""
 """Texts of the page, also of what opens on it, that write a negative number with a hyphen; not those of programs."""
+_NARROWEST = """(tables) => tables.map((table) => {
+  table.style.width = "1px";
+  for (const cell of table.querySelectorAll("td[data-label=Records]")) cell.innerHTML += '<br><span class="hint">1,213 of them from earlier hours</span>';
+  return table.offsetWidth;
+})"""
 _HEADINGS = (
     "() => [...document.querySelectorAll('main :is(h1,h2,h3,h4)')].filter((h) => h.checkVisibility()).map((h) => Number(h.tagName[1]))"
 )
@@ -105,6 +110,13 @@ def test_every_page_has_a_title_of_its_own_and_headings_in_order(walks: Walks) -
 
     assert [title for title, many in titles.items() if many > 1] == []
     assert {name: levels for name, levels in skipped.items() if levels} == {}
+
+
+def test_a_table_of_figures_has_room_for_longer_numbers(walks: Walks, visit: Visit) -> None:
+    """A check is topped up and a figure has a third digit only at some hours of the day."""
+    visit.go(pages(walks.example.client)["check-payload_perturbed"])
+
+    assert max(visit.page.locator(".scroll > table.wrapped").evaluate_all(_NARROWEST)) <= 0.9 * DESKTOP
 
 
 def test_every_word_that_is_explained_is_in_the_glossary(walks: Walks, visit: Visit) -> None:
