@@ -127,7 +127,19 @@ class ReportNotMade(EvenhandError):
 
 
 class ScoringFailed(EvenhandError):
-    """The model's endpoint gave no usable predictions; the message says what it answered."""
+    """The model's endpoint gave no usable predictions.
+
+    `quotation` is what it answered, which may repeat a person's values: only for callers who may read records.
+    """
+
+    def __init__(self, message: str, *, quotation: str = "") -> None:
+        super().__init__(message)
+        self.quotation = quotation
+
+    @property
+    def quoting(self) -> str:
+        """The message with the quotation, for the person who sent the records."""
+        return f'{self} Its answer began: "{self.quotation}".' if self.quotation else str(self)
 
 
 class EndpointRefused(ScoringFailed):
@@ -137,8 +149,8 @@ class EndpointRefused(ScoringFailed):
 class PageRefused(ScoringFailed):
     """The model's endpoint answered that it does not take a page of records (400 or 422); `answer` is what it sent."""
 
-    def __init__(self, message: str, *, answer: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, quotation: str = "", answer: str = "") -> None:
+        super().__init__(message, quotation=quotation)
         self.answer = answer
 
 

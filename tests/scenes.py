@@ -21,7 +21,7 @@ from app.domain.monitors import Monitor
 from app.metrics.catalogue import CATALOGUE
 from app.mitigation.window.mitigating import mitigate_window
 from app.outbound.egress import OPEN, EgressPolicy
-from app.store.checks.checks import read_run
+from app.store.checks.checks import read_model_answer, read_run
 from app.store.checks.results import StoredTable, measurements_of, tables_of
 from app.store.database.engine import Database
 from app.store.database.partitions import ensure_months
@@ -175,6 +175,11 @@ class Scene:
         """What is stored of a check."""
         with self.database.transaction() as session:
             return Result(read_run(session, run.no), measurements_of(session, run.no), tables_of(session, run.no), self.database)
+
+    def model_answer(self, run: CheckRun) -> str:
+        """What the model said instead of a usable answer."""
+        with self.database.transaction() as session:
+            return read_model_answer(session, run.no) or ""
 
     def monitor(self) -> Monitor:
         """The stored monitor."""

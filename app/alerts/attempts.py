@@ -19,11 +19,16 @@ class Delivered:
 
 @frozen(kw_only=True)
 class Undelivered:
-    """The receiver did not confirm. `reason` is without secrets; `is_refused`: it refused this content."""
+    """The receiver did not confirm. Without secrets; `answer` are its own words; `is_refused`: it refused this content."""
 
     reason: str
+    answer: str = ""
     is_refused: bool = False
     retry_after: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        return f'{self.reason} It answered "{self.answer}".' if self.answer else self.reason
 
 
 def pause_after(attempts: int, failure: Undelivered, now: datetime) -> timedelta:

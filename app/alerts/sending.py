@@ -6,6 +6,7 @@ import hmac
 import re
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -55,10 +56,10 @@ def post_json(
     # The path gives access to some receivers, and they echo it. The longest piece first, so that none is left in part.
     pieces = {parsed.raw_path.decode("ascii"), parsed.path, *parsed.path.split("/")}
     pieces |= {part for pair in parsed.params.multi_items() for part in pair}
-    reason = outcome.reason
+    reason, answer = outcome.reason, outcome.answer
     for piece in sorted((piece for piece in pieces if len(piece) >= _LEAST_SECRET_CHARACTERS), key=len, reverse=True):
-        reason = reason.replace(piece, "[redacted]")
-    return Undelivered(reason=reason, is_refused=outcome.is_refused, retry_after=outcome.retry_after)
+        reason, answer = reason.replace(piece, "[redacted]"), answer.replace(piece, "[redacted]")
+    return replace(outcome, reason=reason, answer=answer)
 
 
 async def _post(
@@ -83,9 +84,9 @@ async def _post(
         return Undelivered(reason=f"The receiver {host} {failure_of_error(error).what}.")
 
     failure = failure_of_status(response, answer, quotes=quotes)
-    quoted = excerpt(answer[:_MOST_ANSWER_BYTES].decode(errors="replace")) if quotes else ""
     return Undelivered(
-        reason=f"The receiver {host} {failure.what}.{quoted}",
+        reason=f"The receiver {host} {failure.what}.",
+        answer=excerpt(answer[:_MOST_ANSWER_BYTES].decode(errors="replace")) if quotes else "",
         is_refused=response.status_code in _CONTENT_AT_FAULT,
         retry_after=response.headers.get("retry-after"),
     )

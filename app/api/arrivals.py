@@ -14,7 +14,7 @@ from ..errors import FieldProblem, InvalidInput, refuse
 from ..frozen import frozen
 from ..store.records.arrivals import intake_hours, missing_hours, put_missing
 from ..views.ingestion import ingestion_of
-from ..web.access import LoggableDeployment, NowIn, ReadableDeployment, SessionIn
+from ..web.access import LoggableDeployment, NowIn, ReadableDeployment, Reader, SessionIn
 from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
 from ..web.texts import Moment, in_utc, uuid_path
 from .schemas.arrivals import IngestionOut, IntakeHourOut, IntakeHoursPage, MissingHourOut, MissingHoursPage, MissingRecordsIn
@@ -100,11 +100,12 @@ def read_ingestion(deployment: ReadableDeployment, session: SessionIn, *, now: N
 
 
 @router.get("/intake-counts")
-def list_intake_counts(deployment: ReadableDeployment, session: SessionIn, wanted: WantedHours) -> IntakeHoursPage:
+def list_intake_counts(principal: Reader, deployment: ReadableDeployment, session: SessionIn, wanted: WantedHours) -> IntakeHoursPage:
     """Returns what became of calls through the gateway and of events by hour, newest first, `since` <= hour < `until`.
 
     Counts appear within ten seconds. Records that were lost before they could be kept are in `missing-records` instead.
     """
     found = intake_hours(session, deployment.no, since=wanted.since, until=wanted.until, limit=wanted.limit)
     page, next_cursor = cut_at_place(list(found), wanted.limit - 1, lambda hour: hour.astimezone(UTC))
-    return IntakeHoursPage(hours=[IntakeHourOut.of(hour, found[hour]) for hour in page], next_cursor=next_cursor)
+    hours = [IntakeHourOut.of(hour, found[hour], shows_reasons=principal.may_read_records) for hour in page]
+    return IntakeHoursPage(hours=hours, next_cursor=next_cursor)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Response
 
 from ..checks.requests import request_check, request_check_of, request_check_of_batch
 from ..domain.checks import CheckState
-from ..store.checks.checks import current_time, get, page, request_cancel
+from ..store.checks.checks import current_time, get, page, read_model_answer, request_cancel
 from ..store.checks.results import headline_measurements_of, tables_of
 from ..store.people.activities import record_activity
 from ..store.records.corrections import count_corrected
@@ -19,7 +19,7 @@ from ..views.check_views import ViewKind
 from ..views.headlines import headlines
 from ..views.series import read_points
 from ..views.viewing import check_view, views_of
-from ..web.access import LockedDeployment, ManagedDeployment, Manager, ReadableDeployment, SessionIn
+from ..web.access import LockedDeployment, ManagedDeployment, Manager, ReadableDeployment, Reader, SessionIn
 from ..web.paging import NumberPaging
 from ..web.texts import uuid_path
 from .answers import CONFLICT, name_location
@@ -71,7 +71,7 @@ def list_checks(
 
 
 @router.get("/{check_id}")
-def read_check(deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> CheckDetailsOut:
+def read_check(principal: Reader, deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> CheckDetailsOut:
     """Returns one check: its state, the records that it read, and of each attribute the figures that it is judged by.
 
     All figures are in `…/measurements`, the counts that they were computed from in `…/tables`.
@@ -85,6 +85,7 @@ def read_check(deployment: ReadableDeployment, check_id: CheckId, session: Sessi
         shown,
         records=read_left_out(session, counted),
         corrected_since=count_corrected(session, counted.origin.no),
+        model_answer=read_model_answer(session, check.no) if principal.may_read_records else None,
     )
 
 

@@ -37,7 +37,7 @@ from ..training.limits import MAX_DISTRIBUTION_BYTES, MAX_FILE_BYTES
 from ..training.present import present_tables
 from ..training.processing import Upload, process_file
 from ..training.ready import process_distributions
-from ..web.access import DeploymentId, LockedDeployment, Manager, ReadableDeployment, ServicesIn, SessionIn, locked, managed
+from ..web.access import DeploymentId, LockedDeployment, Manager, ReadableDeployment, Reader, ServicesIn, SessionIn, locked, managed
 from ..web.media import is_json, takes
 from ..web.problems import field_problems
 from .answers import CONFLICT
@@ -99,13 +99,18 @@ async def put_training_data(
 
 @router.get("")
 def read_training_data(
+    principal: Reader,
     deployment: ReadableDeployment,
     session: SessionIn,
     column: Annotated[ColumnName | None, Query(description="Distributions that hold this column only.")] = None,
 ) -> TrainingDataOut:
-    """Returns a summary of the upload, and the joint distribution of each column's values and the labels."""
+    """Returns a summary of the upload, and the joint distribution of each column's values and the labels.
+
+    For roles that see figures only, the values of fewer than five records are together as `other`, and so are such labels.
+    """
     summary = _require_summary(session, deployment)
-    return TrainingDataOut.whole(summary, distributions_of(session, deployment.no, column), monitor_of(session, deployment.no))
+    distributions, monitor = distributions_of(session, deployment.no, column), monitor_of(session, deployment.no)
+    return TrainingDataOut.whole(summary, distributions, monitor, shows_rare=principal.may_read_records)
 
 
 @router.get("/measurements", responses=CONFLICT)

@@ -17,7 +17,6 @@ from ..frozen import frozen
 from ..metrics.labels import LabelCounts, judge_labels
 from ..metrics.tables import FeedbackCells
 from ..outbound.egress import EgressPolicy
-from ..outbound.failures import without_excerpt
 from ..store.checks.leases import VersionsUsed, finish
 from ..store.checks.results import StoredTable, store_label_predictions, store_measurements, store_tables
 from ..store.database.arrow import arrow_reader
@@ -51,7 +50,7 @@ from .window_details import ERASED_RECORDS, LABELS_OF_SOME, describe_answers, de
 
 @frozen
 class Findings:
-    """Everything that a check stores. `reason` of a success says why it could not ask the model.
+    """Everything that a check stores; with a `failure` a success lacks the figures that need the model.
 
     `kept_tables` are set only if figures are carried forward: those of the measuring check.
     """
@@ -59,6 +58,7 @@ class Findings:
     state: CheckState
     window: dict[str, object]
     reason: str | None = None
+    failure: ScoringFailed | None = None
     tables: tuple[Tabulated, ...] = ()
     kept_tables: tuple[StoredTable, ...] = ()
     measurements: tuple[Measurement, ...] = ()
@@ -159,7 +159,7 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
         return Findings(CheckState.INSUFFICIENT_DATA, details, _describe_shortage(subject, len(evidence.window)))
 
     answers, predicted = Answers(CounterfactualLines(), {}), Predicted(keep_scored(evidence.feedback))
-    failure: str | None = None
+    failure: ScoringFailed | None = None
     if deployment.endpoint is not None and window.copies is not None:
         try:
             with closing(ModelOfCheck(subject.check.trigger, deployment, deployment.endpoint, database=database, calls=calls)) as model:
@@ -170,8 +170,8 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
         except ScoringFailed as error:
             if CHECK_POLICY.retry_after(subject.check) is not None:
                 raise
-            failure = str(error)
-            why = f"copies could not be scored: {without_excerpt(failure).rstrip('.')}"
+            failure = error
+            why = f"copies could not be scored: {str(error).rstrip('.')}"
             missing = {copies.grouping.column.name: why for copies in evidence.copies}
             evidence = replace(evidence, copies=(), without_copies={**evidence.without_copies, **missing})
             details |= {"perturbed_records": {}, "copies_to_score": 0}
@@ -221,7 +221,7 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
     flag_file = None if further.flagged is None else window.flag_file
     return Findings(
         CheckState.SUCCEEDED,
-        reason=failure,
+        failure=failure,
         window=details | dict(further.details) | ({} if flag_file is None else {"flag_file": str(flag_file.path)}),
         tables=(*tables, *further.tables),
         measurements=tuple(with_not_scored([*measured, *further.measurements], details)),
@@ -245,15 +245,15 @@ def _require_outcomes(evidence: CheckEvidence, answers: Answers) -> None:
         if ((asked > 0) & (copies.refused.sum(axis=0) == asked)).any():
             raise answers.refused[0].refusal.error
         if ((asked > 0) & (copies.classified.sum(axis=0) == 0)).any():
-            example = "" if answers.unclassified is None else f" (it answered {answers.unclassified}, for instance)"
             raise ScoringFailed(
-                f"The model's answers to copies changed in {copies.grouping.column.name} are in neither outcome list{example}. "
-                "Compare the endpoint's prediction, or its decoded label, with the monitor's favourable and unfavourable outcomes."
+                f"The model's answers to copies changed in {copies.grouping.column.name} are in neither outcome list. "
+                "Compare the endpoint's prediction, or its decoded label, with the monitor's favourable and unfavourable outcomes.",
+                quotation=answers.unclassified or "",
             )
 
 
 def _store(subject: Subject, findings: Findings, database: Database) -> None:
-    check, deployment = subject.check, subject.deployment
+    check, deployment, failure = subject.check, subject.deployment, findings.failure
     with database.transaction() as session:
         # First, because it raises if the lease is gone.
         finish(
@@ -261,8 +261,9 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             check,
             state=findings.state,
             alerts_due=CHECK_POLICY.alerts_follow(check, findings.state),
-            reason=findings.reason,
-            failure=Failure.SCORING_FAILED if findings.state is CheckState.SUCCEEDED and findings.reason else None,
+            reason=findings.reason if failure is None else str(failure),
+            failure=None if failure is None else Failure.SCORING_FAILED,
+            model_answer=None if failure is None else failure.quotation,
             window=findings.window,
             versions=VersionsUsed(monitor_version=subject.monitor.version, model_revision=deployment.model_revision),
         )

@@ -57,11 +57,12 @@ class AnswerToCopy(msgspec.Struct, frozen=True):
     is_rounded: bool = False
     nulls: tuple[str, ...] | None = None
     refusal: str = ""
-    excerpt: str = ""
+    quotation: str = ""
+    answer: str = ""
 
     def scored(self) -> Scored:
         if self.nulls is not None:
-            return Refusal(self.nulls, PageRefused(self.refusal, answer=self.excerpt))
+            return Refusal(self.nulls, PageRefused(self.refusal, quotation=self.quotation, answer=self.answer))
         probability = None if self.probability is None else json.loads(self.probability)
         chance = tuple(probability) if isinstance(probability, list) else probability
         return Prediction(parse_value(self.outcome), chance, is_rounded=self.is_rounded)
@@ -149,7 +150,8 @@ def ask_apart(engine: Engine, task: AskTask, copies: Sequence[CopyToAsk], report
 
 def _to_answer(one: Scored) -> AnswerToCopy:
     if isinstance(one, Refusal):
-        return AnswerToCopy(nulls=one.nulls, refusal=str(one.error), excerpt=one.error.answer)
+        error = one.error
+        return AnswerToCopy(nulls=one.nulls, refusal=str(error), quotation=error.quotation, answer=error.answer)
     return AnswerToCopy(format_value(one.outcome_value), probability_text(one), one.is_rounded)
 
 

@@ -128,7 +128,7 @@ async def try_endpoint(question: Question, policy: EgressPolicy, *, deadline: fl
     except ScoringFailed as error:
         # An answer that cannot be read is the cause of the error.
         has_answered = isinstance(error.__cause__, ScoringFailed)
-        return replace(asked, seconds=monotonic_seconds() - began, fault=redacted_of(str(error), secret), has_answered=has_answered)
+        return replace(asked, seconds=monotonic_seconds() - began, fault=redacted_of(error.quoting, secret), has_answered=has_answered)
 
     found = answer.predictions
     outcomes = None if question.rule is None else tuple(question.rule.classify(one.outcome_value) for one in found)

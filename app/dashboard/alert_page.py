@@ -13,7 +13,7 @@ from ..domain.alerts import ClosingReason
 from ..domain.checks import DataSet
 from ..domain.paging import Paging
 from ..errors import NotFound
-from ..security.principals import USER, Permission
+from ..security.principals import USER
 from ..security.users import list_assignees
 from ..store.alerts.alerts import comments_page, counterparts_of, get_alert
 from ..store.attributions.attributions import attribution_of_alert
@@ -63,8 +63,7 @@ def alert_page(request: Request, principal: Reader, session: SessionIn, now: Now
     if not principal.sees(alert.deployment_no):
         raise NotFound("alert", alert_id)
     comments = comments_page(session, alert, Paging(MOST_COMMENTS + 1))
-    shows_records = Permission.RECORDS in principal.role.permissions
-    trend, wanted = read_trend(session, alert), affected_records(alert) if shows_records else None
+    trend, wanted = read_trend(session, alert), affected_records(alert) if principal.may_read_records else None
     is_in_files = followed_deployment(session, alert.deployment_no).payload is not None
     limits = [alert.facts.get(name) for name in ("lower_limit", "upper_limit")]
     bounds = [float(one) if isinstance(one, int | float) else None for one in limits]

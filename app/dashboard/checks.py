@@ -41,7 +41,7 @@ from ..views.headlines import IMPACT
 from ..views.one_figure import VIEW_OF_DATA, MeasurementKey, explain_figure
 from ..views.renaming import rename_shares
 from ..views.viewing import check_view, views_of
-from ..web.access import NowIn, ReadableDeployment, SessionIn
+from ..web.access import NowIn, ReadableDeployment, Reader, SessionIn
 from ..web.paging import NumberCursor, cut
 from . import check_words
 from .check_words import number_of, round_change, share_of
@@ -128,7 +128,14 @@ def numbered_check(
 
 @router.get("/{check_id}", dependencies=[OFFERS_REPORTS])
 def check_page(
-    request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, check_id: str, chosen: Annotated[ChosenCheck, Query()]
+    request: Request,
+    principal: Reader,
+    deployment: ReadableDeployment,
+    session: SessionIn,
+    *,
+    now: NowIn,
+    check_id: str,
+    chosen: Annotated[ChosenCheck, Query()],
 ) -> Response:
     check = _get_check(session, deployment, check_id)
     states = views_of(session, deployment, check)
@@ -140,6 +147,7 @@ def check_page(
         "check": check,
         "kind": kind,
         "words": check_words,
+        "model_answer": checks.read_model_answer(session, check.no) if principal.may_read_records else None,
         "advice": advice_on_check(check, outlook_of(session, deployment.no)),
         "states": states,
         "view": check_view(session, deployment, check, kind),

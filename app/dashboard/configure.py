@@ -24,7 +24,7 @@ from ..store.mitigation.mitigation import settings_of
 from ..store.records.newest import newest_record
 from ..store.training.training_data import training_summary_of
 from ..tracking.planning import WantedDetection, plan_from_counts
-from ..training.from_distributions import find_unclassified
+from ..training.from_distributions import FEWEST_SHOWN, find_unclassified, merge_rare
 from ..views.monitor_warnings import monitor_warnings
 from ..web.access import NowIn, ReadableDeployment, SessionIn
 from ..web.auditing import SHOWS_RECORDS
@@ -86,7 +86,10 @@ def _read_values(session: Session, deployment: Deployment, now: datetime) -> dic
         "warnings": [] if monitor is None else monitor_warnings(session, deployment, monitor),
         "missing": missing_sides(monitor),
         "training": training,
-        "unclassified": None if training is None or monitor is None else find_unclassified(training.labels, monitor.outcomes),
+        "labels": training and merge_rare(training.labels),
+        "unclassified": None
+        if training is None or monitor is None
+        else find_unclassified(training.labels, monitor.outcomes, fewest=FEWEST_SHOWN),
         "steps": steps_of(session, deployment, monitor, has_records=has_records),
         "parts_of_page": [one for one in ConfigurePart if one is not ConfigurePart.CHECK],
         "newest": newest,

@@ -30,10 +30,6 @@ _LOOK_AT_MODEL = "Look at the model server and its log, then check again."
 
 _SHOWN_CHARACTERS = 200
 
-_EXCERPT = re.compile(r' Its answer began: ".*"\.', re.DOTALL)
-"""Greedy, because the answer may hold the same words."""
-
-
 _CERTIFICATE_ALERT = re.compile("CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED")
 
 
@@ -128,16 +124,9 @@ def oversized(limit: int) -> CallFailure:
 
 
 def excerpt(text: str) -> str:
-    """Beginning of an answer as a sentence on one line; empty where there is none."""
+    """Beginning of an answer on one line; empty where there is none."""
     line = " ".join("".join(character if character.isprintable() else " " for character in text).split())
-    if not line:
-        return ""
-    return f' Its answer began: "{line[:_SHOWN_CHARACTERS]}{"…" if len(line) > _SHOWN_CHARACTERS else ""}".'
-
-
-def without_excerpt(text: str) -> str:
-    """A sentence about a failure without the server's own words, for the log."""
-    return _EXCERPT.sub("", text)
+    return f"{line[:_SHOWN_CHARACTERS]}…" if len(line) > _SHOWN_CHARACTERS else line
 
 
 def _find_system_message(error: BaseException | None) -> str | None:

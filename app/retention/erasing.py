@@ -10,11 +10,10 @@ import structlog
 from sqlalchemy.orm import Session
 
 from ..domain.retention import Erasure, ErasureKind, ErasureState
-from ..outbound.failures import without_excerpt
 from ..store.database.engine import Database
 from ..store.retention.erasures import begin_erasure, count_erased, has_settled, lock_open, open_erasures, selector_of
 from ..store.retention.finding import SearchPlace, find_person
-from ..store.retention.quotations import forget_rejection_reasons, remove_quotations
+from ..store.retention.quotations import forget_quotations
 from ..store.retention.record_traces import erase_people, remember_ids
 from .expiring import erase_in_batches, finish_aged
 from .pacing import BATCH_RECORDS, LOOKED_THROUGH
@@ -67,8 +66,7 @@ def _perform(database: Database, no: int, deployment_no: int, settled_after: tim
             is_clean = True
             return True
         if has_settled(session, no, settled_after.total_seconds()):
-            count_erased(session, no, remove_quotations(session, deployment_no, before=None, shorten=without_excerpt))
-            count_erased(session, no, forget_rejection_reasons(session, deployment_no, before=None))
+            count_erased(session, no, forget_quotations(session, deployment_no, before=None))
             ended = finish_aged(session, no)
         return False
 

@@ -15,7 +15,6 @@ from sqlalchemy.orm import Session
 from ..batch.own_files import NO_PLACES, FlagFile, OwnPlaces, delete_all, delete_answers
 from ..domain.retention import Erasure, ErasureKind, months_before
 from ..frozen import frozen
-from ..outbound.failures import without_excerpt
 from ..store.checks.checks import current_time
 from ..store.database.engine import Database
 from ..store.people.audit_events import insert_event
@@ -32,7 +31,7 @@ from ..store.retention.months import (
     drop_month,
     log_months,
 )
-from ..store.retention.quotations import forget_rejection_reasons, remove_quotations
+from ..store.retention.quotations import forget_quotations
 from ..store.retention.record_traces import StoredPlace, erase_aged, erase_answers, erase_labels
 from ..telemetry.metrics import erased_rows
 from .pacing import BATCH_RECORDS, paced
@@ -216,8 +215,7 @@ class _Ageing:
             return
         with self.database.transaction() as session:
             if may_erase(session, self.no):
-                self.count(session, remove_quotations(session, self.no, before=before, shorten=without_excerpt))
-                self.count(session, forget_rejection_reasons(session, self.no, before=before))
+                self.count(session, forget_quotations(session, self.no, before=before))
 
     def count(self, session: Session, counts: Mapping[str, int]) -> None:
         policy = self.applied.policy

@@ -14,7 +14,6 @@ from ..clock import monotonic_seconds
 from ..domain.attributions import AttributionRun, AttributionTrigger
 from ..domain.retrying import CHECK_POLICY, CheckPolicy
 from ..errors import CheckCancelled, EvenhandError, LeaseLost, Unavailable
-from ..outbound.failures import without_excerpt
 from ..store.attributions.attributions import claim_attribution, end_abandoned, fail_attribution, forget_answers, stop_attribution
 from ..store.database.engine import Database
 from .held import HeldWork, leased_attribution
@@ -102,7 +101,7 @@ class Attributor:
             return
         except EvenhandError as error:
             problem = str(error)
-            log.warning("attribution_failed", reason=without_excerpt(problem))
+            log.warning("attribution_failed", reason=problem)
         except Exception:  # logged; others must go on
             log.exception("attribution_broke")
             problem = f"Evenhand itself failed on this attribution. The worker's log has the details under attribution {run.id}."

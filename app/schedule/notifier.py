@@ -14,7 +14,6 @@ from ..domain.alerts import Event
 from ..domain.notifications import NotificationState
 from ..domain.retrying import NOTIFICATION_LEASE, state_after_failure
 from ..errors import LeaseLost, Unavailable
-from ..outbound.failures import without_excerpt
 from ..store.alerts.notifications import ClaimedNotification, claim, end_pauses, record_failed, record_sent
 from ..store.checks.checks import current_time
 from ..store.database.engine import Database
@@ -89,12 +88,12 @@ class Notifier:
                 pause = pause_after(notification.attempts, outcome, utc_now())
                 with self._database.transaction() as session:
                     state = state_after_failure(notification, is_refused=outcome.is_refused, now=current_time(session))
-                    record_failed(session, claimed, error=outcome.reason, state=state, pause=pause)
+                    record_failed(session, claimed, error=outcome.sentence, state=state, pause=pause)
                 is_over = state is NotificationState.GIVEN_UP
                 counter.labels(channel.kind.value, "given_up" if is_over else "retried").inc()
                 log.warning(
                     "notification_given_up" if is_over else "notification_failed",
-                    reason=without_excerpt(outcome.reason),
+                    reason=outcome.reason,
                     pause_seconds=pause.total_seconds(),
                 )
                 return

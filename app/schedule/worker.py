@@ -36,7 +36,6 @@ from ..errors import (
 )
 from ..mitigation.window.mitigating import mitigate_window
 from ..outbound.egress import EgressPolicy
-from ..outbound.failures import without_excerpt
 from ..security.secrets import open_secret_box
 from ..settings import CHECK_MINUTES, Settings
 from ..store.checks.checks import get
@@ -275,8 +274,7 @@ class Worker:
         describe_span({"evenhand.state": ended.state.value}, has_failed=ended.state is CheckState.FAILED)
         telemetry.checks.labels(ended.state.value).inc()
         telemetry.check_seconds.observe(seconds)
-        reason = None if ended.reason is None else without_excerpt(ended.reason)
-        log.info("check_ended", state=ended.state, seconds=round(seconds, 3), reason=reason, next_attempt_at=ended.next_attempt_at)
+        log.info("check_ended", state=ended.state, seconds=round(seconds, 3), reason=ended.reason, next_attempt_at=ended.next_attempt_at)
 
     def _perform_check(self, check: CheckRun, held: HeldWork, slot: Slot) -> None:
         """Stores its failure, unless the database is away or the lease is lost: then it raises."""
@@ -288,13 +286,22 @@ class Worker:
             with self._database.transaction() as session:
                 finish(session, check, state=CheckState.CANCELLED, window=None, alerts_due=False, reason="Cancelled on request.")
         except EvenhandError as error:
-            self._fail(check, str(error), next((kind for found, kind in _FAILURES.items() if isinstance(error, found)), Failure.OTHER))
+            failure = next((kind for error_class, kind in _FAILURES.items() if isinstance(error, error_class)), Failure.OTHER)
+            self._fail(check, str(error), failure, error.quotation if isinstance(error, ScoringFailed) else None)
         except Exception:  # logged; others must go on
             log.exception("check_broke")
             reason = f"Evenhand itself failed on this check. The worker's log has the details under check {check.id}."
             self._fail(check, reason, Failure.OTHER)
 
-    def _fail(self, check: CheckRun, reason: str, failure: Failure) -> None:
+    def _fail(self, check: CheckRun, reason: str, failure: Failure, model_answer: str | None = None) -> None:
         with self._database.transaction() as session:
             alerts_due, pause = self._policy.alerts_follow(check, CheckState.FAILED), self._policy.retry_after(check)
-            fail(session, check, reason=reason, failure=failure, retry_after=pause, alerts_due=alerts_due)
+            fail(
+                session,
+                check,
+                reason=reason,
+                failure=failure,
+                model_answer=model_answer,
+                retry_after=pause,
+                alerts_due=alerts_due,
+            )

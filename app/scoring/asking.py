@@ -104,7 +104,7 @@ class Asker:
         where = f"(Endpoint {self._host}, page {page + 1} of {pages}.)"
         # A table may echo a person's features into a log.
         quoted = "" if any(word in answer for word in _TABLE_WORDS) else self._quote(answer)
-        return ScoringFailed(f"{self._redact(str(error))} {where}{quoted}")
+        return ScoringFailed(f"{self._redact(str(error))} {where}", quotation=quoted)
 
     async def _traced_attempt(
         self, transport: httpx.AsyncBaseTransport, message: HttpMessage, deadline: float, *, page: int, attempt: int
@@ -160,10 +160,10 @@ class Asker:
     def _build_error(self, failure: CallFailure, attempts: int) -> ScoringFailed:
         tries = "1 attempt" if attempts == 1 else f"{attempts} attempts"
         quoted = self._quote(failure.answer)
-        sentence = f"The model's endpoint {self._host} {self._redact(failure.what)} ({tries}).{quoted} {failure.advice}"
+        sentence = f"The model's endpoint {self._host} {self._redact(failure.what)} ({tries}). {failure.advice}"
         if failure.is_of_records:
-            return PageRefused(sentence, answer=self._redact(failure.answer.decode(errors="replace")))
-        return EndpointDown(sentence) if failure.may_pass else ScoringFailed(sentence)
+            return PageRefused(sentence, quotation=quoted, answer=self._redact(failure.answer.decode(errors="replace")))
+        return EndpointDown(sentence, quotation=quoted) if failure.may_pass else ScoringFailed(sentence, quotation=quoted)
 
     def _quote(self, answer: bytes) -> str:
         return excerpt(self._redact(answer.decode(errors="replace"))) if self._quotes else ""

@@ -121,7 +121,7 @@ class RefusalSearch:
                 f"{error} Parts of pages were refused {self._calls} times while the refused records were looked for:"
                 " there are too many of them."
             )
-            raise PageRefused(message, answer=error.answer) from error
+            raise PageRefused(message, quotation=error.quotation, answer=error.answer) from error
 
     async def _ask(self, rows: Rows, part: Sequence[int], ask: Ask) -> Sequence[Scored]:
         answers = await ask([rows[place] for place in part] if len(part) < len(rows) else rows)

@@ -59,6 +59,10 @@ class Principal:
     name: str = ""
     expires_at: datetime | None = None
 
+    @property
+    def may_read_records(self) -> bool:
+        return Permission.RECORDS in self.role.permissions
+
     def sees(self, deployment_no: int) -> bool:
         """Returns whether the deployment exists at all, as far as this key is concerned."""
         return self.deployment_no is None or self.deployment_no == deployment_no

@@ -1,6 +1,8 @@
 """Count tables made from distributions that show every record's group and outcome, and labels that are in neither outcome list."""
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +19,12 @@ from ..metrics.tables import GroupCounts
 from ..metrics.tables.strata import MOST_STRATA, Strata, Weighting
 from ..records.cells import Codes, listed_cells
 from ..records.grouping import cross, place
+
+FEWEST_SHOWN = 5
+"""Records that a value, or a label, must have to be shown to roles that see figures only."""
+
+OTHER = "other"
+"""All values of fewer records, and all such labels."""
 
 MOST_EXAMPLES = 5
 _SHOWN = 50
@@ -148,14 +156,35 @@ class Unclassified:
     examples: tuple[GroupValue, ...]
 
 
-def find_unclassified(labels: Distribution, rule: OutcomeRule) -> Unclassified | None:
-    """Returns the labels in neither list; None if labels are counted in intervals that are only in part within an outcome."""
+def merge_rare(distribution: Distribution) -> Distribution:
+    """Returns it with the values of fewer than `FEWEST_SHOWN` records together, and the labels of fewer: they may show a person."""
+    of_values, of_labels = Counter[tuple[GroupValue | None, ...]](), Counter[GroupValue | None]()
+    for cell in distribution.cells:
+        of_values[cell.values] += cell.records
+        of_labels[cell.label] += cell.records
+    records, weights = Counter[Cell](), defaultdict[Cell, float](float)
+    for cell in distribution.cells:
+        values = cell.values if of_values[cell.values] >= FEWEST_SHOWN else tuple(OTHER for _ in cell.values)
+        label = cell.label if cell.label is None or of_labels[cell.label] >= FEWEST_SHOWN else OTHER
+        merged = Cell(values, label, 0)
+        records[merged] += cell.records
+        weights[merged] += cell.weight or 0
+    is_weighted = any(cell.weight is not None for cell in distribution.cells)
+    cells = [cell._replace(records=count, weight=weights[cell] if is_weighted else None) for cell, count in records.items()]
+    return replace(distribution, cells=tuple(cells))
+
+
+def find_unclassified(labels: Distribution, rule: OutcomeRule, *, fewest: int = 1) -> Unclassified | None:
+    """Returns the labels in neither list; None if labels are counted in intervals that are only in part within an outcome.
+
+    `fewest` is the number of records that an example has at least.
+    """
     try:
         found = [cell for cell in _known(labels) if classify_cell_label(cell.label, rule) is Outcome.UNCLASSIFIED]
     except Inexact:
         return None
     found.sort(key=lambda cell: -cell.records)
-    examples = tuple(cell.label for cell in found[:MOST_EXAMPLES] if cell.label is not None)
+    examples = tuple(cell.label for cell in found[:MOST_EXAMPLES] if cell.label is not None and cell.records >= fewest)
     return Unclassified(sum(cell.records for cell in found), examples)
 
 

@@ -174,7 +174,7 @@ def require_records(request: Request) -> None:
 
 def _mark_shown_records(request: Request) -> None:
     principal: Principal = request.state.principal
-    if Permission.RECORDS in principal.role.permissions:
+    if principal.may_read_records:
         _mark_records_read()
 
 

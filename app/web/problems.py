@@ -94,7 +94,8 @@ def kind_of(error: EvenhandError) -> ProblemKind:
 def problem_response(error: EvenhandError, request_id: str | None) -> Response:
     kind = kind_of(error)
     problems = error.problems if isinstance(error, InvalidInput) else ()
-    response = response_of(kind, str(error), request_id, problems=problems)
+    detail = error.quoting if isinstance(error, ScoringFailed) else str(error)
+    response = response_of(kind, detail, request_id, problems=problems)
     if isinstance(error, RateReached | ReportNotMade):
         del response.headers["Retry-After"]
         if error.retry_after_seconds is not None:

@@ -7,9 +7,7 @@ from app.store.tables import Row
 def test_every_table_says_what_it_holds_of_a_record() -> None:
     declared = [
         *record_traces.ERASED_WITH_A_RECORD,
-        *record_traces.QUOTES_ENDPOINTS,
-        *record_traces.QUOTES_IN_JSON,
-        record_traces.FORGETS_REASONS,
+        *record_traces.QUOTES_RECORDS,
         *record_traces.HOLDS_NO_RECORD,
     ]
     wrong = {table: count for table, count in Counter(declared).items() if count != 1 or table not in Row.metadata.tables}

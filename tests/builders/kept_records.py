@@ -44,9 +44,8 @@ def make_kept_records(database: Database, url: str) -> Scene:
     use(stage, MitigationSettings())
     stage.check(NOON)
     update(stage, NOON + 3 * HOUR)
-    quoting = 'The endpoint answered 400. Its answer began: "Ada-Lovelace-1815 is unknown".'
     with database.transaction() as session:
-        session.execute(text("UPDATE checks SET reason = :reason"), {"reason": quoting})
+        session.execute(text("UPDATE checks SET model_answer = :answer"), {"answer": "Ada-Lovelace-1815 is unknown"})
         session.execute(
             text("INSERT INTO call_halves VALUES (:no, 'ada-2', 'request', 'events', now(), NULL, '', '', 'Ada-Lovelace-1815')"),
             {"no": stage.deployment.no},

@@ -221,7 +221,7 @@ class IntakeCountOut(Out):
 
     count: int
     reason: str | None
-    """Why the last one was rejected, ignored or is unpaired."""
+    """Why the last one was rejected, ignored or is unpaired. It may quote a record: null for roles that see figures only."""
 
 
 class IntakeHourOut(Out):
@@ -231,8 +231,9 @@ class IntakeHourOut(Out):
     counts: list[IntakeCountOut]
 
     @classmethod
-    def of(cls, hour: datetime, counts: list[IntakeCount]) -> "IntakeHourOut":
-        return cls(hour=hour, counts=[IntakeCountOut.from_object(one) for one in counts])
+    def of(cls, hour: datetime, counts: list[IntakeCount], *, shows_reasons: bool) -> "IntakeHourOut":
+        hidden = {} if shows_reasons else {"reason": None}
+        return cls(hour=hour, counts=[IntakeCountOut.from_object(count, **hidden) for count in counts])
 
 
 class IntakeHoursPage(Out):

@@ -207,7 +207,15 @@ class HeadlineOut(Out):
 class CheckDetailsOut(CheckOut):
     """One check with its headline figures."""
 
-    model_config = example({**_CHECK, "headlines": [_HEADLINE], "records": {"payload": {"Sex": RECORDS}}, "corrected_since": []})
+    model_config = example(
+        {
+            **_CHECK,
+            "headlines": [_HEADLINE],
+            "records": {"payload": {"Sex": RECORDS}},
+            "corrected_since": [],
+            "model_answer": None,
+        }
+    )
 
     headlines: list[HeadlineOut]
     """Attributes in the order of the monitor, intersections last; empty until it has succeeded."""
@@ -215,6 +223,9 @@ class CheckDetailsOut(CheckOut):
     records: dict[str, dict[str, dict[str, Any]]] = Field(description=f"By data set and attribute. {RECORDS_MEANING}")
     corrected_since: list[CorrectedCount]
     """How many values that the check read were corrected since; its figures are of the earlier ones."""
+
+    model_answer: str | None
+    """How the model's answer began that could not be used. It may repeat a record: null for roles that see figures only."""
 
     @classmethod
     def with_headlines(cls, check: CheckRun, outlook: Outlook, shown: Sequence[Headline], **others: object) -> "CheckDetailsOut":

@@ -1,5 +1,7 @@
 """Training data as bodies."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -9,7 +11,7 @@ from pydantic import AliasPath, FailFast, Field, PlainSerializer, PlainValidator
 from ...domain.monitors import Monitor
 from ...domain.training_data import Cell, Distribution, TrainingForm, TrainingSummary
 from ...domain.values import Range
-from ...training.from_distributions import find_unclassified
+from ...training.from_distributions import FEWEST_SHOWN, find_unclassified, merge_rare
 from ...training.limits import LONGEST_VALUE, MOST_COLUMNS
 from .base import In, Out, example
 from .values import group_value
@@ -169,12 +171,20 @@ class TrainingDataOut(TrainingSummaryOut):
     distributions: list[DistributionOut]
 
     @classmethod
-    def whole(cls, summary: TrainingSummary, distributions: tuple[Distribution, ...], monitor: Monitor | None) -> "TrainingDataOut":
-        return cls.from_object(summary, **_unclassified_members(summary, monitor), distributions=distributions)
+    def whole(
+        cls, summary: TrainingSummary, distributions: Sequence[Distribution], monitor: Monitor | None, *, shows_rare: bool
+    ) -> "TrainingDataOut":
+        if shows_rare:
+            return cls.from_object(summary, **_unclassified_members(summary, monitor), distributions=distributions)
+        return cls.from_object(
+            replace(summary, labels=merge_rare(summary.labels)),
+            **_unclassified_members(summary, monitor, fewest=FEWEST_SHOWN),
+            distributions=[merge_rare(distribution) for distribution in distributions],
+        )
 
 
-def _unclassified_members(summary: TrainingSummary, monitor: Monitor | None) -> dict[str, Any]:
-    unclassified = None if monitor is None else find_unclassified(summary.labels, monitor.outcomes)
+def _unclassified_members(summary: TrainingSummary, monitor: Monitor | None, *, fewest: int = 1) -> dict[str, Any]:
+    unclassified = None if monitor is None else find_unclassified(summary.labels, monitor.outcomes, fewest=fewest)
     return {
         "unclassified": None if unclassified is None else unclassified.records,
         "unclassified_examples": () if unclassified is None else unclassified.examples,

@@ -309,7 +309,7 @@ async def _debias(plan: ActivePlan, waiting: Sequence[Case], model: LiveModel, d
     except ScoringFailed as error:
         for case in waiting:
             case.decided = Debiased(case.own, Debiasing.NOT_SCORED)
-        return f"The copies could not be scored, so {len(waiting):,} of the answers are the model's own. {error}"
+        return f"The copies could not be scored, so {len(waiting):,} of the answers are the model's own. {error.quoting}"
     answers = split_answers(answer.predictions, sets)
     if is_few:
         decide(plan, waiting, answers)

@@ -104,6 +104,11 @@ def get(session: Session, deployment_no: int, check_id: str) -> CheckRun:
     return to_run(*require_present(row, "check", check_id))
 
 
+def read_model_answer(session: Session, check_no: int) -> str | None:
+    """Returns what the model said instead of a usable answer. It may repeat a record: only for callers who may read records."""
+    return session.scalar(select(CheckRow.model_answer).where(CheckRow.no == check_no)) or None
+
+
 def count(session: Session, deployment_no: int) -> int:
     return session.scalar(select(func.count()).select_from(CheckRow).where(CheckRow.deployment_no == deployment_no)) or 0
 

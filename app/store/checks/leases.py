@@ -121,6 +121,7 @@ def finish(
     alerts_due: bool,
     reason: str | None = None,
     failure: Failure | None = None,
+    model_answer: str | None = None,
     versions: VersionsUsed | None = None,
 ) -> None:
     """Ends the check; `alerts_due`: its alerts are to be decided. A success with a `failure` lacks figures.
@@ -135,6 +136,7 @@ def finish(
         "window": window,
         "reason": reason,
         "failure": failure,
+        "model_answer": model_answer,
         "monitor_version": None if versions is None else versions.monitor_version,
         "model_revision": None if versions is None else versions.model_revision,
         "finished_at": func.now(),
@@ -144,12 +146,22 @@ def finish(
     _write(session, check, values)
 
 
-def fail(session: Session, check: CheckRun, *, reason: str, failure: Failure, retry_after: timedelta | None, alerts_due: bool) -> None:
+def fail(
+    session: Session,
+    check: CheckRun,
+    *,
+    reason: str,
+    failure: Failure,
+    model_answer: str | None = None,
+    retry_after: timedelta | None,
+    alerts_due: bool,
+) -> None:
     """Ends the attempt, to be tried again after `retry_after` (None: never). Raises LeaseLost."""
     values = {
         "state": CheckState.FAILED,
         "reason": reason,
         "failure": failure,
+        "model_answer": model_answer,
         "finished_at": func.now(),
         "alerts_due": alerts_due,
         **_UNLEASED,

@@ -29,18 +29,19 @@ Retention by age leaves out labels, which have their own age, and digests of peo
 first.
 """
 
-QUOTES_ENDPOINTS: Final[Mapping[str, str]] = {
-    "checks": "reason",
-    "endpoint_failures": "reason",
-    "attributions": "problem",
-    "subgroup_scans": "reason",
+
+@frozen
+class Quotation:
+    column: str
+    time: str
+    """Column with the time of what is quoted."""
+
+
+QUOTES_RECORDS: Final[Mapping[str, Quotation]] = {
+    "checks": Quotation("model_answer", "span_start"),
+    "intake_counts": Quotation("reason", "hour"),
 }
-"""Reasons that may quote an endpoint's answer, and with it a record; an erasure removes the quotation."""
-
-QUOTES_IN_JSON: Final[Mapping[str, str]] = {"alerts": "facts", "notifications": "body"}
-
-FORGETS_REASONS: Final = "intake_counts"
-"""Keeps the reason of the last rejection, which may quote a value; an erasure empties it."""
+"""Texts that may quote a record, for callers who may read records; an erasure empties them. No other text may quote one."""
 
 HOLDS_NO_RECORD: Final[Mapping[str, str]] = {
     "deployments": "facts about the model",
@@ -63,6 +64,11 @@ HOLDS_NO_RECORD: Final[Mapping[str, str]] = {
     "rejection_counts": "numbers of records",
     "missing_records": "numbers of records",
     "changed_hours": "hours",
+    "endpoint_failures": "sentences of ours",
+    "attributions": "shares in gaps, and sentences of ours",
+    "subgroup_scans": "figures of groups, and sentences of ours",
+    "alerts": "figures of groups",
+    "notifications": "figures of groups, and what receivers answered",
     "check_tables": "counts of groups",
     "check_days": "numbers of checks; a trigger empties the reason when that of a check of the day changes",
     "table_days": "counts of groups",

@@ -28,7 +28,8 @@ class CheckRow(QueuedRow):
     `lease_token` names its owner until `lease_until`. The unique indexes
     prevent double runs: one scheduled check per deployment and hour, one running per deployment.
 
-    `batch` is its partition; NULL: a span of time. `failure` is the kind of `reason`. `alerts_due` is set in the transaction that ends the
+    `batch` is its partition; NULL: a span of time. `failure` is the kind of `reason`; `model_answer` is what the model said instead of
+    a usable answer, which may repeat a record. `alerts_due` is set in the transaction that ends the
     check, and taken back in the one that decides its alerts.
     """
 
@@ -54,6 +55,7 @@ class CheckRow(QueuedRow):
     progress: Mapped[dict[str, Any] | None]
     reason: Mapped[str | None]
     failure: Mapped[str | None]
+    model_answer: Mapped[str | None]
     alerts_due: Mapped[bool] = mapped_column(server_default=text("false"))
     window: Mapped[dict[str, Any] | None]
     monitor_version: Mapped[int | None]

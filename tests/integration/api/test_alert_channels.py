@@ -12,8 +12,8 @@ from app.alerts.sending import signature
 from app.security.principals import Role
 from app.store.database.engine import Database
 from tests.builders.bodies import deployment
+from tests.builders.notifying import notifying
 from tests.builders.page_words import says
-from tests.integration.api.notifying import notifying
 from tests.models.receiving import receiving
 from tests.progress import wait_until
 from tests.service import RunningService, running_service

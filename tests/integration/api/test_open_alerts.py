@@ -12,8 +12,8 @@ from app.alerts import catching_up
 from app.security.principals import Role
 from app.store.tables import AlertChannelRow
 from tests.builders.alert_history import CHANNEL, History
+from tests.builders.notifying import notifying
 from tests.builders.page_words import says, words
-from tests.integration.api.notifying import notifying
 from tests.models.receiving import receiving
 from tests.progress import wait_until
 from tests.service import RunningService

@@ -1,5 +1,4 @@
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -85,7 +84,8 @@ def test_a_model_that_speaks_of_other_outcomes_gets_an_example(stage: Scene) -> 
         change(stage, endpoint=Endpoint(url=other.url))
         found = stage.check(NOON)
 
-    assert re.search(r"in neither outcome list \(it answered '(yes|no)'", found.run.reason or "")
+    assert "in neither outcome list" in (found.run.reason or "")
+    assert stage.model_answer(found.run) in {"'yes'", "'no'"}
     assert stage.count("counterfactuals") == 0
 
 
