@@ -1,14 +1,17 @@
 """Files that Evenhand writes about records that lie elsewhere, such as flags. Nothing else is ever deleted."""
 
 import hashlib
+import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..domain.checks import CheckRun
@@ -88,6 +91,23 @@ def delete_answers(folder: Path, before: datetime, limit: int) -> tuple[int, int
     return files, rows
 
 
+def erase_from_files(folder: Path, ids: Sequence[str]) -> Counter[str]:
+    """Rewrites the files without the rows of these records; returns how many rows of flags and of answers they had."""
+    erased = Counter[str]()
+    for file in _own_files(folder):
+        try:
+            rows, written = pq.read_table(file), file.stat()
+        except (OSError, pa.ArrowInvalid):  # another process has just replaced it, or is writing it
+            continue
+        left = rows.filter(pc.invert(pc.is_in(rows["record_id"], pa.array(ids, pa.string()))))
+        if len(left) < len(rows):
+            _replace(file, left)
+            # Answers are aged by it.
+            os.utime(file, ns=(written.st_atime_ns, written.st_mtime_ns))
+            erased["flagged_records" if file.parent.name == FOLDER else "kept_answers"] += len(rows) - len(left)
+    return erased
+
+
 def delete_all(folder: Path) -> int:
     """Deletes all files of Evenhand in the folder, and empty folders; returns how many files."""
     deleted = 0
@@ -118,6 +138,12 @@ def _own_files(folder: Path) -> Iterator[Path]:
         yield from sorted(file for file in one.iterdir() if file.suffix == SUFFIX or re.fullmatch(r"_[0-9a-f]{24}\.unfinished", file.name))
 
 
+def _replace(file: Path, rows: pa.Table) -> None:
+    unfinished = file.with_name(f"_{secrets.token_hex(12)}.unfinished")
+    pq.write_table(rows, unfinished)
+    unfinished.replace(file)
+
+
 def _count_rows(file: Path) -> int:
     try:
         return int(pq.read_metadata(file).num_rows)
@@ -141,11 +167,9 @@ class FlagFile:
 
     def write(self, flags: pa.Table) -> None:
         """Replaces the file at once."""
-        unfinished = self.path.with_name(f"_{secrets.token_hex(12)}.unfinished")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            pq.write_table(flags, unfinished)
-            unfinished.replace(self.path)
+            _replace(self.path, flags)
         except OSError as error:
             raise SetupError(f"Flagged records cannot be written to {self.path}: {error}. Let the worker write there.") from error
 

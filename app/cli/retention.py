@@ -62,7 +62,7 @@ def erase(
                 record_activity(
                     session, "command line", "erasure.requested", subject=erasure_id, details={"deployment": deployment, **about}
                 )
-        perform_erasures(database)
+        perform_erasures(database, OwnPlaces(settings.table_folders, settings.answers_dir))
         with database.transaction() as session:
             typer.echo(_write(get_erasure(session, deployment, erasure_id)))
 

@@ -4,15 +4,18 @@ Figures and series stay, and digests of the ids: a copy still in a spool is refu
 """
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Final
 
 import structlog
 from sqlalchemy.orm import Session
 
+from ..batch.own_files import NO_PLACES, OwnPlaces, erase_from_files
 from ..domain.retention import Erasure, ErasureKind, ErasureState
 from ..store.database.engine import Database
 from ..store.retention.erasures import begin_erasure, count_erased, has_settled, lock_open, open_erasures, selector_of
 from ..store.retention.finding import SearchPlace, find_person
+from ..store.retention.flag_files import payload_tables
 from ..store.retention.quotations import forget_quotations
 from ..store.retention.record_traces import erase_people, remember_ids
 from .expiring import erase_in_batches, finish_aged
@@ -24,19 +27,27 @@ SETTLED_AFTER: Final = timedelta(seconds=15)
 log = structlog.get_logger("evenhand.retention")
 
 
-def perform_erasures(database: Database, *, settled_after: timedelta = SETTLED_AFTER, batch_records: int = BATCH_RECORDS) -> list[Erasure]:
-    """Performs the requested erasures; returns those that finished. Others wait for open writes, or for a hold."""
+def perform_erasures(
+    database: Database, places: OwnPlaces = NO_PLACES, *, settled_after: timedelta = SETTLED_AFTER, batch_records: int = BATCH_RECORDS
+) -> list[Erasure]:
+    """Performs the requested erasures; returns those that finished. Others wait for open writes, or for a hold.
+
+    `places` have flags of records in tables, and kept answers about them.
+    """
     with database.transaction() as session:
-        waiting = open_erasures(session, ErasureKind.PERSON)
+        waiting, tables = open_erasures(session, ErasureKind.PERSON), payload_tables(session)
     finished = []
     for no, deployment_no in waiting:
-        ended = _perform(database, no, deployment_no, settled_after, batch_records)
+        folder = places.folder(*tables[deployment_no]) if deployment_no in tables else None
+        ended = _perform(database, no, deployment_no, folder, settled_after, batch_records)
         if ended is not None:
             finished.append(ended)
     return finished
 
 
-def _perform(database: Database, no: int, deployment_no: int, settled_after: timedelta, batch_records: int) -> Erasure | None:
+def _perform(
+    database: Database, no: int, deployment_no: int, folder: Path | None, settled_after: timedelta, batch_records: int
+) -> Erasure | None:
     ended: Erasure | None = None
     after: SearchPlace | None = None
     is_clean = True
@@ -66,6 +77,10 @@ def _perform(database: Database, no: int, deployment_no: int, settled_after: tim
             is_clean = True
             return True
         if has_settled(session, no, settled_after.total_seconds()):
+            # A half of a call, and rows of files, belong to no record that can be found.
+            count_erased(session, no, erase_people(session, deployment_no, (), ids=selector.record_ids))
+            if folder is not None:
+                count_erased(session, no, erase_from_files(folder, selector.record_ids))
             count_erased(session, no, forget_quotations(session, deployment_no, before=None))
             ended = finish_aged(session, no)
         return False

@@ -20,10 +20,10 @@ def look_for_aged_records(database: Database, places: OwnPlaces = NO_PLACES) -> 
             apply_policies(database, places)
 
 
-def look_for_erasures(database: Database) -> None:
+def look_for_erasures(database: Database, places: OwnPlaces = NO_PLACES) -> None:
     with delayed_as("erasure_delayed"), alone(database, _PEOPLE) as is_alone:
         if is_alone:
-            perform_erasures(database)
+            perform_erasures(database, places)
 
 
 @contextmanager

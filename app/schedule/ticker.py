@@ -90,12 +90,12 @@ def start_ticker(database: Database, *, worker_id: str, places: TablePlaces = NO
         looks.look_for_evidence: 10,
         looks.look_for_ended_days: 60,
         looks.look_for_scans: 10,
-        retention.look_for_erasures: 10,
     }
     for look, pause in seconds.items():
         scheduler.add_job(look, IntervalTrigger(seconds=pause), (database,))
     hourly = IntervalTrigger(hours=1)
     own = OwnPlaces(places.roots, places.answers)
+    scheduler.add_job(retention.look_for_erasures, IntervalTrigger(seconds=10), (database, own))
     scheduler.add_job(retention.look_for_aged_records, hourly, (database, own), next_run_time=utc_now())
     if places.roots:
         minutely = IntervalTrigger(seconds=60)

@@ -7,10 +7,12 @@ from sqlalchemy import ColumnElement, delete, select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from ...domain.retention import digest_id
 from ...frozen import frozen
 from ..database.rows import columns_of, read_row
 from ..deployments.deployments import find_numbers
 from ..tables import CallHalfRow as Row
+from ..tables import ErasedIdRow
 
 MAX_HALVES, MAX_HALVES_BYTES = 50_000, 256 * 1024 * 1024
 """Of one deployment; the oldest expire."""
@@ -71,11 +73,13 @@ GROUP BY 1, 2, 3, 4
 
 
 def add_halves(session: Session, halves: Sequence[StoredHalf]) -> None:
-    """Stores halves; stored ones stay, those of a deleted deployment are left out."""
-    numbers = {one.deployment_no for one in halves}
-    present = find_numbers(session, numbers)
-    ordered = sorted(halves, key=lambda one: (one.deployment_no, one.call_id, one.side))
-    rows = [columns_of(one) for one in ordered if one.deployment_no in present]
+    """Stores halves; stored ones stay, those of a deleted deployment and of erased records are left out."""
+    present = find_numbers(session, {half.deployment_no for half in halves})
+    digests = [(half.deployment_no, digest_id(half.call_id)) for half in halves]
+    columns = (ErasedIdRow.deployment_no, ErasedIdRow.digest)
+    erased = {(no, digest) for no, digest in session.execute(select(*columns).where(tuple_(*columns).in_(digests)))}
+    stored = [half for half, digest in zip(halves, digests, strict=True) if half.deployment_no in present and digest not in erased]
+    rows = [columns_of(half) for half in sorted(stored, key=lambda half: (half.deployment_no, half.call_id, half.side))]
     if rows:
         session.execute(insert(Row).on_conflict_do_nothing(), rows)
 

@@ -1,6 +1,7 @@
 """One person's records are erased from every table, and every figure stays as it was."""
 
 import uuid
+from dataclasses import replace
 from datetime import timedelta
 from unittest.mock import patch
 
@@ -13,6 +14,7 @@ from app.domain.retention import Erasure, RecordSelector, digest_id, hash_receip
 from app.retention import erasing
 from app.retention.erasing import perform_erasures
 from app.store.evidence.changes import note_changed_hours
+from app.store.records.call_halves import StoredHalf, add_halves
 from app.store.retention.erasures import get_erasure, request_erasure
 from app.store.retention.holds import place_hold, release_hold
 from tests.builders.evidence_worlds import update
@@ -59,6 +61,30 @@ def test_no_table_holds_the_person_afterwards_and_every_series_is_unchanged(stag
         assert {table for no in mine for table in tables_with_number(stage.database.url, no)} == set()
         assert rows_of(stage.database.url, *SERIES) == before
     assert ended[0].counts == {}
+
+
+def test_a_half_of_a_call_that_is_no_record_is_erased_and_none_is_stored_afterwards(stage: Scene) -> None:
+    half = StoredHalf(
+        deployment_no=stage.deployment.no,
+        call_id="never-paired",
+        side="request",
+        source="events",
+        received_at=NOON,
+        stated_at=None,
+        content_type="",
+        encoding="",
+        body=b"Ada",
+    )
+    with stage.database.transaction() as session:
+        add_halves(session, [half])
+    ask(stage, RecordSelector(record_ids=("never-paired",)))
+    (ended,) = perform_erasures(stage.database, settled_after=AT_ONCE)
+    with stage.database.transaction() as session:
+        add_halves(session, [half, replace(half, call_id="of-another")])
+
+    assert ended.counts["call_halves"] == 1
+    assert tables_with(stage.database.url, "never-paired") == set()
+    assert tables_with(stage.database.url, "of-another") == {"call_halves"}
 
 
 def test_the_receipt_counts_what_was_erased_and_its_hash_is_in_the_audit(stage: Scene) -> None:

@@ -5,18 +5,21 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
-from app.batch.own_files import OwnPlaces
+from app.batch.own_files import OwnPlaces, _own_files
 from app.clock import utc_now
 from app.domain.definitions import Definition, definition_of
 from app.domain.deployments import Endpoint
-from app.domain.retention import RetentionPolicy
+from app.domain.retention import RecordSelector, RetentionPolicy
 from app.domain.tables_of_files import PayloadTable, TableFormat
+from app.retention.erasing import perform_erasures
 from app.retention.expiring import apply_policies, delete_left_files
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
 from app.store.people.activities import record_activity
+from app.store.retention.erasures import request_erasure
 from app.store.retention.flag_files import DELETED_TABLE
 from app.store.retention.holds import place_hold, put_policy, release_hold
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
@@ -82,6 +85,29 @@ def test_aged_answers_are_deleted_and_counted(lake: Lake, policy: RetentionPolic
     assert other.exists()
     assert apply_policies(lake.stage.database, places(lake)) == []
     assert len(list((lake.folder / "payload").glob("*.parquet"))) > 0
+
+
+def test_an_erasure_takes_a_record_out_of_answers_and_flags_and_counts_them(lake: Lake) -> None:
+    files = [file for file in own(lake).rglob("*.parquet") if "h0-40" in pq.read_table(file)["record_id"].to_pylist()]
+    ages = {file: file.stat().st_mtime_ns for file in files}
+    database, deployment = lake.stage.database, lake.stage.deployment
+    with database.transaction() as session:
+        selector = RecordSelector(record_ids=("h0-40", "never-logged"))
+        request_erasure(session, deployment.no, deployment.id, erasure_id="e-1", selector=selector, by="user:eve")
+    (ended,) = perform_erasures(database, places(lake), settled_after=timedelta(0))
+
+    assert {file.parent.name == "flagged" for file in files} == {True, False}
+    assert ended.counts == {"flagged_records": 1, "kept_answers": 1}
+    assert not [file for file in own(lake).rglob("*.parquet") if "h0-40" in pq.read_table(file)["record_id"].to_pylist()]
+    assert {file: file.stat().st_mtime_ns for file in files if file.parent.name != "flagged"}.items() <= ages.items()
+
+
+def test_every_kind_of_file_with_a_records_id_is_one_that_an_erasure_rewrites(lake: Lake) -> None:
+    kinds = {file.suffix for file in own(lake).rglob("*") if file.is_file() and b"h0-40" in file.read_bytes()}
+    with_ids = {file for file in own(lake).rglob("*") if file.is_file() and b"h0-" in file.read_bytes()}
+
+    assert kinds <= {".parquet"}
+    assert with_ids <= {*_own_files(own(lake))}
 
 
 def test_a_hold_keeps_them_and_so_does_a_deployment_that_shares_the_folder(lake: Lake) -> None:
