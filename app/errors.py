@@ -114,6 +114,10 @@ class QuotaReached(EvenhandError):
     """The key has stored as many bytes of records as it may; nothing was stored."""
 
 
+class CallLoop(EvenhandError):
+    """A call that this installation made itself, or that came through too many others."""
+
+
 class Unavailable(EvenhandError):
     """A dependency (usually Postgres) does not answer now; nothing was stored and the request may be repeated."""
 

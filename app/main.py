@@ -71,7 +71,7 @@ from .web.access import let_replica_answer, provide_services
 from .web.auditing import AuditLayer
 from .web.gate import KeyGate, is_of_programs
 from .web.media import understood_only
-from .web.middleware import BodyLimit, HeadAsGet, RequestContext
+from .web.middleware import BodyLimit, HeadAsGet, LoopGuard, RequestContext
 from .web.parameters import known_parameters_only
 
 _ROUTERS = (
@@ -165,7 +165,7 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     whole = GatewayRoute(EventRoutes(ingestion, services), services)
     if mounted is not None:
         mounted[1].connect(api=_create_api(), ingestion=ingestion, whole=whole)
-    return whole
+    return LoopGuard(whole)
 
 
 @cache
@@ -225,7 +225,7 @@ def app_from_environment() -> ASGIApp:
 def _lifespan(services: Services) -> Callable[[object], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_app: object) -> AsyncIterator[None]:
-        with tracing("api", version=VERSION):
+        with tracing("api", version=VERSION, is_own=services.policy.is_own):
             await services.start()
             try:
                 yield

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..domain.values import Scalar
-from ..errors import Conflict, EndpointRefused, NotFound, ScoringFailed, TooLarge
+from ..errors import CallLoop, Conflict, EndpointRefused, NotFound, ScoringFailed, TooLarge
 from ..gateway.events import BATCH, STRUCTURED
 from ..ingest.limits import MAX_BODY_BYTES
 from ..payloads.registry import FORMS
@@ -67,7 +67,8 @@ def _describe_predictions() -> dict[str, Any]:
         "headers": {"Evenhand-Record-Id": identity},
         "content": {"application/json": {"schema": {}, "examples": answers}, "*/*": {"schema": {}}},
     }
-    responses = {str(status): one for status, one in problems(NotFound, Conflict, TooLarge, EndpointRefused, ScoringFailed).items()}
+    refusals = problems(NotFound, Conflict, TooLarge, EndpointRefused, ScoringFailed, CallLoop)
+    responses = {str(status): refusal for status, refusal in refusals.items()}
     return {
         "tags": ["records"],
         "operationId": "predict",

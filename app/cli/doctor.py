@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from ..clock import utc_now
 from ..errors import EvenhandError
 from ..frozen import frozen
-from ..outbound.egress import EgressPolicy, check_url
+from ..outbound.egress import check_url, read_policy
 from ..outbound.model_uris import check_model
 from ..security.secrets import KEY_FILE, find_secret_box
 from ..settings import Settings
@@ -186,7 +186,7 @@ def look_at_stored_secrets(settings: Settings, session: Session) -> Finding:
 
 
 def look_at_endpoints(settings: Settings, session: Session) -> Iterator[Finding]:
-    policy = EgressPolicy.of(settings.allowed_endpoints, exposed_on=settings.exposed_on, model_prefixes=settings.allowed_models)
+    policy = read_policy(settings)
     rows = session.execute(
         text(
             """SELECT d.id, d.endpoint->>'url' AS url, d.endpoint->>'uri' AS uri, f.failures, f.reason FROM deployments d

@@ -4,6 +4,7 @@ import typer
 
 from .. import VERSION
 from ..errors import SetupError
+from ..outbound.egress import read_policy
 from ..schedule.worker import run_worker
 from ..store.database.migrate import require_no_months_in_files, require_suitable
 from ..telemetry.endpoint import counters_served
@@ -26,5 +27,6 @@ def worker() -> None:
             require_no_months_in_files(connection)
     lower_priority()
     spare_loaded_objects()
-    with counters_served(settings.metrics_host, settings.metrics_port), tracing("worker", version=VERSION):
+    traced = tracing("worker", version=VERSION, is_own=read_policy(settings).is_own)
+    with counters_served(settings.metrics_host, settings.metrics_port), traced:
         run_worker(settings, stop_signal())

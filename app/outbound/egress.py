@@ -7,12 +7,15 @@ no spelling or IPv6 wrapping.
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
 from ipaddress import IPv6Address
 
 import httpx
 
 from ..errors import EndpointRefused, SetupError
 from ..frozen import frozen
+from ..settings import Settings
 from .addresses import METADATA_NAMES, Address, Network, address_of, is_odd_ipv4, is_private, network_of, refusal_of
 
 _HIGHEST_PORT = 65_535
@@ -20,8 +23,24 @@ _HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0
 
 
 @frozen
+class OwnAddress:
+    """An address of the service itself; `path` begins all its addresses."""
+
+    host: str
+    port: int
+    path: str = ""
+
+    def covers(self, url: httpx.URL) -> bool:
+        host, own = _bare(url.host), _bare(self.host)
+        is_same = host == own or (_is_this_machine(host) and _is_this_machine(own))
+        return is_same and _port_of(url) == self.port and f"{url.path}/".startswith(f"{self.path}/")
+
+
+@frozen
 class EgressPolicy:
     """The allowed addresses; `model_prefixes` are those of MLflow models that may be loaded.
+
+    `own` are the service's own addresses, which are never called.
 
     `names` and `networks` both empty: all but those never called, and but private ones if `exposed_on`, the
     address at which other machines reach the service, is set. Otherwise the host must be one of `names`
@@ -32,6 +51,7 @@ class EgressPolicy:
     networks: tuple[Network, ...] = ()
     exposed_on: str | None = None
     model_prefixes: tuple[str, ...] = ()
+    own: tuple["OwnAddress", ...] = ()
 
     @classmethod
     def of(cls, entries: Iterable[str], *, exposed_on: str | None = None, model_prefixes: tuple[str, ...] = ()) -> "EgressPolicy":
@@ -54,6 +74,13 @@ class EgressPolicy:
                     " write for example `model.internal`, `10.1.2.3` or `10.0.0.0/8`."
                 )
         return cls(frozenset(names), tuple(networks), exposed_on, model_prefixes)
+
+    def is_own(self, url: str) -> bool:
+        """Returns whether the URL is the service's own, as far as its text says."""
+        with suppress(httpx.InvalidURL):
+            parsed = httpx.URL(url)
+            return any(address.covers(parsed) for address in self.own)
+        return False
 
     @property
     def is_open(self) -> bool:
@@ -86,7 +113,7 @@ class EgressPolicy:
             raise EndpointRefused(f"The endpoint's host {name!r} is not a host name.")
         elif not self.is_open and not self.networks and name not in self.names:
             raise _not_listed(name)
-        elif self._needs_list and (name == "localhost" or name.endswith(".localhost")):
+        elif self._needs_list and _is_localhost(name):
             raise self._private(name, name)
 
     def check_address(self, host: str, address: Address) -> None:
@@ -102,8 +129,7 @@ class EgressPolicy:
             raise self._private(f"{host} ({address})" if host != str(address) else host, _bare(host))
         if self.is_open or _bare(host) in self.names:
             return
-        plain = address.ipv4_mapped or address if isinstance(address, IPv6Address) else address
-        if not any(each in network for each in (plain, address) for network in self.networks):
+        if not any(each in network for each in (_plain(address), address) for network in self.networks):
             raise _not_listed(f"{host} ({address})" if host != str(address) else host)
 
     @property
@@ -118,6 +144,24 @@ class EgressPolicy:
         )
 
 
+def read_policy(settings: Settings) -> EgressPolicy:
+    """Policy of the operator's settings.
+
+    Raises:
+        SetupError: an entry of the allow-list or the public address cannot be used.
+    """
+    listed, models = settings.allowed_endpoints, settings.allowed_models
+    policy = EgressPolicy.of(listed, exposed_on=settings.exposed_on, model_prefixes=models)
+    own = [OwnAddress(settings.host, settings.port)]
+    if settings.public_url:
+        try:
+            public = parse_url(settings.public_url)
+        except EndpointRefused as error:
+            raise SetupError(f"EVENHAND_PUBLIC_URL cannot be used: {error}") from error
+        own.append(OwnAddress(public.host, _port_of(public), public.path.rstrip("/")))
+    return replace(policy, own=tuple(own))
+
+
 OPEN = EgressPolicy()
 """Policy without an allow-list while the service listens on loopback only."""
 
@@ -126,9 +170,11 @@ def check_url(url: str, policy: EgressPolicy) -> None:
     """Refuses a URL by its text alone; the addresses of a name are checked at every connection.
 
     Raises:
-        EndpointRefused: `parse_url` refuses it, or the host is not allowed.
+        EndpointRefused: `parse_url` refuses it, the host is not allowed, or it is the service's own address.
     """
     policy.check_host(parse_url(url).raw_host.decode("ascii"))
+    if policy.is_own(url):
+        raise EndpointRefused("The endpoint's URL is Evenhand's own address, so it would call itself.")
 
 
 def parse_url(url: str) -> httpx.URL:
@@ -159,6 +205,23 @@ def parse_url(url: str) -> httpx.URL:
 
 def _not_listed(what: str) -> EndpointRefused:
     return EndpointRefused(f"The endpoint's host {what} is not on the operator's allow-list (EVENHAND_ENDPOINT_ALLOWLIST).")
+
+
+def _port_of(url: httpx.URL) -> int:
+    return url.port or (443 if url.scheme == "https" else 80)
+
+
+def _is_this_machine(host: str) -> bool:
+    address = address_of(host)
+    return _is_localhost(host) if address is None else _plain(address).is_loopback or address.is_unspecified
+
+
+def _is_localhost(name: str) -> bool:
+    return f".{name}".endswith(".localhost")
+
+
+def _plain(address: Address) -> Address:
+    return address.ipv4_mapped or address if isinstance(address, IPv6Address) else address
 
 
 def _bare(host: str) -> str:

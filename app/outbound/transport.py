@@ -20,6 +20,7 @@ from ..errors import EndpointRefused
 from .addresses import Address, address_of
 from .certificates import add_certificates
 from .egress import EgressPolicy
+from .hops import sent_header
 
 Resolver: TypeAlias = Callable[[str, int], Awaitable[list[Address]]]
 """In the order in which the addresses should be tried."""
@@ -94,7 +95,7 @@ class PinnedTransport(httpx.AsyncBaseTransport):
                 httpcore.Request(
                     request.method,
                     httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
-                    headers=request.headers.raw,
+                    headers=[*request.headers.raw, sent_header()],
                     content=request.stream,
                     extensions=request.extensions,
                 )

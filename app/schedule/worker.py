@@ -35,13 +35,14 @@ from ..errors import (
     Unavailable,
 )
 from ..mitigation.window.mitigating import mitigate_window
-from ..outbound.egress import EgressPolicy
+from ..outbound.egress import EgressPolicy, read_policy
+from ..outbound.hops import identify
 from ..security.secrets import open_secret_box
 from ..settings import CHECK_MINUTES, Settings
 from ..store.checks.checks import get
 from ..store.checks.leases import claim, fail, finish
 from ..store.database.engine import Database
-from ..store.database.listener import exposed_on
+from ..store.database.listener import exposed_on, name_installation
 from ..telemetry import metrics as telemetry
 from ..telemetry.traces import check_span, describe_span
 from .attributor import ATTRIBUTORS, Attributor
@@ -163,13 +164,12 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
 
 def egress_of(settings: Settings, database: Database) -> Callable[[], EgressPolicy]:
     """Returns a function that gives the rule for addresses now: the worker's settings, else the newest service's address."""
-    policy = EgressPolicy.of(settings.allowed_endpoints, exposed_on=settings.exposed_on, model_prefixes=settings.allowed_models)
+    policy = read_policy(settings)
 
     def egress() -> EgressPolicy:
-        if policy.exposed_on is not None:
-            return policy
         with database.transaction() as session:
-            return replace(policy, exposed_on=exposed_on(session))
+            identify(name_installation(session))
+            return replace(policy, exposed_on=policy.exposed_on or exposed_on(session))
 
     return egress
 

@@ -11,7 +11,8 @@ from ..gateway.service import Gateway
 from ..ingest import Ingestion
 from ..mitigation.live.plan import ActivePlans, PlanReader
 from ..mitigation.live.service import ActiveMitigation
-from ..outbound.egress import EgressPolicy
+from ..outbound.egress import EgressPolicy, read_policy
+from ..outbound.hops import identify
 from ..reports.making import ReportMaker
 from ..scoring.live import LiveModels
 from ..security import passwords
@@ -25,7 +26,7 @@ from ..security.secrets import SecretBox, open_secret_box
 from ..security.throttle import Throttle
 from ..settings import Settings
 from ..store.database.engine import Database
-from ..store.database.listener import record_listener
+from ..store.database.listener import name_installation, record_listener
 from ..store.database.replica import Replica
 from ..store.deployments.deployments import Deployments
 from ..store.overviews.vitals import is_migrated
@@ -97,15 +98,16 @@ class Services:
             if is_migrated(session):
                 Deployments(session, self.secret_box).verify_sealer()
                 record_listener(session, self.settings.exposed_on)
+                identify(name_installation(session))
 
 
 def open_services(settings: Settings, database_url: str) -> Services:
     """Builds the services; connects nothing yet.
 
     Raises:
-        SetupError: the address, the secret key, the allow-list or the mail server cannot be used.
+        SetupError: an address, the secret key, the allow-list or the mail server cannot be used.
     """
-    policy = EgressPolicy.of(settings.allowed_endpoints, exposed_on=settings.exposed_on, model_prefixes=settings.allowed_models)
+    policy = read_policy(settings)
     mail_server_of(settings)  # refused at the start, not when the first e-mail is due
     database = Database(database_url)
     secret_box = open_secret_box(settings)

@@ -6,7 +6,7 @@ records.
 
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
@@ -41,9 +41,12 @@ _tracing = _Tracing()
 
 
 @contextmanager
-def tracing(process: str, *, version: str) -> Iterator[None]:
-    """Sends spans if the environment names a collector. `process` is `api` or `worker`."""
-    why_not = _reason_not_to_send()
+def tracing(process: str, *, version: str, is_own: Callable[[str], bool]) -> Iterator[None]:
+    """Sends spans if the environment names a collector. `process` is `api` or `worker`.
+
+    `is_own` says whether a URL is the service's.
+    """
+    why_not = _reason_not_to_send(is_own)
     if why_not is not None:
         if why_not:
             log.warning("traces_off", reason=why_not)
@@ -177,9 +180,9 @@ def _parent_of(sent: Iterable[tuple[bytes, bytes]]) -> Context:
     return _PLACE.extract(found)
 
 
-def _reason_not_to_send() -> str | None:
+def _reason_not_to_send(is_own: Callable[[str], bool]) -> str | None:
     """None if spans are to be sent; empty where nobody asked for it."""
-    asked = any(os.environ.get(name) for name in COLLECTOR_VARIABLES)
+    asked = [url for name in COLLECTOR_VARIABLES if (url := os.environ.get(name))]
     exporter = os.environ.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower()
     if not asked or exporter == "none" or os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return ""
@@ -188,6 +191,8 @@ def _reason_not_to_send() -> str | None:
     protocol = next((os.environ[name] for name in _PROTOCOL_VARIABLES if os.environ.get(name)), _PROTOCOL).strip()
     if protocol != _PROTOCOL:
         return f"{protocol} is the protocol of OTEL_EXPORTER_OTLP_PROTOCOL; Evenhand speaks {_PROTOCOL} (usually port 4318) only."
+    if any(map(is_own, asked)):
+        return "The collector is Evenhand's own address, which would trace itself; name the collector's."
     try:
         import opentelemetry.exporter.otlp.proto.http  # noqa: PLC0415 - an extra
         import opentelemetry.sdk.trace  # noqa: F401, PLC0415

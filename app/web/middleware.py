@@ -12,7 +12,8 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..clock import monotonic_seconds
-from ..errors import Unavailable
+from ..errors import CallLoop, Unavailable
+from ..outbound.hops import HEADER, MAX_HOPS, enter
 from ..security.principals import Principal
 from ..settings import Network
 from ..telemetry.logs import bind_request_id
@@ -37,6 +38,11 @@ SAFE_HEADERS = {
 }
 """The documentation page, which alone loads anything, sends its own."""
 
+_CAME_BACK = (
+    f"Evenhand made this call itself, or it came through {MAX_HOPS} installations, so it ends here. An endpoint"
+    " or a receiver is the address of an Evenhand service: give the address of the server itself."
+)
+
 log = structlog.get_logger("evenhand.http")
 
 
@@ -50,6 +56,23 @@ class HeadAsGet:
         if scope["type"] == "http" and scope["method"] == "HEAD":
             scope = {**scope, "method": "GET"}
         await self._app(scope, receive, send)
+
+
+class LoopGuard:
+    """Refuses calls of this installation that came back to it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._app
+        if scope["type"] == "http":
+            passed = b",".join(value for name, value in scope["headers"] if name == HEADER)
+            if not enter(passed):
+                request_id = uuid.uuid4().hex
+                log.warning("a call came back", request_id=request_id)
+                app = problem_response(CallLoop(_CAME_BACK), request_id)
+        await app(scope, receive, send)
 
 
 class RequestContext:

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from ..domain.values import is_number
 from ..errors import (
+    CallLoop,
     CheckCancelled,
     CheckTooLong,
     Conflict,
@@ -68,6 +69,7 @@ KINDS: Mapping[type[EvenhandError], ProblemKind] = {
     TooManyTries: ProblemKind(429, "too-many-tries", "Too many failed log-ins"),
     RateReached: ProblemKind(429, "rate-reached", "This key sends too much at once"),
     QuotaReached: ProblemKind(507, "quota-reached", "This key has used up its storage"),
+    CallLoop: ProblemKind(508, "call-loop", "This call came back"),
     Unavailable: ProblemKind(503, "unavailable", "Something we depend on does not answer"),
     ReportNotMade: ProblemKind(503, "report-not-made", "The report was not made"),
     ScoringFailed: ProblemKind(502, "scoring-failed", "The model's endpoint gave no usable predictions"),

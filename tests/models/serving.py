@@ -44,6 +44,8 @@ class Counts(msgspec.Struct):
     """The Host header of those requests."""
     traceparents: list[str | None] = msgspec.field(default_factory=list)
     """The traceparent header of those requests."""
+    hops: list[str | None] = msgspec.field(default_factory=list)
+    """The Evenhand-Hops header of those requests."""
 
     def clear(self) -> None:
         """Starts counting anew."""
@@ -52,6 +54,7 @@ class Counts(msgspec.Struct):
         self.authorizations.clear()
         self.hosts.clear()
         self.traceparents.clear()
+        self.hops.clear()
 
 
 class Reply(msgspec.Struct):
@@ -122,6 +125,7 @@ class ModelServer(ThreadingHTTPServer):
             self.counts.bodies = [*self.counts.bodies[-99:], body]
             self.counts.authorizations = [*self.counts.authorizations[-99:], headers.get("Authorization")]
             self.counts.traceparents = [*self.counts.traceparents[-99:], headers.get("traceparent")]
+            self.counts.hops = [*self.counts.hops[-99:], headers.get("Evenhand-Hops")]
             self.counts.hosts = [*self.counts.hosts[-99:], headers.get("Host")]
         try:
             return self.answer(path, body)

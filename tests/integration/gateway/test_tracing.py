@@ -8,6 +8,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from app import VERSION
+from app.outbound.egress import read_policy
+from app.settings import Settings
 from app.store.database.engine import Database
 from app.telemetry.traces import tracing
 from tests.builders.collectors import TraceCollector, trace_collector
@@ -96,6 +98,7 @@ def test_without_a_collector_nothing_is_added(scene: GatewayScene, model: ModelS
     [
         ({"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "grpc is the protocol"),
         ({"OTEL_TRACES_EXPORTER": "zipkin"}, "OTEL_TRACES_EXPORTER is zipkin"),
+        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://localhost:8000/v1/traces"}, "own address"),
     ],
 )
 def test_a_collector_that_cannot_be_used_is_named_and_the_service_runs(
@@ -103,7 +106,7 @@ def test_a_collector_that_cannot_be_used_is_named_and_the_service_runs(
 ) -> None:
     for name, value in {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", **variables}.items():
         monkeypatch.setenv(name, value)
-    with capture_logs() as lines, tracing("api", version=VERSION):
+    with capture_logs() as lines, tracing("api", version=VERSION, is_own=read_policy(Settings()).is_own):
         pass
 
     assert [line["event"] for line in lines] == ["traces_off"]
