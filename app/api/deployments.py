@@ -3,6 +3,7 @@
 import re
 import secrets
 from collections.abc import Sequence
+from typing import Any
 
 from fastapi import APIRouter, Response
 from pydantic import ValidationError
@@ -12,12 +13,13 @@ from ..checks.picking import problems_of
 from ..domain.definitions import Definition, definition_of
 from ..domain.deployment_rules import definition_problems
 from ..domain.deployments import Endpoint
-from ..errors import Conflict, EndpointRefused, FieldProblem, InvalidInput, refuse
+from ..errors import Conflict, EndpointRefused, FieldProblem, Forbidden, InvalidInput, refuse
 from ..outbound.certificates import tls_problems
 from ..outbound.egress import check_url, parse_url
 from ..outbound.model_uris import check_model
 from ..payloads.registry import codec_for
 from ..retention.rules import require_no_hold
+from ..security.principals import Principal
 from ..services import Services
 from ..store.deployments.deployments import Deployments
 from ..store.deployments.monitors import monitor_of
@@ -86,11 +88,14 @@ def change_deployment(
     Pointing the endpoint at another host needs its credentials again, so that no caller can send the stored ones to their own host.
     """
     before = definition_of(deployment)
+    stated = definition_json(before)
     try:
         # Checked as if it had been sent whole.
-        patched = DeploymentIn.model_validate(body.merged_into(definition_json(before))).to_domain()
+        patched = DeploymentIn.model_validate(body.merged_into(stated)).to_domain()
     except ValidationError as error:
         raise InvalidInput(field_problems(error.errors())) from error
+    if principal.deployment_no is not None:
+        _require_same_places(stated, definition_json(patched), principal)
     changed = checked_definition(patched, services, _find_secret_problems(deployment.endpoint, patched.endpoint, body))
 
     if (before.payload is None) != (changed.payload is None):
@@ -166,6 +171,19 @@ def _find_address_problems(endpoint: Endpoint, services: Services) -> list[Field
     except EndpointRefused as error:
         return [FieldProblem("endpoint.uri" if is_loaded else "endpoint.url", str(error))]
     return []
+
+
+def _require_same_places(before: dict[str, Any], after: dict[str, Any], principal: Principal) -> None:
+    """Refuses to let a bound caller choose what Evenhand reads by rights of its own, which may be another deployment's."""
+    parts = {"payload": ("location", "format"), "feedback": ("location", "format"), "endpoint": ("uri",)}
+    chosen = [
+        f"{part}.{name}"
+        for part, names in parts.items()
+        for name in names
+        if after[part] and after[part][name] not in ("", (before[part] or {}).get(name))
+    ]
+    if chosen:
+        raise Forbidden(f"{principal.subject} is bound to one deployment and may not set {', '.join(chosen)}.")
 
 
 def _find_secret_problems(before: Endpoint | None, after: Endpoint | None, patch: DeploymentPatch) -> list[FieldProblem]:

@@ -68,13 +68,13 @@ class Principal:
         return self.deployment_no is None or self.deployment_no == deployment_no
 
     @property
-    def _subject(self) -> str:
+    def subject(self) -> str:
         return f"The user {self.name}" if self.actor.startswith(USER) else "This key"
 
     def require_role(self, permission: Permission) -> None:
         """Returns if the caller's role has the permission, for some deployment at least; else raises Forbidden."""
         if permission not in self.role.permissions:
-            raise Forbidden(f"{self._subject} has the role {self.role.value}, which may not {_ACTIONS[permission]}.")
+            raise Forbidden(f"{self.subject} has the role {self.role.value}, which may not {_ACTIONS[permission]}.")
 
     def require(self, permission: Permission, deployment_no: int | None = None) -> None:
         """Returns if the caller has the permission: for that deployment or, without one, for the installation as a whole.
@@ -87,7 +87,7 @@ class Principal:
         """
         self.require_role(permission)
         if deployment_no is None and self.deployment_no is not None:
-            raise Forbidden(f"{self._subject} is bound to one deployment and may not do this for the whole installation.")
+            raise Forbidden(f"{self.subject} is bound to one deployment and may not do this for the whole installation.")
         if deployment_no is not None and not self.sees(deployment_no):
             raise NotFound("deployment", "of that id")
 
