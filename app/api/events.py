@@ -68,7 +68,7 @@ class EventRoutes(KnownCallerRoutes):
         for one in unclear:
             self._gateway.ignore(plan.deployment.no, str(one), now=now)
         halves = [one for one in found if isinstance(one, ReportedHalf)]
-        kept = [self._gateway.keep(one.to_entry(plan.deployment, now=now), plan) for one in halves]
+        kept = [await self._gateway.keep(one.to_entry(plan.deployment, now=now), plan) for one in halves]
         # A half is half a record, and the answer completes most calls.
         records = sum(is_kept and one.side is CallSide.RESPONSE for one, is_kept in zip(halves, kept, strict=True))
         if any(kept):

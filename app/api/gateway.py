@@ -121,7 +121,7 @@ class GatewayRoute(KnownCallerRoutes):
                 clock.reschedule(None)  # the limit is the model's, not the caller's
                 headers = pick_answer_headers(response.headers.raw)
                 if response.status_code in _SUCCESS:
-                    self._keep(call, headers, held, is_whole=is_whole)
+                    await self._keep(call, headers, held, is_whole=is_whole)
                     headers.append((RECORD_ID, call.record_id.encode("latin-1")))
                 if is_whole and response.status_code not in _WITHOUT_BODY:
                     headers.append((b"content-length", b"%d" % len(held)))
@@ -134,7 +134,7 @@ class GatewayRoute(KnownCallerRoutes):
         except TimeoutError as error:
             raise call.model.fault_of(slow(limit)) from error
 
-    def _keep(self, call: _Call, headers: Headers, answer: bytes, *, is_whole: bool) -> None:
+    async def _keep(self, call: _Call, headers: Headers, answer: bytes, *, is_whole: bool) -> None:
         now = utc_now()
         entry = CompleteCall(
             deployment_id=call.plan.deployment.id,
@@ -150,11 +150,11 @@ class GatewayRoute(KnownCallerRoutes):
         )
         size = len(call.body) + len(answer)
         if is_whole and self._may_store(call, size):
-            is_kept = self._gateway.keep(entry, call.plan)
+            is_kept = await self._gateway.keep(entry, call.plan)
             # Before its records are counted, a call counts as one.
             self._limits.note_stored(call.actor, sent=1, records=int(is_kept), size=size if is_kept else 0)
         else:
-            self._gateway.lose(entry, call.plan)
+            await self._gateway.lose(entry, call.plan)
 
     def _may_store(self, call: _Call, size: int) -> bool:
         try:

@@ -1,26 +1,41 @@
-"""Records that were answered and could not be kept: counted on disk until the database has the counts."""
+"""Records that were answered and could not be kept: counted on disk until the database has the counts.
 
+The file has its final size from the start, and is written in place: a full disk takes the counts, too.
+"""
+
+import errno
+import fcntl
 import json
-from collections.abc import Mapping
+import os
+import struct
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Lock
-
-import structlog
+from uuid import uuid4
 
 from ..clock import hour_of
 from ..domain.missing_records import MissingTotals
+from ..durable_files import allocate
 from ..frozen import frozen
 from ..store.database.engine import Database
 from ..store.deployments.deployments import find_numbers
 from ..store.records.arrivals import put_missing
 
-FILE = "losses.json"
+FILE = "losses"
+
+SLOT_BYTES = 256 * 1024
+"""A write goes to the older of two slots: a crash may cut it short."""
+
+_HEAD = struct.Struct("<QII")
+"""Number of a write, length and CRC-32 of its bytes, before them."""
 
 _KEPT = timedelta(hours=2)
 """More may be added to the totals of an hour for that long."""
-
-log = structlog.get_logger("evenhand.spool")
 
 
 @frozen
@@ -29,89 +44,109 @@ class _Place:
     hour: datetime
 
 
-class Losses:
-    """Running totals of one process. Safe for several threads."""
+@dataclass
+class _Written:
+    number: int = 0
+    sender: str = field(default_factory=lambda: str(uuid4()))
+    totals: Counter[_Place] = field(default_factory=Counter)
 
-    def __init__(self, sender: str) -> None:
-        self._sender = sender
+
+class Losses:
+    """Totals of the processes that share a folder. Safe for several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._lock = Lock()  # never held while the disk or the database is asked
-        self._totals: dict[_Place, int] = {}
-        self._unsent: set[_Place] = set()
-        self._is_written = True
+        self._added: Counter[_Place] = Counter()
+        self._sent = 0
 
     def add(self, deployment_no: int, now: datetime, records: int) -> None:
-        place = _Place(deployment_no, hour_of(now))
         with self._lock:
-            self._totals[place] = self._totals.get(place, 0) + records
-            self._unsent.add(place)
-            self._is_written = False
+            self._added[_Place(deployment_no, hour_of(now))] += records
 
-    @property
-    def has_unsent(self) -> bool:
-        return bool(self._unsent)
-
-    def write(self, folder: Path) -> None:
-        """Writes what the database lacks next to the spool.
+    def write(self) -> _Written:
+        """Makes everything added durable, and returns the totals. The first call reserves the disk space.
 
         Raises:
             OSError: the disk refuses.
         """
-        if self._is_written or not folder.is_dir():
-            return
-        with self._lock:
-            rows = [[place.deployment_no, place.hour.isoformat(), self._totals[place]] for place in self._unsent]
-            self._is_written = True
-        try:
-            new = folder / f"{FILE}.new"
-            new.write_text(json.dumps(rows), encoding="ascii")
-            new.replace(folder / FILE)
-        except OSError:
-            self._is_written = False
-            raise
+        with self._open_file() as file:
+            written = _read(file)
+            # Of threads that wait here, the first writes for all.
+            with self._lock:
+                added = self._added.copy()
+            if added:
+                written.totals.update(added)
+                _write(file, written)
+                with self._lock:
+                    self._added -= added
+            return written
 
-    def send(self, database: Database, folder: Path, *, now: datetime) -> None:
+    def send(self, database: Database, *, now: datetime) -> None:
         """Stores the totals as missing records of the deployments; blocks.
 
         Raises:
+            OSError: the disk refuses.
             Unavailable: the database does not answer.
         """
-        with self._lock:
-            sent = {place: self._totals[place] for place in self._unsent}
-        _store(database, self._sender, sent)
-        with self._lock:
+        sent = self.write()
+        if sent.number == self._sent:
+            return
+        _store(database, sent)
+        self._sent = sent.number
+        with self._open_file() as file:
+            written = _read(file)
             # A total that grew meanwhile is sent again; totals replace each other.
-            self._unsent -= {place for place, count in sent.items() if self._totals[place] == count}
-            self._is_written = is_all = not self._unsent
-            self._totals = {place: count for place, count in self._totals.items() if place in self._unsent or place.hour > now - _KEPT}
-        if is_all:
-            (folder / FILE).unlink(missing_ok=True)
+            past = {place: count for place, count in sent.totals.items() if place.hour <= now - _KEPT}
+            ended = past.items() & written.totals.items()
+            if ended:
+                written.totals -= Counter(dict(ended))
+                _write(file, written)
+
+    @contextmanager
+    def _open_file(self) -> Iterator[int]:
+        """Yields the file while no other process has it."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = os.open(self._folder / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            allocate(file, 2 * SLOT_BYTES)
+            yield file
+        finally:
+            os.close(file)
 
 
-def send_of_dead(database: Database, folder: Path) -> None:
-    """Stores the totals in a dead process's folder, under its name; blocks.
-
-    Raises:
-        Unavailable: the database does not answer; they stay.
-    """
-    try:
-        rows = json.loads((folder / FILE).read_text(encoding="ascii"))
-        totals = {_Place(no, datetime.fromisoformat(hour)): count for no, hour, count in rows}
-    except FileNotFoundError:
-        return
-    except (ValueError, TypeError) as error:
-        log.warning("counts of lost records cannot be read", folder=str(folder), error=str(error))
-        totals = {}
-    _store(database, folder.name, totals)
-    (folder / FILE).unlink(missing_ok=True)
+def _read(file: int) -> _Written:
+    newest = _Written()
+    for slot in (0, SLOT_BYTES):
+        number, length, checksum = _HEAD.unpack(os.pread(file, _HEAD.size, slot))
+        data = os.pread(file, length, slot + _HEAD.size)
+        if number > newest.number and zlib.crc32(data) == checksum:
+            sender, rows = json.loads(data)
+            totals = Counter({_Place(no, datetime.fromisoformat(hour)): count for no, hour, count in rows})
+            newest = _Written(number, sender, totals)
+    return newest
 
 
-def _store(database: Database, sender: str, totals: Mapping[_Place, int]) -> None:
+def _write(file: int, written: _Written) -> None:
+    # Another sender after the last one: a copy of the folder does not count under the name of this one.
+    rows = [[place.deployment_no, place.hour.isoformat(), count] for place, count in written.totals.items()]
+    data = json.dumps([written.sender if rows else str(uuid4()), rows]).encode("ascii")
+    if _HEAD.size + len(data) > SLOT_BYTES:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    written.number += 1
+    head = _HEAD.pack(written.number, len(data), zlib.crc32(data))
+    os.pwrite(file, head + data, written.number % 2 * SLOT_BYTES)
+    os.fdatasync(file)
+
+
+def _store(database: Database, written: _Written) -> None:
     with database.transaction() as session:
-        present = find_numbers(session, {place.deployment_no for place in totals})
+        present = find_numbers(session, {place.deployment_no for place in written.totals})
         for no in sorted(present):
-            of_one = [
+            totals = [
                 MissingTotals(hour=place.hour, not_received=count, left_out=0)
-                for place, count in totals.items()
+                for place, count in written.totals.items()
                 if place.deployment_no == no
             ]
-            put_missing(session, no, sender, 1.0, of_one)
+            put_missing(session, no, written.sender, 1.0, totals)

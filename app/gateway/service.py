@@ -19,7 +19,7 @@ from ..store.database.sealer import Sealer
 from ..telemetry.metrics import spool_entries
 from ..telemetry.outages import OutageLog
 from .entries import CallHalf, CallSource, CompleteCall, Entry, decode_entry, encode_entry
-from .losses import FILE, Losses, send_of_dead
+from .losses import Losses
 from .plans import CallPlan, CallPlans
 from .spool import Spool
 from .storing import CallStore
@@ -51,7 +51,6 @@ class Delivery:
         self._tasks: list[asyncio.Task[None]] = []
         self._wake = asyncio.Event()
         self._closing = asyncio.Event()
-        self._of_dead: set[Path] = set()
         self._stop_by = 0.0
         self._outages = OutageLog("records wait in the spool", "records of the spool are stored again")
 
@@ -71,11 +70,10 @@ class Delivery:
         try:
             if self._store.counts.collected():
                 await self._store.sweep()
-            await self._send_losses()
-        except Unavailable:
-            log.warning("the database does not answer; what waits in the spool is stored after the next start")
+            await asyncio.to_thread(self._losses.send, self._database, now=utc_now())
+        except (Unavailable, OSError) as error:
+            log.warning("what waits in the spool is stored after the next start", error=str(error))
         try:
-            await asyncio.to_thread(self._make_durable)
             await asyncio.to_thread(self._spool.close)
         except OSError as error:
             log.warning("the spool cannot be written", folder=str(self._spool.folder), error=str(error))
@@ -117,19 +115,14 @@ class Delivery:
         while not self._closing.is_set():
             try:
                 # At the start, too: a process that was killed is followed by this one.
-                found = await asyncio.to_thread(self._spool.adopt)
-                if found:
-                    self._of_dead.update(path for path in found if (path / FILE).exists())
+                if await asyncio.to_thread(self._spool.adopt):
                     self._wake.set()
-                for path in list(self._of_dead):
-                    await asyncio.to_thread(send_of_dead, self._database, path)
-                    self._of_dead.discard(path)
                 if monotonic_seconds() - swept_at >= SWEEP_SECONDS:
                     swept_at = monotonic_seconds()
                     await self._store.sweep()
-                    await self._send_losses()
+                    await asyncio.to_thread(self._losses.send, self._database, now=utc_now())
                 # Last: while the disk is full, the database may take the counts all the same.
-                await asyncio.to_thread(self._make_durable)
+                await asyncio.to_thread(self._spool.sync)
             except Unavailable:
                 pass  # the counts are kept until it answers
             except OSError as error:
@@ -141,14 +134,6 @@ class Delivery:
     async def _pause(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._closing.wait(), seconds)
-
-    def _make_durable(self) -> None:
-        self._spool.sync()
-        self._losses.write(self._spool.folder)
-
-    async def _send_losses(self) -> None:
-        if self._losses.has_unsent:
-            await asyncio.to_thread(self._losses.send, self._database, self._spool.folder, now=utc_now())
 
 
 SPOOL_FOLDER = "spool"
@@ -162,11 +147,12 @@ class Gateway:
     ) -> None:
         self._plans = CallPlans(database, sealer, policy)
         self._spool = Spool(data_dir / SPOOL_FOLDER, max_bytes=spool_bytes)
-        self._losses = Losses(self._spool.owner)
+        self._losses = Losses(self._spool.root)
         self._store = CallStore(database, ingestion, self._plans, clock=utc_now)
         self._delivery = Delivery(self._spool, self._store, self._losses, database)
 
     async def start(self) -> None:
+        await self._write_losses()
         self._delivery.start()
 
     async def stop(self) -> None:
@@ -177,22 +163,30 @@ class Gateway:
         """Deployment and its model; raises as `CallPlans.current`."""
         return await self._plans.current(deployment_id)
 
-    def keep(self, entry: Entry, plan: CallPlan) -> bool:
+    async def keep(self, entry: Entry, plan: CallPlan) -> bool:
         """Keeps an entry, which survives this process; False and counted as lost where there is no room."""
         if self._spool.append(encode_entry(entry)):
             spool_entries.labels("kept").inc()
             self._delivery.wake()
             return True
-        self.lose(entry, plan)
+        await self.lose(entry, plan)
         return False
 
-    def lose(self, entry: Entry, plan: CallPlan) -> None:
+    async def lose(self, entry: Entry, plan: CallPlan) -> None:
+        """Counts an entry as lost; the count survives a crash."""
         spool_entries.labels("dropped").inc()
         # Of an event's call only the answer, or the call would count twice.
         if isinstance(entry, CompleteCall):
             self._losses.add(entry.deployment_no, entry.received_at, count_rows(entry, plan.codec, plan))
         elif entry.side == "response":
             self._losses.add(entry.deployment_no, entry.received_at, 1)
+        await self._write_losses()
+
+    async def _write_losses(self) -> None:
+        try:
+            await asyncio.to_thread(self._losses.write)
+        except OSError as error:
+            log.warning("the counts of lost records cannot be written", folder=str(self._spool.root), error=str(error))
 
     def ignore(self, deployment_no: int, reason: str, *, now: datetime) -> None:
         self._store.counts.add(deployment_no, CallSource.EVENTS, IntakeOutcome.IGNORED, 1, received_at=now, reason=reason)

@@ -47,8 +47,7 @@ class Spool:
 
     def __init__(self, root: Path, *, max_bytes: int) -> None:
         self.root = root
-        self.owner = str(uuid4())
-        self.folder = root / self.owner
+        self.folder = root / str(uuid4())
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._segments: deque[_Segment] = deque()
@@ -173,7 +172,7 @@ class Spool:
         if self.folder not in self._locks:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Locked before it has its name: others take an unlocked folder for that of a dead process.
-            hidden = self.root / f".{self.owner}"
+            hidden = self.root / f".{self.folder.name}"
             hidden.mkdir(mode=0o700, exist_ok=True)
             lock = os.open(hidden / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -204,7 +203,7 @@ class Spool:
         """Deletes folders of which everything is stored; that of this process only at its end."""
         waiting = {segment.path.parent for segment in self._segments}
         for path in [path for path in self._locks if path not in waiting and (of_all or path != self.folder)]:
-            # Another file, such as counts that are not sent yet, keeps the folder.
+            # Another file keeps the folder.
             if [one.name for one in path.iterdir()] == [_LOCK]:
                 (path / _LOCK).unlink()
                 path.rmdir()

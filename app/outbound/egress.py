@@ -24,16 +24,15 @@ _HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0
 
 @frozen
 class OwnAddress:
-    """An address of the service itself; `path` begins all its addresses."""
+    """An address of the service itself."""
 
     host: str
     port: int
-    path: str = ""
 
     def covers(self, url: httpx.URL) -> bool:
         host, own = _bare(url.host), _bare(self.host)
         is_same = host == own or (_is_this_machine(host) and _is_this_machine(own))
-        return is_same and _port_of(url) == self.port and f"{url.path}/".startswith(f"{self.path}/")
+        return is_same and _port_of(url) == self.port
 
 
 @frozen
@@ -158,7 +157,7 @@ def read_policy(settings: Settings) -> EgressPolicy:
             public = parse_url(settings.public_url)
         except EndpointRefused as error:
             raise SetupError(f"EVENHAND_PUBLIC_URL cannot be used: {error}") from error
-        own.append(OwnAddress(public.host, _port_of(public), public.path.rstrip("/")))
+        own.append(OwnAddress(public.host, _port_of(public)))
     return replace(policy, own=tuple(own))
 
 

@@ -19,6 +19,8 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from ..durable_files import allocate
+
 FIRST_BYTES: Final = 1 << 16
 """It doubles when they are used up."""
 
@@ -39,7 +41,7 @@ class AllocatedDict(mmap_dict.MmapedDict):
         if not read_mode:
             try:
                 with open(filename, "a+b") as file:  # noqa: PTH123 - the library names files by text
-                    _allocate(file.fileno(), max(FIRST_BYTES, os.fstat(file.fileno()).st_size))
+                    allocate(file.fileno(), max(FIRST_BYTES, os.fstat(file.fileno()).st_size))
             except OSError as error:
                 self._give_up(error)
                 self._used, self._positions = 0, {}
@@ -84,7 +86,7 @@ class AllocatedDict(mmap_dict.MmapedDict):
             capacity *= 2
         if capacity > self._capacity:
             try:
-                _allocate(self._f.fileno(), capacity)
+                allocate(self._f.fileno(), capacity)
             except OSError as error:
                 self._give_up(error)
                 return False
@@ -103,15 +105,6 @@ def allocate_before_writing() -> None:
     """Puts every later counter into an allocated file, where files are shared at all."""
     values.MmapedDict = AllocatedDict  # type: ignore[attr-defined]
     multiprocess.MmapedDict = AllocatedDict  # type: ignore[attr-defined]
-
-
-def _allocate(descriptor: int, size: int) -> None:
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(descriptor, 0, size)
-        return
-    missing = size - os.fstat(descriptor).st_size  # macOS: written instead
-    if missing > 0:
-        os.write(descriptor, bytes(missing))
 
 
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"

@@ -28,9 +28,13 @@ from app.store.database.engine import Database
 from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_coming_months
 from app.store.deployments.deployments import Deployments
+from tests.builders.disks import BALLAST, fill_disk, mounted_disk
 from tests.models.rules import RuleScorer
 from tests.models.serving import ModelServer, serve
 from tests.progress import wait_until
+
+DISK_BYTES = 512 * 2**20
+"""Above what the spool leaves free."""
 
 BODY = {"fields": ["sex", "income"], "values": [["female", 20_000]]}
 
@@ -182,6 +186,47 @@ def kill_under_load(kills: int, *, callers: int, calls: int, notice: Callable[[s
             scene.await_all_stored()
         assert scene.statuses <= {200, 503}, scene.statuses
         return len(scene.answered)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FullDisk:
+    """Calls that were answered, those of them that are not stored, and the calls that are counted as not received.
+
+    A call may be counted and, because of the kill, not answered: at most one of each caller a kill.
+    """
+
+    answered: int
+    not_stored: int
+    counted: int
+    unanswered: int
+
+
+def kill_with_full_disk(kills: int, *, callers: int, calls: int) -> FullDisk:
+    """Kills the service so often while the spool's disk is full, each time after so many calls."""
+    with killed_gateway() as scene, mounted_disk(scene.data.parent / "image", scene.data / "spool", DISK_BYTES):
+        with scene.load(callers):
+            for number in range(kills):
+                with scene.service() as process:
+                    scene.await_more(calls)
+                    if number == 0:
+                        fill_disk(scene.data / "spool")
+                        scene.await_more(calls)
+                    process.kill()
+        (scene.data / "spool" / BALLAST).unlink()
+        with scene.service():
+            wait_until(lambda: not list((scene.data / "spool").glob("*/*.spool")), "the spool is empty")
+            with scene.client() as client:
+                while not scene.call(client, "last"):
+                    pass
+            wait_until(lambda: "last" in scene.stored(), "the last call is stored")
+        stored = scene.stored()
+        assert len(stored) == len(set(stored))
+        return FullDisk(
+            answered=len(scene.answered),
+            not_stored=len(set(scene.answered) - set(stored)),
+            counted=scene.dropped(),
+            unanswered=scene.unanswered,
+        )
 
 
 def stop_database_under_load(stops: int, *, callers: int, calls: int, notice: Callable[[str], None] = lambda _: None) -> int:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.builders.gateway_kills import kill_under_load, killed_gateway, stop_database_under_load
+from tests.builders.gateway_kills import kill_under_load, kill_with_full_disk, killed_gateway, stop_database_under_load
 
 KILLS = 2
 
@@ -32,3 +32,11 @@ def test_nothing_answered_is_lost_or_doubled_when_the_service_is_killed_under_lo
 @pytest.mark.nightly
 def test_callers_are_answered_while_postgres_stops_and_each_record_is_stored_once_or_counted() -> None:
     assert stop_database_under_load(1, callers=4, calls=20) >= 60
+
+
+@pytest.mark.nightly
+def test_every_call_that_a_full_disk_did_not_keep_is_counted_when_the_service_is_killed() -> None:
+    calls = kill_with_full_disk(6, callers=8, calls=60)
+
+    assert calls.answered >= 6 * 60
+    assert 300 <= calls.not_stored <= calls.counted <= calls.not_stored + calls.unanswered

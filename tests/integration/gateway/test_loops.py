@@ -122,12 +122,11 @@ OWN = [
     ({"host": "10.1.2.3", "endpoint_allowlist": "10.1.2.3"}, "http://10.1.2.3:8000/x"),
     ({"port": 9001}, "http://127.0.0.1:9001/x"),
     ({"public_url": "https://fair.example.com/"}, "https://FAIR.example.com:443/v1/deployments/x/predictions"),
-    ({"public_url": "https://example.com/fair"}, "https://example.com/fair/v1"),
 ]
 OTHERS = [
     ({}, "http://127.0.0.1:8001/x"),
     ({"host": "10.1.2.3", "endpoint_allowlist": "127.0.0.1"}, "http://127.0.0.1:8000/x"),
-    ({"public_url": "https://example.com/fair"}, "https://example.com/fairer/score"),
+    ({"public_url": "https://fair.example.com"}, "https://fair.example.com:8443/score"),
 ]
 
 
