@@ -174,7 +174,7 @@ def _find_address_problems(endpoint: Endpoint, services: Services) -> list[Field
 
 
 def _require_same_places(before: dict[str, Any], after: dict[str, Any], principal: Principal) -> None:
-    """Refuses to let a bound caller choose what Evenhand reads by rights of its own, which may be another deployment's."""
+    """Refuses a choice of what Evenhand reads by rights of its own: it may be another deployment's."""
     parts = {"payload": ("location", "format"), "feedback": ("location", "format"), "endpoint": ("uri",)}
     chosen = [
         f"{part}.{name}"
@@ -183,7 +183,8 @@ def _require_same_places(before: dict[str, Any], after: dict[str, Any], principa
         if after[part] and after[part][name] not in ("", (before[part] or {}).get(name))
     ]
     if chosen:
-        raise Forbidden(f"{principal.subject} is bound to one deployment and may not set {', '.join(chosen)}.")
+        fields = ", ".join(chosen)
+        raise Forbidden(f"{principal.subject} is bound to one deployment and may not set {fields}.")
 
 
 def _find_secret_problems(before: Endpoint | None, after: Endpoint | None, patch: DeploymentPatch) -> list[FieldProblem]:

@@ -186,7 +186,8 @@ class Gateway:
         try:
             await asyncio.to_thread(self._losses.write)
         except OSError as error:
-            log.warning("the counts of lost records cannot be written", folder=str(self._spool.root), error=str(error))
+            folder = str(self._spool.root)
+            log.warning("the counts of lost records cannot be written", folder=folder, error=str(error))
 
     def ignore(self, deployment_no: int, reason: str, *, now: datetime) -> None:
         self._store.counts.add(deployment_no, CallSource.EVENTS, IntakeOutcome.IGNORED, 1, received_at=now, reason=reason)

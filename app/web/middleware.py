@@ -39,8 +39,8 @@ SAFE_HEADERS = {
 """The documentation page, which alone loads anything, sends its own."""
 
 _CAME_BACK = (
-    f"Evenhand made this call itself, or it came through {MAX_HOPS} installations, so it ends here. An endpoint"
-    " or a receiver is the address of an Evenhand service: give the address of the server itself."
+    f"Evenhand made this call itself, or it came through {MAX_HOPS} installations, so it ends here. An"
+    " endpoint or a receiver is the address of an Evenhand service: give the address of the server itself."
 )
 
 log = structlog.get_logger("evenhand.http")

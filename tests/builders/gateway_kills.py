@@ -53,6 +53,7 @@ class KilledGateway:
     patience: float = 3.0
     """Seconds that a caller waits for an answer."""
     unanswered: int = 0
+    numbers: Iterator[int] = field(default_factory=itertools.count)
 
     @contextmanager
     def service(self) -> Iterator["subprocess.Popen[bytes]"]:
@@ -130,10 +131,8 @@ class KilledGateway:
 
     def _call_often(self, number: int, stop: threading.Event) -> None:
         with self.client() as client:
-            for n in itertools.count():
-                if stop.is_set():
-                    return
-                if not self.call(client, f"{number}-{n}"):
+            while not stop.is_set():
+                if not self.call(client, f"{number}-{next(self.numbers)}"):
                     time.sleep(0.02)
 
 
@@ -190,28 +189,25 @@ def kill_under_load(kills: int, *, callers: int, calls: int, notice: Callable[[s
 
 @dataclass(frozen=True, kw_only=True)
 class FullDisk:
-    """Calls that were answered, those of them that are not stored, and the calls that are counted as not received.
-
-    A call may be counted and, because of the kill, not answered: at most one of each caller a kill.
-    """
+    """Calls that were answered, those of them that are not stored, and the calls that are counted as not received."""
 
     answered: int
     not_stored: int
     counted: int
-    unanswered: int
 
 
 def kill_with_full_disk(kills: int, *, callers: int, calls: int) -> FullDisk:
-    """Kills the service so often while the spool's disk is full, each time after so many calls."""
+    """Kills the service so often while the spool's disk is full, each time right after the last of so many answers."""
     with killed_gateway() as scene, mounted_disk(scene.data.parent / "image", scene.data / "spool", DISK_BYTES):
-        with scene.load(callers):
-            for number in range(kills):
-                with scene.service() as process:
+        scene.patience = 60.0
+        for number in range(kills):
+            with scene.service() as process:
+                with scene.load(callers):
                     scene.await_more(calls)
                     if number == 0:
                         fill_disk(scene.data / "spool")
                         scene.await_more(calls)
-                    process.kill()
+                process.kill()
         (scene.data / "spool" / BALLAST).unlink()
         with scene.service():
             wait_until(lambda: not list((scene.data / "spool").glob("*/*.spool")), "the spool is empty")
@@ -225,7 +221,6 @@ def kill_with_full_disk(kills: int, *, callers: int, calls: int) -> FullDisk:
             answered=len(scene.answered),
             not_stored=len(set(scene.answered) - set(stored)),
             counted=scene.dropped(),
-            unanswered=scene.unanswered,
         )
 
 

@@ -41,9 +41,6 @@ LONGEST_REST_SECONDS = 20.0
 HARM_SECONDS = 6.0
 """Longest time for which a model is at fault, or a disk full."""
 
-COUNTING_SECONDS = 10.0
-"""Rest after a full disk, in which no process that counts is killed."""
-
 CONNECTIONS = 160
 """Connections that two services of two API processes and their workers may hold at most, once they are idle."""
 
@@ -133,8 +130,6 @@ class Chaos:
                 file.write(bytes(2**20))
         time.sleep(HARM_SECONDS)
         ballast.unlink()
-        # What could not be kept is counted in memory until the disk takes the counts, which the housekeeping tries every second.
-        time.sleep(COUNTING_SECONDS)
 
 
 def run_chaos(*, seconds: float, seed: int, with_disk: bool = True, keep_logs: Path | None = None) -> Report:
