@@ -33,7 +33,8 @@ _HYPHENS = """() => {
 """Texts of the page, also of what opens on it, that write a negative number with a hyphen; not those of programs."""
 _NARROWEST = """(tables) => tables.map((table) => {
   table.style.width = "1px";
-  for (const cell of table.querySelectorAll("td[data-label=Records]")) cell.innerHTML += '<br><span class="hint">1,213 of them from earlier hours</span>';
+  for (const cell of table.querySelectorAll("td[data-label=Records]"))
+    cell.innerHTML += '<br><span class="hint">1,213 of them from earlier hours</span>';
   return table.offsetWidth;
 })"""
 _HEADINGS = (
