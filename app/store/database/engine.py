@@ -134,7 +134,9 @@ def parse_url(url: str) -> URL:
 
 def libpq_url(url: str) -> str:
     # By default the password would become `***`.
-    return parse_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    address, mark, query = parse_url(url).set(drivername="postgresql").render_as_string(hide_password=False).partition("?")
+    # Postgres' own library reads %20 alone as a blank.
+    return address.replace(" ", "%20") + mark + query.replace("+", "%20")
 
 
 def public_address(url: str) -> str:
