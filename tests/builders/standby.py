@@ -13,7 +13,7 @@ import psycopg
 
 from app.embedded import EmbeddedPostgres
 from app.embedded.place import Place, settle
-from app.embedded.programs import programs_for
+from app.embedded.programs import client_program
 from app.embedded.server import SYSTEM_DIR
 from app.embedded.spawn import tied_command
 
@@ -54,8 +54,8 @@ def replicated_postgres() -> Iterator[Pair]:
 def _copy(primary_url: str, place: Place) -> None:
     """Copies the running primary to `place`, set up to follow it."""
     place.data.mkdir(mode=0o700)
-    os.chown(place.data, place.account.uid, place.account.gid)
-    program = programs_for(place.account, SYSTEM_DIR) / "pg_basebackup"
-    command = [str(program), "--pgdata", str(place.data), "--dbname", primary_url, "--write-recovery-conf", "--checkpoint", "fast"]
-    tied = tied_command(command, signal.SIGKILL, place.other_account)
-    subprocess.run(tied, check=True, capture_output=True, cwd="/")
+    # Not as the server's account: as root it may be unable to enter the folder that the program lies in.
+    arguments = ["--pgdata", str(place.data), "--dbname", primary_url, "--write-recovery-conf", "--checkpoint", "fast"]
+    subprocess.run(tied_command([client_program("pg_basebackup"), *arguments], signal.SIGKILL), check=True, capture_output=True, cwd="/")
+    for path in (place.data, *place.data.rglob("*")):
+        os.chown(path, place.account.uid, place.account.gid)
