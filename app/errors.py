@@ -25,8 +25,9 @@ The tree:
     └── SetupError          the machine or the settings do not allow a start
 """
 
+import copyreg
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .frozen import frozen
 
@@ -43,6 +44,10 @@ class FieldProblem:
 
 class EvenhandError(Exception):
     """The root. `str(error)` is a sentence for a person: what happened, to what, what to do."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # On the way between processes: `__init__` takes other arguments than the sentence.
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class InvalidInput(EvenhandError):

@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
+from .apart import MEMORY_BYTES
 from .errors import FieldProblem, InvalidInput
 
 Network: TypeAlias = IPv4Network | IPv6Network
@@ -103,6 +104,7 @@ class Settings(BaseSettings):
     """
 
     spool_bytes: int = Field(default=2**30, ge=0)
+    upload_memory_bytes: int = Field(default=MEMORY_BYTES, ge=2**28)
     worker_concurrency: int = Field(default=4, ge=1, le=64)
     metrics_port: int = Field(default=0, ge=0, le=65535)
     metrics_host: str = "127.0.0.1"

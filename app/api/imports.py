@@ -2,16 +2,16 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from datetime import datetime
 from functools import partial
 from io import SEEK_END
-from typing import Annotated, Any, BinaryIO, Final
+from typing import Annotated, Any, BinaryIO, Final, TypeAlias
 
 from fastapi import APIRouter, Query, Request
-from fastapi.concurrency import run_in_threadpool
 
+from ..apart import SentFile
 from ..clock import utc_now
 from ..domain.arrivals import LogKind, RecordSource
 from ..domain.missing_records import MissingTotals
@@ -30,16 +30,20 @@ from ..ingest.plan import IngestPlan
 from ..ingest.rejections import RejectedPart, part_of
 from ..services import Services
 from ..store.records.arrivals import put_missing
+from ..store.writing import Target
 from ..web.access import DeploymentId, Logger, NowIn, ServicesIn
 from ..web.media import takes
 from ..web.texts import Moment, in_utc
 from .schemas.imports import ImportReportOut
-from .uploads import sent_type, spooled
+from .uploads import read_apart, sent_type, spooled
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/imports", tags=["records"])
 
 MAX_IMPORT_BYTES: Final = 256 * 1024 * 1024
 """`evenhand import` takes files of any size."""
+
+MAX_IMPORT_ROWS: Final = 1_000_000
+"""A Parquet file of a few bytes can hold any number of them."""
 
 MAX_PROBLEMS: Final = 100
 
@@ -103,40 +107,74 @@ async def import_records(
         endpoint=target.endpoint,
     )
     async with spooled(request, places=services.uploads, actor=principal.actor, max_bytes=MAX_IMPORT_BYTES) as file:
-        sink = _Sink(services, plan, kind, principal.actor, asyncio.get_running_loop())
-        report = await run_in_threadpool(_import, file, sent.encoding, layout, subject, sink)
-    services.ingestion.rejections.note_parts(plan.target.no, sink.unread, source=RecordSource.IMPORT, kind=kind, now=now)
+        storing = _Storing(services, plan, kind, principal.actor, asyncio.get_running_loop())
+        memory_bytes, read = services.settings.upload_memory_bytes, (SentFile(file), sent.encoding, layout, subject, target)
+        report, unread = await read_apart(request, memory_bytes, _import, *read, answer=storing.store)
+    services.ingestion.rejections.note_parts(target.no, unread, source=RecordSource.IMPORT, kind=kind, now=now)
     if report.rejected and not report.accepted + report.duplicate:
         raise InvalidInput([FieldProblem(f"line {row.line}, {row.field}", row.reason) for row in report.rejections[:MAX_PROBLEMS]])
     return ImportReportOut.of(report)
 
 
 @frozen
-class _Sink:
+class _LeftOut:
+    """Records that a sampled log does not hold, by hour."""
+
+    sender: str
+    rate: float
+    hours: Mapping[datetime, int]
+
+
+_Sent: TypeAlias = bytes | _LeftOut
+"""Records, or counts, on their way from the process that reads a file."""
+
+
+@frozen
+class _Storing:
     services: Services
     plan: IngestPlan
     kind: LogKind
     actor: str
     loop: asyncio.AbstractEventLoop
-    unread: Counter[RejectedPart] = field(default_factory=Counter)
 
-    def send(self, body: bytes) -> Receipt:
+    def store(self, sent: _Sent) -> Receipt | None:
+        if not isinstance(sent, _LeftOut):
+            return self._store_records(sent)
+        self._store_counts(sent)
+        return None
+
+    def _store_records(self, body: bytes) -> Receipt:
         request = LogRequest(body=body, actor=self.actor, historical=True, source=RecordSource.IMPORT)
         ingestion = self.services.ingestion
         log = ingestion.log_feedback if self.kind is LogKind.FEEDBACK else ingestion.log_payload
         return asyncio.run_coroutine_threadsafe(log(self.plan.target.id, request, now=utc_now()), self.loop).result()
 
+    def _store_counts(self, sent: _LeftOut) -> None:
+        totals = [MissingTotals(hour=hour, not_received=0, left_out=count) for hour, count in sent.hours.items()]
+        with self.services.database.transaction() as session:
+            put_missing(session, self.plan.target.no, sent.sender, sent.rate, totals)
+
+
+@frozen
+class _Sink:
+    ask: Callable[[_Sent], Any]
+    target: Target
+    unread: Counter[RejectedPart] = field(default_factory=Counter)
+
+    def send(self, body: bytes) -> Receipt:
+        receipt: Receipt = self.ask(body)
+        return receipt
+
     def note_unread(self, row: RejectedRow) -> None:
-        self.unread[part_of(row.field, row.reason, self.plan.target)] += 1
+        self.unread[part_of(row.field, row.reason, self.target)] += 1
 
     def put_left_out(self, sender: str, rate: float, hours: Mapping[datetime, int]) -> None:
-        totals = [MissingTotals(hour=hour, not_received=0, left_out=count) for hour, count in hours.items()]
-        with self.services.database.transaction() as session:
-            put_missing(session, self.plan.target.no, sender, rate, totals)
+        self.ask(_LeftOut(sender, rate, hours))
 
 
-def _import(file: BinaryIO, encoding: str, layout: ImportLayout | None, subject: ImportSubject, sink: _Sink) -> ImportReport:
-    size = file.seek(0, SEEK_END)
-
-    body = InputFile("body", partial(reopen, file), size, encoding)
-    return run_import([body], find_layout([body], layout, subject.kind), subject, sink, Checkpoint())
+def _import(
+    file: BinaryIO, encoding: str, layout: ImportLayout | None, subject: ImportSubject, target: Target, ask: Callable[[_Sent], Any]
+) -> tuple[ImportReport, Counter[RejectedPart]]:
+    body, sink = InputFile("body", partial(reopen, file), file.seek(0, SEEK_END), encoding), _Sink(ask, target)
+    report = run_import([body], find_layout([body], layout, subject.kind), subject, sink, Checkpoint(), max_rows=MAX_IMPORT_ROWS)
+    return report, sink.unread

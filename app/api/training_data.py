@@ -10,6 +10,7 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
+from ..apart import SentFile
 from ..checks.gaps import NotMeasured
 from ..checks.measuring import convert_gap, measure_table
 from ..checks.tabulation import EVERYBODY
@@ -44,7 +45,7 @@ from .answers import CONFLICT
 from .changes import training_data_changes
 from .schemas.measurements import MeasurementPage, SeriesMeasurementOut
 from .schemas.training_data import TrainingDataOut, TrainingDistributionsIn, TrainingSummaryOut
-from .uploads import sent_type, spooled
+from .uploads import read_apart, sent_type, spooled
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/training-data", tags=["training data"])
 
@@ -91,7 +92,8 @@ async def put_training_data(
         deployment, monitor = await run_in_threadpool(_read_subject, services, principal, deployment_id)
     upload = partial(Upload, form=form, deployment=deployment, monitor=monitor, label=label, weight=weight, encoding=sent.encoding)
     async with spooled(request, places=services.uploads, actor=principal.actor, max_bytes=limit) as file:
-        data = await run_in_threadpool(_process, file, upload(received_at=utc_now()))
+        memory_bytes = services.settings.upload_memory_bytes
+        data = await read_apart(request, memory_bytes, _process, SentFile(file), upload(received_at=utc_now()))
     async with services.turns:
         await run_in_threadpool(_store, services, principal, deployment, data)
     return TrainingSummaryOut.of(data.summary, monitor)

@@ -6,22 +6,23 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from email.message import Message
 from email.utils import collapse_rfc2231_value
-from tempfile import SpooledTemporaryFile
-from typing import BinaryIO, cast
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO
 
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
+from ..apart import Apart
 from ..domain.encodings import UTF_8, find_encoding
 from ..errors import InvalidInput, TooLarge, Unavailable, UnsupportedMediaType
 from ..frozen import frozen
 from ..turns import Room
 from ..web.media import is_json
 
-IN_MEMORY = 4 * 1024 * 1024
-"""Larger bodies move to the disk."""
+READING_SECONDS = 600
+"""Max seconds in which an upload is read and stored."""
 
 SILENCE_SECONDS = 30
 """A client that sends nothing for longer loses its place."""
@@ -77,10 +78,43 @@ async def spooled(request: Request, *, places: Room, actor: str, max_bytes: int)
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > max_bytes:
         raise _too_large(max_bytes)
-    with places.place(actor), SpooledTemporaryFile(max_size=IN_MEMORY) as file:
+    with places.place(actor), TemporaryFile() as file:
         await _receive_body(request, file.write, max_bytes)
         await run_in_threadpool(file.seek, 0)
-        yield cast("BinaryIO", file)
+        yield file
+
+
+async def read_apart(
+    request: Request,
+    memory_bytes: int,
+    work: Callable[..., Any],
+    *arguments: Any,  # noqa: ANN401 - of the call
+    answer: Callable[[Any], Any] | None = None,
+) -> Any:  # noqa: ANN401 - of the call
+    """Returns the result of a call in a child process, which ends when the client leaves.
+
+    Raises:
+        TooLarge: it takes too much memory or time.
+    """
+    child = Apart(memory_bytes, work, *arguments, answer=answer)
+    running = asyncio.ensure_future(run_in_threadpool(child.result))
+    gone = asyncio.ensure_future(_await_end(request))
+    try:
+        await asyncio.wait((running, gone), timeout=READING_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            return running.result()
+        if gone.done():
+            raise InvalidInput.of("body", "is not read further: its client has left")
+        raise TooLarge(f"Reading the body takes more than {READING_SECONDS} seconds. Send fewer rows at once.")
+    finally:
+        child.end()
+        gone.cancel()
+        await asyncio.gather(running, gone, return_exceptions=True)
+
+
+async def _await_end(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 async def _receive_body(request: Request, write: Callable[[bytes], int], max_bytes: int) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,8 +13,9 @@ from typing import Any, Final, Protocol
 from ..clock import hour_of
 from ..domain.arrivals import LogKind
 from ..domain.records import Receipt
-from ..errors import InvalidInput
+from ..errors import InvalidInput, TooLarge
 from ..frozen import frozen
+from ..ingest.limits import MAX_RECORD_BYTES
 from .files import InputFile, shown
 from .layouts import ImportLayout
 from .progress import Checkpoint
@@ -56,6 +58,7 @@ def run_import(
     checkpoint: Checkpoint,
     *,
     notice: Callable[[ImportReport], None] = lambda _: None,
+    max_rows: int = sys.maxsize,
 ) -> ImportReport:
     """Returns the report of an import; `notice` is called with it after each batch.
 
@@ -63,8 +66,9 @@ def run_import(
     """
     report, done = checkpoint.resume()
     if not done:
-        for _ in layout.read(files, subject):
-            pass
+        rows = enumerate(layout.read(files, subject))
+        if sum(file.stated_rows() for file in files) > max_rows or any(before == max_rows for before, _ in rows):
+            raise TooLarge(f"The file has more than {max_rows:,} rows. Send parts of it, or use `evenhand import`.")
         if (refusal := subject.tally.refusal(subject.times)) is not None:
             raise InvalidInput.of("time", f"{refusal}; nothing was stored.")
     digests = {file.name: file.digest for file in files}
@@ -115,12 +119,15 @@ def encode_record(row: ImportRow, digest: str, subject: ImportSubject) -> bytes:
         record["id"] = f"{digest[:_DIGEST_CHARACTERS]}-{row.line}"
     # Python's writer takes NaN and half surrogate pairs, which the service refuses by record and field.
     try:
-        return json.dumps(record, separators=(",", ":")).encode()
+        text = json.dumps(record, separators=(",", ":")).encode()
     except TypeError:
         where, value = next(_find_unwritable(record, ()))
         raise RowRefused(
             ".".join(where), f"must be text, a number, true or false, found {shown(value)} ({type(value).__name__.lower()})"
         ) from None
+    if len(text) > BATCH_BYTES:
+        raise RowRefused("record", f"has {len(text):,} bytes as JSON; a record may have at most {MAX_RECORD_BYTES:,}")
+    return text
 
 
 def _classify(record: Mapping[str, Any], subject: ImportSubject) -> dict[str, Any]:

@@ -124,6 +124,13 @@ class InputFile:
                         yield number, row
                     self.bytes_read = self.size * number // total
 
+    def stated_rows(self) -> int:
+        """Rows of Parquet, by its footer; 0 of text."""
+        if not self.is_parquet:
+            return 0
+        with self._parquet() as table:
+            return int(table.rows)
+
     def parquet_metadata(self) -> Mapping[bytes, bytes]:
         if not self.is_parquet:
             return {}

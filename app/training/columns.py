@@ -212,7 +212,8 @@ class ParquetFile:
             schema = opened.schema_arrow
         except _BROKEN as error:
             raise InvalidInput.of("body", "is not a Parquet file") from error
-        self.rows = opened.metadata.num_rows
+        groups = map(opened.metadata.row_group, range(opened.metadata.num_row_groups))
+        self.rows = sum(group.num_rows for group in groups)
         self.names = _require_unique(schema.names)
         self.types: Mapping[str, pa.DataType] = {field.name: field.type for field in schema}
         self.metadata: Mapping[bytes, bytes] = schema.metadata or {}
