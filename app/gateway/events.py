@@ -17,6 +17,9 @@ from ..payloads.wire import decode_request
 from .entries import CallHalf, CallSide, CallSource
 
 STRUCTURED, BATCH = "application/cloudevents+json", "application/cloudevents-batch+json"
+MAX_UNPACKED = 16 * 1024 * 1024
+"""Max bytes of events as JSON, which the event loop reads."""
+
 MAX_EVENTS = 1_000
 """Max events in one batch."""
 
@@ -76,7 +79,7 @@ def read_events(headers: Mapping[str, str], body: bytes, *, now: datetime) -> li
         captured = CapturedBody(body, headers.get("content-type", ""), headers.get("content-encoding", ""))
         return [_try_half(attributes, captured, now)]
     try:
-        found = decode_request(CapturedBody(body, "", headers.get("content-encoding", "")).read())
+        found = decode_request(CapturedBody(body, "", headers.get("content-encoding", "")).read(MAX_UNPACKED))
     except (InvalidInput, TooLarge, UnsupportedMediaType) as error:
         raise EventUnclear(f"the body is not JSON: {error}") from error
     events = found if isinstance(found, list) else [found]

@@ -2,10 +2,12 @@
 
 import json
 import zlib
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import msgspec
 
+from ..apart import Apart
 from ..domain.strict_json import require_strict
 from ..errors import InvalidInput, TooLarge, UnsupportedMediaType
 from ..frozen import frozen
@@ -16,7 +18,12 @@ _GZIP = zlib.MAX_WBITS | 16
 _MOST_MEMBERS = 16
 """Unpacking thousands of empty members of gzip would cost unbounded time."""
 
+INLINE_BYTES = 2 * 1024 * 1024
+"""Larger bodies are read in a child process."""
+
 _DECODER = msgspec.json.Decoder()
+
+_T = TypeVar("_T")
 
 
 @frozen
@@ -31,20 +38,31 @@ def too_large() -> TooLarge:
     return TooLarge(f"The body is larger than {MAX_BODY_BYTES // 2**20} MiB (after decompression). Send fewer records at once.")
 
 
-def decompressed(body: bytes, encoding: str) -> bytes:
-    """Body without its Content-Encoding; never unpacks more than a request may hold.
+def read_bounded(memory_bytes: int, read: Callable[[int], _T]) -> _T:
+    """Returns what `read` makes of a body that may have so many bytes. A large one is read in a child process."""
+    try:
+        return read(INLINE_BYTES)
+    except TooLarge:
+        found: _T = Apart(memory_bytes, read, MAX_BODY_BYTES).result()
+        return found
+
+
+def decompressed(body: bytes, encoding: str, most_bytes: int = MAX_BODY_BYTES) -> bytes:
+    """Body without its Content-Encoding; never unpacks more than `most_bytes`.
 
     Raises:
         UnsupportedMediaType: an encoding other than gzip.
         InvalidInput: it is not gzip, or ends too soon.
-        TooLarge: it holds more than a request may.
+        TooLarge: it holds more.
     """
     if encoding in ("", "identity"):
+        if len(body) > most_bytes:
+            raise too_large()
         return body
     if encoding not in ("gzip", "x-gzip"):
         raise UnsupportedMediaType("The body may be compressed with gzip only.")
     parts: list[bytes] = []
-    room = MAX_BODY_BYTES + 1
+    room = most_bytes + 1
     while body and room > 0:
         if len(parts) == _MOST_MEMBERS:
             raise InvalidInput.of("body", f"is gzip of more than {_MOST_MEMBERS} members")

@@ -11,6 +11,7 @@ from ..payloads.codec import Codec
 from ..payloads.registry import candidates
 from .bodies import decompressed, require_decodable
 from .checked import CheckedPayload
+from .limits import MAX_BODY_BYTES
 from .pairs import add_rows
 from .plan import IngestPlan
 from .tables import Refusals
@@ -28,9 +29,9 @@ class CapturedBody(Struct, frozen=True, array_like=True):
     content_type: str = ""
     encoding: str = ""
 
-    def read(self) -> bytes:
+    def read(self, most_bytes: int = MAX_BODY_BYTES) -> bytes:
         """Body without its content encoding."""
-        return decompressed(self.body, self.encoding.strip().lower())
+        return decompressed(self.body, self.encoding.strip().lower(), most_bytes)
 
 
 class Exchange(Struct, frozen=True, kw_only=True):
@@ -52,7 +53,7 @@ def ids_of_call(call_id: str, rows: int) -> list[str]:
     return [call_id] if rows == 1 else [f"{call_id}-{n}" for n in range(1, rows + 1)]
 
 
-def read_exchange(exchange: Exchange, plan: IngestPlan, codec: Codec | None) -> CheckedPayload:
+def read_exchange(exchange: Exchange, plan: IngestPlan, codec: Codec | None, most_bytes: int = MAX_BODY_BYTES) -> CheckedPayload:
     """Records of a call. `codec` is the endpoint's; callers of a server may use another format of it.
 
     Raises:
@@ -62,7 +63,7 @@ def read_exchange(exchange: Exchange, plan: IngestPlan, codec: Codec | None) -> 
     """
     schema = plan.target.schema
     columns = CallColumns(schema.features, schema.meta, plan.target.outputs)
-    request, answer = exchange.request.read(), exchange.answer.read()
+    request, answer = exchange.request.read(most_bytes), exchange.answer.read(most_bytes)
     require_bounded(request)
     require_bounded(answer)
     codecs = candidates(codec, is_csv=_CSV in exchange.request.content_type.lower())

@@ -247,6 +247,10 @@ class IngestPlan:
     fast: FastReader | None
     classify: OutcomeClassifier | None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process makes its own decoders.
+        return plan_for, (self.target,)
+
 
 def plan_for(target: Target) -> IngestPlan:
     schema = target.schema

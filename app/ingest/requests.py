@@ -38,7 +38,7 @@ class LogRequest(Struct, frozen=True, kw_only=True):
     """One request to log records; `label` is the label's column in feedback.
 
     With `first_time_counts`, a record sent again with another time is a duplicate. Large bodies of one
-    `actor` wait for each other.
+    `actor` wait for each other. The body may unpack to `most_bytes`.
     """
 
     body: bytes
@@ -49,6 +49,7 @@ class LogRequest(Struct, frozen=True, kw_only=True):
     historical: bool = False
     label: str = LABEL
     first_time_counts: bool = False
+    most_bytes: int = MAX_BODY_BYTES
     without_offset_is_utc: bool = False
     source: RecordSource = RecordSource.REST
 
@@ -66,7 +67,7 @@ def read_payload(request: LogRequest, plan: IngestPlan, moments: StatedTimes) ->
         TooLarge: it holds more than one request may.
         UnsupportedMediaType: it is compressed with something other than gzip.
     """
-    body = decompressed(request.body, request.encoding)
+    body = decompressed(request.body, request.encoding, request.most_bytes)
     if request.is_csv:
         raise InvalidInput.of("body", "payload records are taken as JSON only")
     require_decodable(body)
@@ -90,7 +91,7 @@ def read_payload(request: LogRequest, plan: IngestPlan, moments: StatedTimes) ->
 
 
 def read_feedback(request: LogRequest, plan: IngestPlan, moments: StatedTimes) -> CheckedFeedback:
-    body = decompressed(request.body, request.encoding)
+    body = decompressed(request.body, request.encoding, request.most_bytes)
     if not request.is_csv:
         require_decodable(body)
     value = None if request.is_csv else decoded_json(body).value

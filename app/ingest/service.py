@@ -6,8 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Generic, TypeVar, cast
 
+from msgspec import structs
+
+from ..apart import MEMORY_BYTES
 from ..domain.arrivals import LogKind, RecordSource, RejectionReason
 from ..domain.records import Receipt, RecordConflict
 from ..domain.retention import digest_id
@@ -31,6 +35,7 @@ from ..store.writing import (
 )
 from ..telemetry.metrics import ingest_records
 from ..turns import Turns
+from .bodies import INLINE_BYTES, read_bounded
 from .checked import Checked, CheckedFeedback, CheckedPayload
 from .encode import feedback_batch, payload_batch
 from .exchanges import Exchange, read_exchange
@@ -47,9 +52,6 @@ _ATTEMPTS = 5
 _PAUSE_SECONDS = 0.05
 _MOST_PLANS = 1000
 
-_INLINE_BYTES = 2 * 1024 * 1024
-"""Larger and compressed bodies are read in a thread."""
-
 _INLINE_CALL_BYTES = 64 * 1024
 """A call is read in several formats until one fits."""
 
@@ -65,7 +67,8 @@ class _Kind(Generic[_C]):
     read: Callable[[LogRequest, IngestPlan, StatedTimes], _C]
     encode: Callable[[_C, IngestPlan, StatedTimes, list[str], "list[int] | range"], Batch]
     conflict: str
-    inline_bytes: int = _INLINE_BYTES
+    inline_bytes: int = INLINE_BYTES
+    """Larger and compressed bodies are read in a thread."""
 
 
 _PAYLOAD = _Kind[CheckedPayload](
@@ -82,12 +85,30 @@ _FEEDBACK = _Kind[CheckedFeedback](
 )
 
 
+def _read_within(
+    read: Callable[[LogRequest, IngestPlan, StatedTimes], _C], request: LogRequest, plan: IngestPlan, moments: StatedTimes, most_bytes: int
+) -> _C:
+    return read(structs.replace(request, most_bytes=most_bytes), plan, moments)
+
+
+def _read_call(exchange: Exchange, codec: Codec | None, request: LogRequest, plan: IngestPlan, _: StatedTimes) -> CheckedPayload:
+    return read_exchange(exchange, plan, codec, request.most_bytes)
+
+
 class Ingestion:
     """Payload and feedback logging of one process. Belongs to one event loop."""
 
-    def __init__(self, database: Database, *, sealer: Sealer | None = None, commits: GroupCommit | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        sealer: Sealer | None = None,
+        commits: GroupCommit | None = None,
+        memory_bytes: int = MEMORY_BYTES,
+    ) -> None:
         self._database = database
         self._sealer = sealer
+        self.memory_bytes = memory_bytes
         self._commits = commits or GroupCommit(database.url)
         self._numbers = RecordNumbers(database)
         self.rejections = RejectionLog(database)
@@ -141,10 +162,6 @@ class Ingestion:
         Raises:
             ScoringFailed: the answer has no usable prediction for each record.
         """
-
-        def read(_request: LogRequest, plan: IngestPlan, _moments: StatedTimes) -> CheckedPayload:
-            return read_exchange(exchange, plan, codec)
-
         # Only its size and encoding count: a body that is or may become large is read in a thread.
         bodies = (exchange.request, exchange.answer)
         request = LogRequest(
@@ -153,7 +170,8 @@ class Ingestion:
             actor=deployment_id,
             source=source,
         )
-        return await self._log(replace(_PAYLOAD, read=read, inline_bytes=_INLINE_CALL_BYTES), deployment_id, request, now)
+        kind = replace(_PAYLOAD, read=partial(_read_call, exchange, codec), inline_bytes=_INLINE_CALL_BYTES)
+        return await self._log(kind, deployment_id, request, now)
 
     async def store(self, checked: CheckedPayload, plan: IngestPlan, *, now: datetime) -> tuple[list[str], WriteOutcome]:
         """Stores checked records durably, and returns their ids.
@@ -209,7 +227,8 @@ class Ingestion:
                 checked = kind.read(request, plan, moments)
             else:
                 async with self._large.turn(request.actor):
-                    checked = await asyncio.to_thread(kind.read, request, plan, moments)
+                    read = partial(_read_within, kind.read, request, plan, moments)
+                    checked = await asyncio.to_thread(read_bounded, self.memory_bytes, read)
         except (InvalidInput, ScoringFailed):
             await self._require_current(plan)
             self.rejections.note(

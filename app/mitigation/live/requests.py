@@ -11,7 +11,7 @@ from ...domain.texts import printable
 from ...errors import FieldProblem, InvalidInput, TooLarge
 from ...ingest.bodies import Decoded, decoded_json, decompressed, require_decodable
 from ...ingest.checked import Cells, RecordRefused
-from ...ingest.limits import MAX_RECORD_BYTES
+from ...ingest.limits import MAX_BODY_BYTES, MAX_RECORD_BYTES
 from ...ingest.native import read_members, read_optional
 from ...ingest.objects import check_objects
 from ...ingest.plan import IngestPlan
@@ -63,7 +63,14 @@ class _Sent(Struct, frozen=True, kw_only=True):
     meta_path: str
 
 
-def read_asked(body: bytes, encoding: str, plan: IngestPlan, *, endpoint: Endpoint, payload_format: str | None = None) -> Asked:
+def read_asked(
+    body: bytes,
+    encoding: str,
+    plan: IngestPlan,
+    endpoint: Endpoint,
+    payload_format: str | None = None,
+    most_bytes: int = MAX_BODY_BYTES,
+) -> Asked:
     """Returns the records that were sent; `encoding` is the body's Content-Encoding.
 
     Without a `payload_format` the members of the body show its form; a body of no known form is read as one for the endpoint.
@@ -73,7 +80,7 @@ def read_asked(body: bytes, encoding: str, plan: IngestPlan, *, endpoint: Endpoi
     TooLarge: it exceeds the limits of one request.
     UnsupportedMediaType: it is compressed with something other than gzip.
     """
-    body = decompressed(body, encoding)
+    body = decompressed(body, encoding, most_bytes)
     require_decodable(body)
     codec = None if payload_format is None else codec_named(payload_format, endpoint)
     decoded, form = _decode(body, codec or codec_of(endpoint)), None

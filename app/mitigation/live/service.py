@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from ...domain.records import Prediction
 from ...errors import InvalidInput, NotFound, ScoringFailed, Unavailable
 from ...frozen import frozen
 from ...ingest import Ingestion
+from ...ingest.bodies import INLINE_BYTES, read_bounded
 from ...ingest.checked import CheckedPayload
 from ...payloads.answers import Answer
 from ...payloads.codec import JSON, Codec
@@ -233,11 +235,12 @@ class ActiveMitigation:
         raise Unavailable("The deployment is being changed or deleted. Send the records again in a moment.")
 
     async def _answer(self, plan: ActivePlan, request: LiveRequest, now: datetime) -> LiveAnswer:
+        read = partial(read_asked, request.body, request.encoding, plan.records, plan.model.endpoint, request.payload_format)
         try:
             if len(request.body) < _INLINE_BYTES and not request.encoding:
-                asked = _read(plan, request)
+                asked = read(INLINE_BYTES)
             else:
-                asked = await asyncio.to_thread(_read, plan, request)
+                asked = await asyncio.to_thread(read_bounded, self._ingestion.memory_bytes, read)
         except InvalidInput:
             # A refusal must not rest on a schema that has changed since the plan was read.
             if await self._plans.is_outdated(plan):
@@ -256,10 +259,6 @@ class ActiveMitigation:
         for debiasing, count in Counter(one.debiasing for one in debiased).items():
             debiased_records.labels(debiasing.value).inc(count)
         return write_answer(plan, asked, DebiasedAnswers(own, debiased, ids, outcome, warning))
-
-
-def _read(plan: ActivePlan, request: LiveRequest) -> Asked:
-    return read_asked(request.body, request.encoding, plan.records, endpoint=plan.model.endpoint, payload_format=request.payload_format)
 
 
 async def _score(
