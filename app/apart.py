@@ -2,18 +2,18 @@
 
 import multiprocessing
 import os
+import resource
+import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
+from contextvars import ContextVar
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import DupFd
 from typing import Any, BinaryIO
 
-from .errors import EvenhandError, InvalidInput, TooLarge
-
-try:
-    import resource
-except ImportError:  # pragma: no cover - there memory has no limit
-    resource = None  # type: ignore[assignment]
+from .errors import EvenhandError, TooLarge
 
 NICENESS = 10
 """Niceness of the processes: requests come first."""
@@ -21,15 +21,21 @@ NICENESS = 10
 MEMORY_BYTES = 2**30
 """Default of `upload_memory_bytes`."""
 
-_LOADED = ("api.imports", "api.training_data")
+_USERS = ("api.imports", "api.training_data", "reports.making", "checks.counting_files", "tracking.hours_in_files")
 
 _PROCESSES = multiprocessing.get_context("forkserver")
-# Forked from a process without threads that has loaded them: within milliseconds, and all memory is given back.
-_PROCESSES.set_forkserver_preload([f"{__package__}.{name}" for name in _LOADED])
+_PARENT: ContextVar[Connection] = ContextVar("parent")
+
+
+def prepare() -> None:
+    """Starts the process that the children are forked from, with what this one has loaded: a fork then takes milliseconds."""
+    loaded = [name for name in (f"{__package__}.{user}" for user in _USERS) if name in sys.modules]
+    _PROCESSES.set_forkserver_preload(loaded)
+    forkserver.ensure_running()
 
 
 class SentFile:
-    """An open file on its way to the child, which gets it as a file."""
+    """An open file on its way to a child, which gets it as a file."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -43,42 +49,43 @@ def _open_sent(sent: Any) -> BinaryIO:  # noqa: ANN401 - of multiprocessing
 
 
 class Apart:
-    """A call in a child process. With an `answer`, the call's last argument is a function that asks this process."""
+    """A call in a child process, which may `ask` for calls of the host's methods here."""
 
-    def __init__(
-        self,
-        memory_bytes: int,
-        work: Callable[..., Any],
-        *arguments: Any,  # noqa: ANN401 - of the call
-        answer: Callable[[Any], Any] | None = None,
-    ) -> None:
+    def __init__(self, memory_bytes: int, work: Callable[..., Any], *arguments: object, host: object = None) -> None:
         self._memory_bytes = memory_bytes
-        self._answer = answer
+        self._host = host
         self._ours, self._theirs = _PROCESSES.Pipe()
-        call = (self._theirs, memory_bytes, work, arguments, answer is not None)
-        self._child = _PROCESSES.Process(target=_do, args=call, daemon=True)
+        self._child = _PROCESSES.Process(target=_do, args=(self._theirs, memory_bytes, work, arguments), daemon=True)
         self._is_ended = False
 
     def result(self) -> Any:  # noqa: ANN401 - of the call
-        """Blocks. Returns the result, or raises the error, of the call or of an answer.
+        """Blocks. Returns the result, or raises the error, of the call.
 
         Raises:
-            TooLarge: the process died, as it does when it needs more memory, or was ended.
+            TooLarge: the process ended, as it does where it needs more memory.
         """
         with self._ours:
             try:
                 with self._theirs:
+                    prepare()
                     self._child.start()
                 if self._is_ended:
                     self.end()
-                while not (message := self._receive())[0]:
-                    self._ours.send(self._reply(message[1]))
+                while (received := self._ours.recv())[0] is not None:
+                    method, arguments = received
+                    self._ours.send(getattr(self._host, method)(*arguments))
+            except (EOFError, ConnectionError) as error:
+                raise TooLarge(
+                    f"Reading this takes too long, or more memory than the {self._memory_bytes // 2**20} MiB of"
+                    " EVENHAND_UPLOAD_MEMORY_BYTES. Send fewer rows, shorter values or smaller row groups at once."
+                ) from error
             finally:
                 self.end()
-                self._child.join()
-        if isinstance(message[1], Exception):
-            raise message[1]
-        return message[1]
+                if self._child.pid is not None:
+                    self._child.join()
+        if isinstance(received[1], Exception):
+            raise received[1]
+        return received[1]
 
     def end(self) -> None:
         """Kills the process, in any thread."""
@@ -86,44 +93,29 @@ class Apart:
         if self._child.pid is not None and self._child.is_alive():
             self._child.kill()
 
-    def _receive(self) -> tuple[bool, Any]:
-        try:
-            received: tuple[bool, Any] = self._ours.recv()
-        except (EOFError, ConnectionError) as error:
-            raise TooLarge(
-                f"Reading this takes more than the {self._memory_bytes // 2**20} MiB of EVENHAND_UPLOAD_MEMORY_BYTES, or the process that"
-                " read it was ended. Send shorter values, fewer rows or smaller row groups at once."
-            ) from error
-        return received
 
-    def _reply(self, question: Any) -> Any:  # noqa: ANN401 - of the call
-        assert self._answer is not None  # noqa: S101 - else nothing is asked
-        try:
-            return self._answer(question)
-        except InvalidInput as error:
-            return error
+def ask(method: str, *arguments: object) -> Any:  # noqa: ANN401 - of the method
+    """Returns what the host answers a child, or raises the error that it returned."""
+    parent = _PARENT.get()
+    parent.send((method, arguments))
+    answer = parent.recv()
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 def limit_memory(memory_bytes: int) -> None:
-    """Limits this process's data; where a system has no such limit, nothing happens."""
-    if resource is not None:
-        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard), hard))
+    """Limits the data of this process, where the system does that (Linux)."""
+    with suppress(ValueError):  # there is a lower limit already
+        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
 
 
-def _do(parent: Connection, memory_bytes: int, work: Callable[..., Any], arguments: tuple[Any, ...], asks: bool) -> None:  # noqa: FBT001
+def _do(parent: Connection, memory_bytes: int, work: Callable[..., Any], arguments: tuple[object, ...]) -> None:
     os.nice(NICENESS)
     limit_memory(memory_bytes)
-
-    def ask(question: Any) -> Any:  # noqa: ANN401 - of the call
-        parent.send((False, question))
-        reply = parent.recv()
-        if isinstance(reply, Exception):
-            raise reply
-        return reply
-
+    _PARENT.set(parent)
     try:
-        result = work(*arguments, *([ask] if asks else []))
+        result = work(*arguments)
     except MemoryError:
         os._exit(1)
     except EvenhandError as error:
@@ -131,4 +123,4 @@ def _do(parent: Connection, memory_bytes: int, work: Callable[..., Any], argumen
     except Exception as error:  # noqa: BLE001 - any error must reach the other process
         # Errors of libraries may not survive the way.
         result = RuntimeError("".join(traceback.format_exception(error)))
-    parent.send((True, result))
+    parent.send((None, result))

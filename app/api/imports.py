@@ -2,16 +2,16 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import field, replace
 from datetime import datetime
 from functools import partial
 from io import SEEK_END
-from typing import Annotated, Any, BinaryIO, Final, TypeAlias
+from typing import Annotated, Any, BinaryIO, Final
 
 from fastapi import APIRouter, Query, Request
 
-from ..apart import SentFile
+from ..apart import Apart, SentFile, ask
 from ..clock import utc_now
 from ..domain.arrivals import LogKind, RecordSource
 from ..domain.missing_records import MissingTotals
@@ -108,8 +108,8 @@ async def import_records(
     )
     async with spooled(request, places=services.uploads, actor=principal.actor, max_bytes=MAX_IMPORT_BYTES) as file:
         storing = _Storing(services, plan, kind, principal.actor, asyncio.get_running_loop())
-        memory_bytes, read = services.settings.upload_memory_bytes, (SentFile(file), sent.encoding, layout, subject, target)
-        report, unread = await read_apart(request, memory_bytes, _import, *read, answer=storing.store)
+        content, memory_bytes = (SentFile(file), sent.encoding, layout, subject), services.settings.upload_memory_bytes
+        report, unread = await read_apart(request, Apart(memory_bytes, _import, *content, _Sink(target), host=storing))
     services.ingestion.rejections.note_parts(target.no, unread, source=RecordSource.IMPORT, kind=kind, now=now)
     if report.rejected and not report.accepted + report.duplicate:
         raise InvalidInput([FieldProblem(f"line {row.line}, {row.field}", row.reason) for row in report.rejections[:MAX_PROBLEMS]])
@@ -117,64 +117,49 @@ async def import_records(
 
 
 @frozen
-class _LeftOut:
-    """Records that a sampled log does not hold, by hour."""
-
-    sender: str
-    rate: float
-    hours: Mapping[datetime, int]
-
-
-_Sent: TypeAlias = bytes | _LeftOut
-"""Records, or counts, on their way from the process that reads a file."""
-
-
-@frozen
 class _Storing:
+    """Methods that the process which reads a file asks for."""
+
     services: Services
     plan: IngestPlan
     kind: LogKind
     actor: str
     loop: asyncio.AbstractEventLoop
 
-    def store(self, sent: _Sent) -> Receipt | None:
-        if not isinstance(sent, _LeftOut):
-            return self._store_records(sent)
-        self._store_counts(sent)
-        return None
-
-    def _store_records(self, body: bytes) -> Receipt:
+    def send(self, body: bytes) -> Receipt | InvalidInput:
         request = LogRequest(body=body, actor=self.actor, historical=True, source=RecordSource.IMPORT)
         ingestion = self.services.ingestion
         log = ingestion.log_feedback if self.kind is LogKind.FEEDBACK else ingestion.log_payload
-        return asyncio.run_coroutine_threadsafe(log(self.plan.target.id, request, now=utc_now()), self.loop).result()
+        try:
+            return asyncio.run_coroutine_threadsafe(log(self.plan.target.id, request, now=utc_now()), self.loop).result()
+        except InvalidInput as error:
+            return error
 
-    def _store_counts(self, sent: _LeftOut) -> None:
-        totals = [MissingTotals(hour=hour, not_received=0, left_out=count) for hour, count in sent.hours.items()]
+    def put_left_out(self, sender: str, rate: float, hours: Mapping[datetime, int]) -> None:
+        totals = [MissingTotals(hour=hour, not_received=0, left_out=count) for hour, count in hours.items()]
         with self.services.database.transaction() as session:
-            put_missing(session, self.plan.target.no, sent.sender, sent.rate, totals)
+            put_missing(session, self.plan.target.no, sender, rate, totals)
 
 
 @frozen
 class _Sink:
-    ask: Callable[[_Sent], Any]
     target: Target
     unread: Counter[RejectedPart] = field(default_factory=Counter)
 
     def send(self, body: bytes) -> Receipt:
-        receipt: Receipt = self.ask(body)
+        receipt: Receipt = ask("send", body)
         return receipt
 
     def note_unread(self, row: RejectedRow) -> None:
         self.unread[part_of(row.field, row.reason, self.target)] += 1
 
     def put_left_out(self, sender: str, rate: float, hours: Mapping[datetime, int]) -> None:
-        self.ask(_LeftOut(sender, rate, hours))
+        ask("put_left_out", sender, rate, hours)
 
 
 def _import(
-    file: BinaryIO, encoding: str, layout: ImportLayout | None, subject: ImportSubject, target: Target, ask: Callable[[_Sent], Any]
+    file: BinaryIO, encoding: str, layout: ImportLayout | None, subject: ImportSubject, sink: _Sink
 ) -> tuple[ImportReport, Counter[RejectedPart]]:
-    body, sink = InputFile("body", partial(reopen, file), file.seek(0, SEEK_END), encoding), _Sink(ask, target)
+    body = InputFile("body", partial(reopen, file), file.seek(0, SEEK_END), encoding)
     report = run_import([body], find_layout([body], layout, subject.kind), subject, sink, Checkpoint(), max_rows=MAX_IMPORT_ROWS)
     return report, sink.unread

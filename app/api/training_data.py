@@ -10,7 +10,7 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
-from ..apart import SentFile
+from ..apart import Apart, SentFile
 from ..checks.gaps import NotMeasured
 from ..checks.measuring import convert_gap, measure_table
 from ..checks.tabulation import EVERYBODY
@@ -92,8 +92,8 @@ async def put_training_data(
         deployment, monitor = await run_in_threadpool(_read_subject, services, principal, deployment_id)
     upload = partial(Upload, form=form, deployment=deployment, monitor=monitor, label=label, weight=weight, encoding=sent.encoding)
     async with spooled(request, places=services.uploads, actor=principal.actor, max_bytes=limit) as file:
-        memory_bytes = services.settings.upload_memory_bytes
-        data = await read_apart(request, memory_bytes, _process, SentFile(file), upload(received_at=utc_now()))
+        child = Apart(services.settings.upload_memory_bytes, _process, SentFile(file), upload(received_at=utc_now()))
+        data = await read_apart(request, child)
     async with services.turns:
         await run_in_threadpool(_store, services, principal, deployment, data)
     return TrainingSummaryOut.of(data.summary, monitor)

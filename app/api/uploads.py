@@ -84,32 +84,16 @@ async def spooled(request: Request, *, places: Room, actor: str, max_bytes: int)
         yield file
 
 
-async def read_apart(
-    request: Request,
-    memory_bytes: int,
-    work: Callable[..., Any],
-    *arguments: Any,  # noqa: ANN401 - of the call
-    answer: Callable[[Any], Any] | None = None,
-) -> Any:  # noqa: ANN401 - of the call
-    """Returns the result of a call in a child process, which ends when the client leaves.
-
-    Raises:
-        TooLarge: it takes too much memory or time.
-    """
-    child = Apart(memory_bytes, work, *arguments, answer=answer)
-    running = asyncio.ensure_future(run_in_threadpool(child.result))
+async def read_apart(request: Request, child: Apart) -> Any:  # noqa: ANN401 - of its call
+    """Returns the result of a child process, which ends when the client leaves or time is up."""
+    late = asyncio.get_running_loop().call_later(READING_SECONDS, child.end)
     gone = asyncio.ensure_future(_await_end(request))
+    gone.add_done_callback(lambda _: child.end())
     try:
-        await asyncio.wait((running, gone), timeout=READING_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        if running.done():
-            return running.result()
-        if gone.done():
-            raise InvalidInput.of("body", "is not read further: its client has left")
-        raise TooLarge(f"Reading the body takes more than {READING_SECONDS} seconds. Send fewer rows at once.")
+        return await run_in_threadpool(child.result)
     finally:
-        child.end()
+        late.cancel()
         gone.cancel()
-        await asyncio.gather(running, gone, return_exceptions=True)
 
 
 async def _await_end(request: Request) -> None:

@@ -6,6 +6,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from enum import StrEnum
 from typing import Protocol, TypeAlias
 
+from ..apart import MEMORY_BYTES, Apart
 from ..errors import SetupError
 
 Task: TypeAlias = Callable[[bytes], bytes]
@@ -35,11 +36,12 @@ class Engine(Protocol):
 
 
 class LocalEngine:
-    """Works in this process, on as many pieces at a time as there are processors."""
+    """Works in a child process for each piece, on as many at a time as there are processors."""
 
     is_apart = False
 
-    def __init__(self, slots: int | None = None) -> None:
+    def __init__(self, slots: int | None = None, memory_bytes: int = MEMORY_BYTES) -> None:
+        self._memory_bytes = memory_bytes
         allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.slots = slots or allowed
 
@@ -50,7 +52,7 @@ class LocalEngine:
                 while True:
                     # Not all at once: unread answers would pile up in memory.
                     for piece in waiting:
-                        running.add(pool.submit(task, piece))
+                        running.add(pool.submit(Apart(self._memory_bytes, task, piece).result))
                         if len(running) > self.slots:
                             break
                     if not running:
@@ -65,10 +67,10 @@ class LocalEngine:
                     one.cancel()
 
 
-def open_engine(name: str, spark_url: str) -> Engine:
+def open_engine(name: str, spark_url: str, memory_bytes: int = MEMORY_BYTES) -> Engine:
     """Returns the engine; `spark_url` is the address of a Spark Connect server or of a master."""
     if name == EngineName.LOCAL:
-        return LocalEngine()
+        return LocalEngine(memory_bytes=memory_bytes)
     if name != EngineName.SPARK:
         raise SetupError(f"EVENHAND_ENGINE must be {' or '.join(EngineName)}, found {name!r}.")
     try:

@@ -1,17 +1,19 @@
-"""Prepares the process of reports on pages that offer one."""
+"""Prepares the processes of reports on pages that offer one."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from fastapi import Depends
 
-from ..web.access import ServicesIn
+from ..apart import prepare
 
 
-def _warm_reports(services: ServicesIn) -> Iterator[None]:
+def _prepare_reports() -> Iterator[None]:
     # After the page is sent: the new process would compete with it for processors.
     yield
-    services.reports.warm()
+    with suppress(OSError):  # the machine refuses it: the report will say so
+        prepare()
 
 
-OFFERS_REPORTS = Depends(_warm_reports)
+OFFERS_REPORTS = Depends(_prepare_reports)
 """For pages with links to reports. A service without them keeps the memory of that process."""

@@ -12,7 +12,7 @@ from ..domain.spreadsheets import find_separator
 from ..domain.texts import quote_names
 from ..domain.values import plain_cell
 from ..errors import InvalidInput
-from .files import InputFile
+from .files import MAX_LINE_BYTES, InputFile
 from .logged_calls import read_rows
 from .subject import ImportRow, ImportSubject, RowRefused
 from .times import read_time
@@ -94,6 +94,7 @@ def read_csv(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[Imp
                 raise InvalidInput.of(file.name, "names a column twice in its header")
             table = FlatTable(header, subject, file)
             for cells in lines:
+                reader.record_bytes = 0
                 if not cells:
                     continue
                 if len(cells) != len(header):
@@ -145,17 +146,22 @@ def _row_of(file: InputFile, number: int, record: Callable[[], dict[str, Any]]) 
 
 
 class _Numbered:
-    """Lines as text for the CSV reader; `number` is that of the last one."""
+    """Lines as text for the CSV reader; `number` is that of the last one, `record_bytes` of those since it was set to 0."""
 
     def __init__(self, file: InputFile) -> None:
+        self._file = file.name
         self._lines = file.lines()
-        self.number = 0
+        self.number = self.record_bytes = 0
 
     def __iter__(self) -> "_Numbered":
         return self
 
     def __next__(self) -> str:
         self.number, line = next(self._lines)
+        self.record_bytes += len(line)
+        if self.record_bytes > MAX_LINE_BYTES:
+            reason = f"is in a record of more than {MAX_LINE_BYTES // 2**20} MiB. Is a quote missing before it?"
+            raise InvalidInput.of(f"{self._file} line {self.number}", reason)
         return line.decode()
 
 

@@ -144,7 +144,7 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
     database = Database(url, pool_size=running + SENDERS + JOBS)
     sealer = open_secret_box(settings)
     egress = egress_of(settings, database)
-    places = TablePlaces(settings.table_folders, settings.answers_dir, open_engine(settings.engine, settings.spark_url))
+    places = TablePlaces(settings.table_folders, settings.answers_dir, open_engine(settings.engine, settings.spark_url, settings.upload_memory_bytes))
     perform = partial(perform_check, database=database, sealer=sealer, egress=egress, further=mitigate_window, places=places)
     notifier = Notifier(database, Sender.of(settings, sealer, egress).send)
     limit = timedelta(minutes=settings.check_minutes)

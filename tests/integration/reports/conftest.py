@@ -1,10 +1,12 @@
-from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import select
 
+from app.apart import Apart
 from app.domain.checks import Trigger
 from app.domain.deployments import Endpoint
 from app.domain.monitors import MonitoredAttribute
@@ -23,18 +25,24 @@ from tests.service import running_service
 AGE = MonitoredAttribute(feature="age", monitored=(Range(30, 45),), reference=(Range(46, 80),))
 
 
-@pytest.fixture(scope="session")
-def _thread() -> Iterator[Executor]:
-    with ThreadPoolExecutor(1) as thread:
-        yield thread
+class Here(Apart):
+    """A call in this process."""
+
+    def __init__(self, _memory_bytes: int, work: Callable[..., Any], *arguments: object) -> None:
+        self._call = partial(work, *arguments)
+
+    def result(self) -> Any:  # noqa: ANN401 - of the call
+        """That of the call."""
+        return self._call()
+
+    def end(self) -> None:
+        """Does nothing."""
 
 
 @pytest.fixture
-def reports_in_this_process(_thread: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+def reports_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes reports in a thread. The processes that make them otherwise, which `test_waiting.py` tries, load the product for seconds."""
-    processes = making.ReportProcesses()
-    monkeypatch.setattr(making, "_start_process", lambda: _thread)
-    monkeypatch.setattr(making, "_processes", lambda: processes)
+    monkeypatch.setattr(making, "Apart", Here)
 
 
 @pytest.fixture(scope="module")

@@ -1,14 +1,12 @@
 """Reports that wait for their turn keep nothing from other requests."""
 
 import asyncio
-import contextlib
 import multiprocessing
-import os
 import threading
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn, cast
+from typing import cast
 
 import httpx
 import pytest
@@ -17,12 +15,13 @@ from app.domain.checks import CheckRun
 from app.errors import ReportNotMade
 from app.reports import making
 from app.reports.document import Made
-from app.reports.making import AT_ONCE, WAITING_OF_KEY, Order, ReportMaker, ReportProcesses, end_process
+from app.reports.making import AT_ONCE, WAITING_OF_KEY, Order, ReportMaker
 from app.services.open import REQUESTS_AT_ONCE
 from app.store.database.engine import Database
 from app.web.problems import problem_response
 from tests.builders.bodies import deployment
 from tests.integration.reports.reported import Reported
+from tests.progress import wait_until
 from tests.scenes import NOON
 from tests.service import running_service
 
@@ -68,9 +67,13 @@ def test_a_report_whose_process_is_ended_is_answered_503_and_the_next_one_is_mad
     address = "/v1/deployments/a-model/report.html"
     with httpx.Client(base_url=reported.service.base_url, headers=reported.service.client.headers, timeout=None) as client:
         before = client.get(address).status_code
-        for process in multiprocessing.active_children():
-            process.kill()
-        ended, after = client.get(address), client.get(address).status_code
+        with ThreadPoolExecutor(1) as thread:
+            asked = thread.submit(client.get, address)
+            wait_until(multiprocessing.active_children, "a process makes the report")
+            for process in multiprocessing.active_children():
+                process.kill()
+            ended = asked.result()
+        after = client.get(address).status_code
 
     assert (before, ended.status_code, after) == (200, 503, 200)
     assert ended.json()["type"] == "urn:evenhand:problem:report-not-made"
@@ -79,76 +82,44 @@ def test_a_report_whose_process_is_ended_is_answered_503_and_the_next_one_is_mad
 
 
 @pytest.mark.nightly
-def test_a_report_that_takes_too_long_leaves_the_process_of_another_one_alone(reported: Reported, monkeypatch: pytest.MonkeyPatch) -> None:
-    processes = ReportProcesses()
-    other = processes.take()
-    begun = other.submit(os.getpid).result()
-    monkeypatch.setattr(making, "_processes", lambda: processes)
+def test_the_process_of_a_report_that_takes_too_long_is_ended(reported: Reported, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(making, "MAKE_SECONDS", 0.0)
-    maker = ReportMaker(reported.stage.database.url)
 
     with pytest.raises(ReportNotMade, match="not ready") as late:
-        asyncio.run(maker.make(order_of(reported)))
-    monkeypatch.undo()
-    with contextlib.ExitStack() as stack:
-        stack.callback(end_process, other)
+        asyncio.run(ReportMaker(reported.stage.database.url).make(order_of(reported)))
 
-        assert late.value.retry_after_seconds == 60
-        assert other.submit(os.getpid).result() == begun
+    assert late.value.retry_after_seconds == 60
+    wait_until(lambda: not multiprocessing.active_children(), "the process has ended")
 
 
 @pytest.mark.nightly
-def test_a_report_that_cannot_be_made_says_so_and_its_process_makes_the_next_one(
-    reported: Reported, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    processes = ReportProcesses()
-    monkeypatch.setattr(making, "_processes", lambda: processes)
-    maker = ReportMaker(reported.stage.database.url)
-    order = order_of(reported)
-    broken = replace(order, of=cast("CheckRun", None))
+def test_a_report_that_cannot_be_made_says_so_and_the_next_one_is_made(reported: Reported) -> None:
+    maker, order = ReportMaker(reported.stage.database.url), order_of(reported)
 
-    maker.warm()
     with pytest.raises(ReportNotMade, match="our fault") as failed:
-        asyncio.run(maker.make(broken))
+        asyncio.run(maker.make(replace(order, of=cast("CheckRun", None))))
     made = asyncio.run(maker.make(order))
-    worker = processes.take()
-    left = worker.submit(os.getpid).result()
-    end_process(worker)
 
     assert made.startswith(b"%PDF")
     assert problem_response(failed.value, None).status_code == 503
     assert "retry-after" not in problem_response(failed.value, None).headers
-    assert left != os.getpid()
 
 
 @pytest.mark.thorough
 def test_a_page_that_offers_reports_is_shown_where_the_machine_refuses_their_process(
     reported: Reported, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started = []
+    def refuse() -> None:
+        raise BlockingIOError("Resource temporarily unavailable")
 
-    def refuse() -> ProcessPoolExecutor:
-        started.append(RefusedProcesses(1))
-        return started[-1]
+    monkeypatch.setattr("app.apart.prepare", refuse)
+    monkeypatch.setattr("app.dashboard.offered_reports.prepare", refuse)
 
-    monkeypatch.setattr(making, "_start_process", refuse)
-    processes = ReportProcesses()
-    monkeypatch.setattr(making, "_processes", lambda: processes)
-
-    pages = [reported.service.client.get("/deployments/a-model").status_code for _ in range(2)]
+    page = reported.service.client.get("/deployments/a-model").status_code
     with pytest.raises(ReportNotMade, match="The machine refused the process that makes reports: Resource temporarily unavailable"):
         asyncio.run(ReportMaker(reported.stage.database.url).make(order_of(reported)))
 
-    assert pages == [200, 200]
-    assert len(started) == 3
-
-
-class RefusedProcesses(ProcessPoolExecutor):
-    """Processes of which the machine starts none."""
-
-    def submit(self, *_arguments: object, **_named: object) -> NoReturn:
-        """Fails as a fork does."""
-        raise BlockingIOError("Resource temporarily unavailable")
+    assert page == 200
 
 
 def order_of(reported: Reported) -> Order:
