@@ -3,12 +3,10 @@
 import multiprocessing
 import os
 import resource
-import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from contextvars import ContextVar
-from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import DupFd
 from typing import Any, BinaryIO
@@ -21,17 +19,12 @@ NICENESS = 10
 MEMORY_BYTES = 2**30
 """Default of `upload_memory_bytes`."""
 
-_USERS = ("api.imports", "api.training_data", "reports.making", "checks.counting_files", "tracking.hours_in_files")
+_LOADED = ("system_memory", "api.imports", "api.training_data", "reports.making", "checks.counting_files", "tracking.hours_in_files")
 
 _PROCESSES = multiprocessing.get_context("forkserver")
+# They are forked, within milliseconds, from a process without threads that has loaded what they need.
+_PROCESSES.set_forkserver_preload([*(f"{__package__}.{name}" for name in _LOADED), "pyarrow.dataset"])
 _PARENT: ContextVar[Connection] = ContextVar("parent")
-
-
-def prepare() -> None:
-    """Starts the process that the children are forked from, with what this one has loaded: a fork then takes milliseconds."""
-    loaded = [name for name in (f"{__package__}.{user}" for user in _USERS) if name in sys.modules]
-    _PROCESSES.set_forkserver_preload(loaded)
-    forkserver.ensure_running()
 
 
 class SentFile:
@@ -51,11 +44,11 @@ def _open_sent(sent: Any) -> BinaryIO:  # noqa: ANN401 - of multiprocessing
 class Apart:
     """A call in a child process, which may `ask` for calls of the host's methods here."""
 
-    def __init__(self, memory_bytes: int, work: Callable[..., Any], *arguments: object, host: object = None) -> None:
-        self._memory_bytes = memory_bytes
+    def __init__(self, work: Callable[..., Any], *arguments: object, host: object = None) -> None:
         self._host = host
         self._ours, self._theirs = _PROCESSES.Pipe()
-        self._child = _PROCESSES.Process(target=_do, args=(self._theirs, memory_bytes, work, arguments), daemon=True)
+        self._child = _PROCESSES.Process(target=_do, args=(self._theirs, work, arguments), daemon=True)
+        self._result: Any = None
         self._is_ended = False
 
     def result(self) -> Any:  # noqa: ANN401 - of the call
@@ -64,28 +57,39 @@ class Apart:
         Raises:
             TooLarge: the process ended, as it does where it needs more memory.
         """
+        for method, arguments in self._calls():
+            self._ours.send(getattr(self._host, method)(*arguments))
+        if isinstance(self._result, Exception):
+            raise self._result
+        return self._result
+
+    def stream(self) -> Iterator[Any]:
+        """Yields what the call yields; otherwise as `result`."""
+        for _, (item,) in self._calls():
+            yield item
+            self._ours.send(None)
+        if isinstance(self._result, Exception):
+            raise self._result
+
+    def _calls(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
         with self._ours:
             try:
                 with self._theirs:
-                    prepare()
                     self._child.start()
                 if self._is_ended:
                     self.end()
                 while (received := self._ours.recv())[0] is not None:
-                    method, arguments = received
-                    self._ours.send(getattr(self._host, method)(*arguments))
+                    yield received
+                self._result = received[1]
             except (EOFError, ConnectionError) as error:
                 raise TooLarge(
-                    f"Reading this takes too long, or more memory than the {self._memory_bytes // 2**20} MiB of"
+                    f"Reading this takes too long, or more memory than the {memory_bytes() // 2**20} MiB of"
                     " EVENHAND_UPLOAD_MEMORY_BYTES. Send fewer rows, shorter values or smaller row groups at once."
                 ) from error
             finally:
                 self.end()
                 if self._child.pid is not None:
                     self._child.join()
-        if isinstance(received[1], Exception):
-            raise received[1]
-        return received[1]
 
     def end(self) -> None:
         """Kills the process, in any thread."""
@@ -104,18 +108,27 @@ def ask(method: str, *arguments: object) -> Any:  # noqa: ANN401 - of the method
     return answer
 
 
-def limit_memory(memory_bytes: int) -> None:
+def memory_bytes() -> int:
+    """The operator's limit, which `upload_memory_bytes` describes."""
+    return int(os.environ.get("EVENHAND_UPLOAD_MEMORY_BYTES", MEMORY_BYTES))
+
+
+def limit_memory() -> None:
     """Limits the data of this process, where the system does that (Linux)."""
     with suppress(ValueError):  # there is a lower limit already
-        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes(), memory_bytes()))
 
 
-def _do(parent: Connection, memory_bytes: int, work: Callable[..., Any], arguments: tuple[object, ...]) -> None:
-    os.nice(NICENESS)
-    limit_memory(memory_bytes)
+def _do(parent: Connection, work: Callable[..., Any], arguments: tuple[object, ...]) -> None:
+    os.nice(0 if os.nice(0) else NICENESS)  # those of a worker are nice already
+    limit_memory()
     _PARENT.set(parent)
     try:
         result = work(*arguments)
+        if isinstance(result, Iterator):
+            for item in result:
+                ask("", item)
+            result = None
     except MemoryError:
         os._exit(1)
     except EvenhandError as error:

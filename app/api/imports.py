@@ -108,8 +108,8 @@ async def import_records(
     )
     async with spooled(request, places=services.uploads, actor=principal.actor, max_bytes=MAX_IMPORT_BYTES) as file:
         storing = _Storing(services, plan, kind, principal.actor, asyncio.get_running_loop())
-        content, memory_bytes = (SentFile(file), sent.encoding, layout, subject), services.settings.upload_memory_bytes
-        report, unread = await read_apart(request, Apart(memory_bytes, _import, *content, _Sink(target), host=storing))
+        child = Apart(_import, SentFile(file), sent.encoding, layout, subject, _Sink(target), host=storing)
+        report, unread = await read_apart(request, child)
     services.ingestion.rejections.note_parts(target.no, unread, source=RecordSource.IMPORT, kind=kind, now=now)
     if report.rejected and not report.accepted + report.duplicate:
         raise InvalidInput([FieldProblem(f"line {row.line}, {row.field}", row.reason) for row in report.rejections[:MAX_PROBLEMS]])

@@ -92,8 +92,7 @@ async def put_training_data(
         deployment, monitor = await run_in_threadpool(_read_subject, services, principal, deployment_id)
     upload = partial(Upload, form=form, deployment=deployment, monitor=monitor, label=label, weight=weight, encoding=sent.encoding)
     async with spooled(request, places=services.uploads, actor=principal.actor, max_bytes=limit) as file:
-        child = Apart(services.settings.upload_memory_bytes, _process, SentFile(file), upload(received_at=utc_now()))
-        data = await read_apart(request, child)
+        data = await read_apart(request, Apart(_process, SentFile(file), upload(received_at=utc_now())))
     async with services.turns:
         await run_in_threadpool(_store, services, principal, deployment, data)
     return TrainingSummaryOut.of(data.summary, monitor)

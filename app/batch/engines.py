@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from enum import StrEnum
 from typing import Protocol, TypeAlias
 
-from ..apart import MEMORY_BYTES, Apart
+from ..apart import Apart
 from ..errors import SetupError
 
 Task: TypeAlias = Callable[[bytes], bytes]
@@ -36,41 +36,38 @@ class Engine(Protocol):
 
 
 class LocalEngine:
-    """Works in a child process for each piece, on as many at a time as there are processors."""
+    """Works in child processes, on as many pieces at a time as there are processors."""
 
     is_apart = False
 
-    def __init__(self, slots: int | None = None, memory_bytes: int = MEMORY_BYTES) -> None:
-        self._memory_bytes = memory_bytes
+    def __init__(self, slots: int | None = None) -> None:
         allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.slots = slots or allowed
 
     def run(self, task: Task, pieces: Sequence[bytes], done: Done) -> Iterator[bytes]:
-        waiting, running, ended = iter(pieces), set[Future[bytes]](), 0
+        children = [Apart(map, task, pieces[start :: self.slots]) for start in range(min(self.slots, len(pieces)))]
+        ended = 0
         with ThreadPoolExecutor(self.slots, thread_name_prefix="pieces") as pool:
+            running = {pool.submit(next, answers, None): answers for answers in (child.stream() for child in children)}
             try:
-                while True:
-                    # Not all at once: unread answers would pile up in memory.
-                    for piece in waiting:
-                        running.add(pool.submit(Apart(self._memory_bytes, task, piece).result))
-                        if len(running) > self.slots:
-                            break
-                    if not running:
-                        return
-                    finished, running = wait(running, POLL_SECONDS, FIRST_COMPLETED)
-                    ended += len(finished)
+                while running:
+                    finished = wait(running, POLL_SECONDS, FIRST_COMPLETED)[0]
                     done(ended)
-                    for one in finished:
-                        yield one.result()
+                    for future in finished:
+                        answers, answer = running.pop(future), future.result()
+                        if answer is not None:
+                            ended += 1
+                            running[pool.submit(next, answers, None)] = answers
+                            yield answer
             finally:
-                for one in running:
-                    one.cancel()
+                for child in children:
+                    child.end()
 
 
-def open_engine(name: str, spark_url: str, memory_bytes: int = MEMORY_BYTES) -> Engine:
+def open_engine(name: str, spark_url: str) -> Engine:
     """Returns the engine; `spark_url` is the address of a Spark Connect server or of a master."""
     if name == EngineName.LOCAL:
-        return LocalEngine(memory_bytes=memory_bytes)
+        return LocalEngine()
     if name != EngineName.SPARK:
         raise SetupError(f"EVENHAND_ENGINE must be {' or '.join(EngineName)}, found {name!r}.")
     try:

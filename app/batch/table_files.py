@@ -10,6 +10,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..apart import Apart
 from ..domain.checks import Span
 from ..domain.tables_of_files import FeedbackTable, PayloadTable
 from ..errors import InvalidInput
@@ -174,8 +175,12 @@ class TableFiles:
             raise InvalidInput.of(f"{self._field}.columns.{time}", f"must hold timestamps with a time zone, found {kind}")
 
     def read(self, columns: Sequence[str], time: str, span: Span, only: pc.Expression | None = None) -> Iterator[pa.Table]:
-        if self._dataset is None:
-            return
+        if self._dataset is not None:
+            for packed in Apart(self._read, columns, time, span, only).stream():
+                yield pa.ipc.open_stream(packed).read_all()
+
+    def _read(self, columns: Sequence[str], time: str, span: Span, only: pc.Expression | None) -> Iterator[bytes]:
+        assert self._dataset is not None  # noqa: S101 - else nothing is read
         within = in_span(self._dataset.schema, time, span)
         try:
             batches = self._dataset.to_batches(
@@ -187,7 +192,7 @@ class TableFiles:
             )
             for batch in batches:
                 if batch.num_rows:
-                    yield pa.Table.from_batches([batch])
+                    yield pack_table(pa.Table.from_batches([batch]))
         except CANNOT_READ as error:
             raise InvalidInput.of(f"{self._field}.location", f"a file of {self._location} cannot be read: {text_of(error)}") from error
 
@@ -214,6 +219,15 @@ class TableFiles:
             times = [piece.oldest] if piece.is_within else [pc.min(rows[time]).as_py() for rows in reader.read(piece, [time], time, span)]
             found = min((one for one in [found, *times] if one is not None), default=None)
         return found
+
+
+def pack_table(table: pa.Table) -> bytes:
+    """Returns the table as Arrow's stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
 
 
 def has_id(column: str, ids: pa.Array) -> pc.Expression:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from ..batch.engines import Done, Engine
 from ..batch.equal_records import merge_equal
 from ..batch.record_files import TIMES, PayloadFiles, PayloadForm
-from ..batch.table_files import FilePiece, PieceReader
+from ..batch.table_files import FilePiece, PieceReader, pack_table
 from ..domain.checks import DataSet, Progress, Span
 from ..domain.comparisons import Comparison, comparisons_of
 from ..domain.deployments import RecordSchema
@@ -190,12 +190,7 @@ class ValuesTask:
                 found = pc.unique(rows[name])
                 found = found.dictionary_decode() if pa.types.is_dictionary(found.type) else found
                 seen[name] = pc.unique(pa.concat_arrays([seen[name], found])) if name in seen else found
-        table = pa.table({name: pa.array([found.to_pylist()], pa.list_(found.type)) for name, found in seen.items()})
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as stream:
-            stream.write_table(table)
-        written: bytes = sink.getvalue().to_pybytes()
-        return written
+        return pack_table(pa.table({name: pa.array([found.to_pylist()], pa.list_(found.type)) for name, found in seen.items()}))
 
 
 def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: Engine) -> CountedSpan:

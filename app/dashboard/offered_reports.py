@@ -2,17 +2,16 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from multiprocessing.forkserver import ensure_running
 
 from fastapi import Depends
-
-from ..apart import prepare
 
 
 def _prepare_reports() -> Iterator[None]:
     # After the page is sent: the new process would compete with it for processors.
     yield
     with suppress(OSError):  # the machine refuses it: the report will say so
-        prepare()
+        ensure_running()
 
 
 OFFERS_REPORTS = Depends(_prepare_reports)

@@ -38,12 +38,12 @@ def too_large() -> TooLarge:
     return TooLarge(f"The body is larger than {MAX_BODY_BYTES // 2**20} MiB (after decompression). Send fewer records at once.")
 
 
-def read_bounded(memory_bytes: int, read: Callable[[int], _T]) -> _T:
+def read_bounded(read: Callable[[int], _T]) -> _T:
     """Returns what `read` makes of a body that may have so many bytes. A large one is read in a child process."""
     try:
         return read(INLINE_BYTES)
     except TooLarge:
-        found: _T = Apart(memory_bytes, read, MAX_BODY_BYTES).result()
+        found: _T = Apart(read, MAX_BODY_BYTES).result()
         return found
 
 

@@ -11,7 +11,6 @@ from typing import Generic, TypeVar, cast
 
 from msgspec import structs
 
-from ..apart import MEMORY_BYTES
 from ..domain.arrivals import LogKind, RecordSource, RejectionReason
 from ..domain.records import Receipt, RecordConflict
 from ..domain.retention import digest_id
@@ -98,17 +97,9 @@ def _read_call(exchange: Exchange, codec: Codec | None, request: LogRequest, pla
 class Ingestion:
     """Payload and feedback logging of one process. Belongs to one event loop."""
 
-    def __init__(
-        self,
-        database: Database,
-        *,
-        sealer: Sealer | None = None,
-        commits: GroupCommit | None = None,
-        memory_bytes: int = MEMORY_BYTES,
-    ) -> None:
+    def __init__(self, database: Database, *, sealer: Sealer | None = None, commits: GroupCommit | None = None) -> None:
         self._database = database
         self._sealer = sealer
-        self.memory_bytes = memory_bytes
         self._commits = commits or GroupCommit(database.url)
         self._numbers = RecordNumbers(database)
         self.rejections = RejectionLog(database)
@@ -227,8 +218,7 @@ class Ingestion:
                 checked = kind.read(request, plan, moments)
             else:
                 async with self._large.turn(request.actor):
-                    read = partial(_read_within, kind.read, request, plan, moments)
-                    checked = await asyncio.to_thread(read_bounded, self.memory_bytes, read)
+                    checked = await asyncio.to_thread(read_bounded, partial(_read_within, kind.read, request, plan, moments))
         except (InvalidInput, ScoringFailed):
             await self._require_current(plan)
             self.rejections.note(

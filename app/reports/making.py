@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 import structlog
 
-from ..apart import MEMORY_BYTES, Apart
+from ..apart import Apart
 from ..domain.checks import CheckRun, Span
 from ..domain.deployments import Deployment
 from ..errors import EvenhandError, InvalidInput, ReportNotMade, TooLarge, Unavailable
@@ -78,7 +78,7 @@ class ReportMaker:
             Unavailable: the database does not answer.
             ReportNotMade: the process was ended, took too long, or failed.
         """
-        child = Apart(MEMORY_BYTES, make_report, self._url, order)
+        child = Apart(make_report, self._url, order)
         try:
             async with asyncio.timeout(MAKE_SECONDS):
                 made: bytes = await asyncio.to_thread(child.result)

@@ -111,7 +111,7 @@ def open_services(settings: Settings, database_url: str) -> Services:
     mail_server_of(settings)  # refused at the start, not when the first e-mail is due
     database = Database(database_url)
     secret_box = open_secret_box(settings)
-    ingestion = Ingestion(database, sealer=secret_box, memory_bytes=settings.upload_memory_bytes)
+    ingestion = Ingestion(database, sealer=secret_box)
     failed_log_ins = FailedLogIns(database)
     configuration = read_configuration(settings)
     issuer = None if configuration is None else Issuer(configuration, make_transport)

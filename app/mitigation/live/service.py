@@ -240,7 +240,7 @@ class ActiveMitigation:
             if len(request.body) < _INLINE_BYTES and not request.encoding:
                 asked = read(INLINE_BYTES)
             else:
-                asked = await asyncio.to_thread(read_bounded, self._ingestion.memory_bytes, read)
+                asked = await asyncio.to_thread(read_bounded, read)
         except InvalidInput:
             # A refusal must not rest on a schema that has changed since the plan was read.
             if await self._plans.is_outdated(plan):

@@ -28,7 +28,7 @@ AGE = MonitoredAttribute(feature="age", monitored=(Range(30, 45),), reference=(R
 class Here(Apart):
     """A call in this process."""
 
-    def __init__(self, _memory_bytes: int, work: Callable[..., Any], *arguments: object) -> None:
+    def __init__(self, work: Callable[..., Any], *arguments: object) -> None:
         self._call = partial(work, *arguments)
 
     def result(self) -> Any:  # noqa: ANN401 - of the call

@@ -5,6 +5,7 @@ import multiprocessing
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import cast
 
@@ -112,8 +113,8 @@ def test_a_page_that_offers_reports_is_shown_where_the_machine_refuses_their_pro
     def refuse() -> None:
         raise BlockingIOError("Resource temporarily unavailable")
 
-    monkeypatch.setattr("app.apart.prepare", refuse)
-    monkeypatch.setattr("app.dashboard.offered_reports.prepare", refuse)
+    monkeypatch.setattr(forkserver, "ensure_running", refuse)
+    monkeypatch.setattr("app.dashboard.offered_reports.ensure_running", refuse)
 
     page = reported.service.client.get("/deployments/a-model").status_code
     with pytest.raises(ReportNotMade, match="The machine refused the process that makes reports: Resource temporarily unavailable"):
