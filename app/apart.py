@@ -3,12 +3,14 @@
 import multiprocessing
 import os
 import resource
+import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import DupFd
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from .errors import EvenhandError, TooLarge
@@ -82,10 +84,7 @@ class Apart:
                     yield received
                 self._result = received[1]
             except (EOFError, ConnectionError) as error:
-                raise TooLarge(
-                    f"Reading this takes too long, or more memory than the {memory_bytes() // 2**20} MiB of"
-                    " EVENHAND_UPLOAD_MEMORY_BYTES. Send fewer rows, shorter values or smaller row groups at once."
-                ) from error
+                raise too_much() from error
             finally:
                 self.end()
                 if self._child.pid is not None:
@@ -108,29 +107,47 @@ def ask(method: str, *arguments: object) -> Any:  # noqa: ANN401 - of the method
     return answer
 
 
+def too_much() -> TooLarge:
+    return TooLarge(
+        f"Reading this takes too long, or more memory than the {memory_bytes() // 2**20} MiB of EVENHAND_UPLOAD_MEMORY_BYTES."
+        " Send fewer rows, shorter values or smaller row groups at once."
+    )
+
+
 def memory_bytes() -> int:
     """The operator's limit, which `upload_memory_bytes` describes."""
     return int(os.environ.get("EVENHAND_UPLOAD_MEMORY_BYTES", MEMORY_BYTES))
 
 
-def limit_memory() -> None:
-    """Limits the data of this process, where the system does that (Linux)."""
+@contextmanager
+def limited_memory() -> Iterator[None]:
+    """Limits the memory that this process takes in the block, where the system does that (Linux).
+
+    Raises:
+        TooLarge: it needs more.
+    """
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) if sys.platform == "linux" else 0
     with suppress(ValueError):  # there is a lower limit already
-        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes(), memory_bytes()))
+        resource.setrlimit(resource.RLIMIT_DATA, (pages * resource.getpagesize() + memory_bytes(), before[1]))
+    try:
+        yield
+    except MemoryError as error:
+        raise too_much() from error
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
 def _do(parent: Connection, work: Callable[..., Any], arguments: tuple[object, ...]) -> None:
     os.nice(0 if os.nice(0) else NICENESS)  # those of a worker are nice already
-    limit_memory()
     _PARENT.set(parent)
     try:
-        result = work(*arguments)
-        if isinstance(result, Iterator):
-            for item in result:
-                ask("", item)
-            result = None
-    except MemoryError:
-        os._exit(1)
+        with limited_memory():
+            result = work(*arguments)
+            if isinstance(result, Iterator):
+                for item in result:
+                    ask("", item)
+                result = None
     except EvenhandError as error:
         result = error
     except Exception as error:  # noqa: BLE001 - any error must reach the other process

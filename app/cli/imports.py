@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ..apart import limited_memory
 from ..clock import HOUR, hour_of, utc_now
 from ..domain.arrivals import LogKind
 from ..domain.checks import CheckState
@@ -267,7 +268,7 @@ def import_into(
     }
     checkpoint = CheckpointFile(places.state, identity, rejections=places.rejections)
     try:
-        with show_progress(files) as notice:
+        with show_progress(files) as notice, limited_memory():
             report = run_import(files, layout, subject, service, checkpoint, notice=notice)
     finally:
         checkpoint.close()

@@ -33,6 +33,10 @@ from ..frames.outcomes import NOT_NUMBERS
 from ..frozen import frozen
 from .metrics_report import printable
 
+MAX_PACKING = 100
+MIN_UNPACKED = 64 * 2**20
+"""Max bytes that a file may unpack to for each of its own; at least so many."""
+
 WIDTH = 100
 """Columns of the report where it is not printed on a terminal."""
 
@@ -195,7 +199,10 @@ def read(file: Path, columns: Mapping[str, Sequence[str | None]], declared: Decl
         InvalidInput: the file is not CSV, a line has more values than the header, or a column is missing or occurs twice.
     """
     with _report_unreadable(file), get_handle(file, "rb", is_text=False, compression="infer") as opened:
-        content = opened.handle.read()
+        most = max(MAX_PACKING * file.stat().st_size, MIN_UNPACKED)
+        content = opened.handle.read(most + 1)
+    if len(content) > most:
+        raise InvalidInput.of("file", f"{file.name} unpacks to more than {MAX_PACKING} times its size; unpack it first")
     text = "".join(decode_parts([content], declared.encoding, "file"))
     with _report_unreadable(file):
         wanted = {name for names in columns.values() for name in names if name is not None}

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..domain.encodings import UTF_8, decode_parts
 from ..domain.texts import printable
 from ..errors import InvalidInput, TooLarge
 from ..ingest.bodies import decoded_json, require_decodable
-from ..training.columns import ParquetFile, is_text
+from ..training.columns import ParquetFile
 from .subject import RowRefused
 
 MAX_LINE_BYTES = 8 * 2**20
@@ -28,9 +27,7 @@ PARQUET_START = b"PAR1"
 _HASHED_BYTES = 2**20
 _PATH_HOUR = re.compile(r"(?<!\d)(\d{4})/(\d{2})/(\d{2})/(\d{2})(?!\d)")
 _SHOWN = 60
-_ROWS_AT_ONCE = 4096
-_BYTES_AT_ONCE = 64 * 2**20
-_NUMBER_BYTES = 32
+_ROWS_AT_ONCE = 256
 _DAMAGED = (pa.ArrowException, ValueError, OverflowError)
 
 
@@ -117,9 +114,8 @@ class InputFile:
             number, total = 0, max(table.rows, 1)
             for batch in table.batches(table.names):
                 # A few at a time: Python objects take many times a batch's size.
-                step = min(_ROWS_AT_ONCE, max(1, _BYTES_AT_ONCE // max(self._most_bytes(batch, number), 1)))
-                for start in range(0, batch.num_rows, step):
-                    for row in _read_rows(batch.slice(start, step)):
+                for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
+                    for row in _read_rows(batch.slice(start, _ROWS_AT_ONCE)):
                         number += 1
                         yield number, row
                     self.bytes_read = self.size * number // total
@@ -146,21 +142,6 @@ class InputFile:
                 if error.problems[0].field != "body":
                     raise
                 raise InvalidInput.of(self.name, error.problems[0].message) from error
-
-    def _most_bytes(self, batch: pa.RecordBatch, before: int) -> int:
-        """No row of the batch, which begins after row `before`, has more bytes."""
-        most = 0
-        for column in batch.columns:
-            texts = column.dictionary if isinstance(column, pa.DictionaryArray) else column
-            if is_text(texts.type) or pa.types.is_binary(texts.type) or pa.types.is_large_binary(texts.type):
-                longest = pc.max(pc.binary_length(texts)).as_py() or 0
-                if longest > MAX_LINE_BYTES:
-                    place = f"{self.name} rows {before + 1} to {before + batch.num_rows}"
-                    raise InvalidInput.of(place, f"hold a value of more than {MAX_LINE_BYTES // 2**20} MiB")
-                most += longest
-            else:
-                most += column.nbytes if pa.types.is_nested(column.type) else _NUMBER_BYTES
-        return most
 
     def rows(self, *, takes_arrays: bool = False) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
         return self.parquet_rows() if self.is_parquet else self.json_lines(takes_arrays=takes_arrays)

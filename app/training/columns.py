@@ -14,13 +14,14 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as arrow_parquet
 
+from ..apart import too_much
 from ..domain.cells import CHECKS, CellRefused, parse_label, parse_text, scalar
 from ..domain.deployments import Column, FieldKind, FieldType
 from ..domain.encodings import decode_parts
 from ..domain.values import Scalar, canonical
-from ..errors import FieldProblem, InvalidInput, TooLarge
+from ..errors import FieldProblem, InvalidInput
 from ..records.cells import MISSING, Coded
-from .limits import BATCH_ROWS, LONGEST_VALUE, MAX_LINE_BYTES, MAX_ROW_GROUP_BYTES
+from .limits import BATCH_ROWS, LONGEST_VALUE, MAX_LINE_BYTES
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
 
@@ -212,6 +213,7 @@ class ParquetFile:
             schema = opened.schema_arrow
         except _BROKEN as error:
             raise InvalidInput.of("body", "is not a Parquet file") from error
+        # Of row groups only, not of their columns: asking a damaged file for these ends the process (pyarrow 26).
         groups = map(opened.metadata.row_group, range(opened.metadata.num_row_groups))
         self.rows = sum(group.num_rows for group in groups)
         self.names = _require_unique(schema.names)
@@ -224,12 +226,9 @@ class ParquetFile:
         texts = [name for name in self._texts if name in columns]
         try:
             file = self._open(read_dictionary=texts)
-            # Of a row group only, not of its columns: asking a damaged file for these ends the process (pyarrow 26).
-            for group in range(file.metadata.num_row_groups):
-                if file.metadata.row_group(group).total_byte_size > MAX_ROW_GROUP_BYTES:
-                    size = f"{MAX_ROW_GROUP_BYTES // 2**30} GiB"
-                    raise TooLarge(f"Row group {group + 1} unpacks to more than {size}. Write smaller row groups.")
             yield from file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns), use_threads=False)
+        except MemoryError as error:
+            raise too_much() from error
         except _BROKEN as error:
             raise InvalidInput.of("body", "is a Parquet file that cannot be read to its end") from error
 

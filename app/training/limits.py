@@ -19,9 +19,6 @@ MAX_LINE_BYTES = 1024 * 1024
 
 BATCH_ROWS = 65_536
 
-MAX_ROW_GROUP_BYTES = 4 * 1024 * 1024 * 1024
-"""Max bytes of a row group of a Parquet file, unpacked: its pages are unpacked as a whole."""
-
 MOST_VALUES = 1_000
 
 MOST_CELLS = 50_000

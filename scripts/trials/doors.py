@@ -65,6 +65,7 @@ class Service:
     port: int
     pid: int
     admin: str
+    manager: str
     logger: str
 
     def client(self, key: str) -> httpx.AsyncClient:
@@ -275,7 +276,7 @@ def running(code: Path) -> Iterator[Service]:
                 ended = subprocess.run(made, cwd=code, env=environment, check=True, capture_output=True, text=True)  # noqa: S603 - our own
                 return ended.stdout.strip()
 
-            service = Service(port, _api_process(process.pid), key("admin"), key("ingest"))
+            service = Service(port, _api_process(process.pid), key("admin"), key("manage"), key("ingest"))
             _prepare(service)
             yield service
         finally:

@@ -1,0 +1,301 @@
+"""Sends hostile files to its own service, next to good posts of records: statuses by kind, memory of the API, seconds of the good posts.
+
+Files of at most 1 MB that unpack to 24 to 200 MB: Parquet, CSV, gzip, zstd and JSON, by a seed. The exit status is 1 if a status is
+wrong, if the process of the API grows by more than 100 MB, or if an upload whose client has left goes on. Needs Linux (/proc).
+"""
+
+import argparse
+import asyncio
+import gzip
+import io
+import itertools
+import os
+import random
+import statistics
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from scripts.trials.doors import PATIENCE_SECONDS, REPOSITORY, Memory, Service, running
+
+MEGABYTE = 2**20
+SIZES = (24, 60, 120, 200)
+"""Megabytes that a file unpacks to, about."""
+
+AT_ONCE, OF_KEY = 4, 2
+MAX_GROWTH_MB = 100
+MAX_FILE_BYTES = 1_000_000
+MAX_RATIO = 3.0
+QUIET_SECONDS = 15.0
+PAUSE_SECONDS = 0.05
+"""Between the beginnings of two good posts."""
+LEFT_SECONDS = 5.0
+RIGHT = frozenset({413, 415, 422})
+
+RECORDS, IMPORTS, TRAINING = "payload-records", "imports?kind=payload", "training-data?label=label"
+JSON, CSV, LINES, PARQUET = "application/json", "text/csv", "application/jsonlines", "application/vnd.apache.parquet"
+HEADER = b"id,scored_at,age,sex,prediction\n"
+ROW = b"r,2026-11-20T10:00:00Z,3,male,1\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Hostile:
+    kind: str
+    address: str
+    media_type: str
+    body: bytes
+    encoding: str = "identity"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Makes files of the megabytes that they unpack to, or of their own length."""
+
+    name: str
+    address: str
+    media_type: str
+    make: Callable[[int], bytes]
+    encoding: str = "identity"
+    is_of_length: bool = False
+
+    def draw(self, draw: random.Random) -> Hostile:
+        body = self.make(draw.randrange(400_000, 450_000) if self.is_of_length else draw.choice(SIZES))
+        if len(body) > MAX_FILE_BYTES:
+            raise SystemExit(f"{self.name} has {len(body):,} bytes")
+        return Hostile(f"{self.name}, {self.address.partition('?')[0]}", self.address, self.media_type, body, self.encoding)
+
+
+def _parquet(rows: int, batches: int = 1, **columns: pa.Array) -> bytes:
+    plain = {"age": pa.array([3] * rows), "prediction": pa.array([1] * rows), "label": pa.array([1] * rows)}
+    times = pa.array(["2026-11-20T10:00:00Z"] * rows)
+    batch = pa.record_batch({"sex": pa.array(["male"] * rows), **plain, "scored_at": times, **columns})
+    sink = io.BytesIO()
+    texts = ["sex"] if pa.types.is_string(batch["sex"].type) and len(batch["sex"][0].as_py()) > MEGABYTE // 2 else []
+    dictionary = [name for name in batch.schema.names if name not in texts]
+    with pq.ParquetWriter(sink, batch.schema, compression="zstd", use_dictionary=dictionary) as writer:
+        for _ in range(batches):
+            writer.write_batch(batch, row_group_size=2**31 - 1)
+    return sink.getvalue()
+
+
+@cache
+def _gzipped(part: bytes, megabytes: int) -> bytes:
+    sink = io.BytesIO()
+    with gzip.GzipFile(fileobj=sink, mode="wb", mtime=0) as file:
+        for _ in range(megabytes):
+            file.write(part * (MEGABYTE // len(part)))
+    return sink.getvalue()
+
+
+@cache
+def _one_text(megabytes: int) -> bytes:
+    return _parquet(1, sex=pa.array(["a" * megabytes * MEGABYTE]))
+
+
+@cache
+def _long_texts(megabytes: int) -> bytes:
+    return _parquet(1, megabytes, sex=pa.array(["a" * MEGABYTE]))
+
+
+@cache
+def _dictionary(megabytes: int) -> bytes:
+    rows = 4 * megabytes
+    return _parquet(rows, sex=pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array(["a" * MEGABYTE])))
+
+
+@cache
+def _run_lengths(megabytes: int) -> bytes:
+    return _parquet(100_000, max(megabytes, 11))
+
+
+@cache
+def _nulls(megabytes: int) -> bytes:
+    deep = pa.list_(pa.list_(pa.list_(pa.int64())))
+    return _parquet(50_000, max(megabytes, 21), extra=pa.nulls(50_000, deep))
+
+
+def _zstd(megabytes: int) -> bytes:
+    compressed: bytes = pa.Codec("zstd").compress(b" " * (megabytes * MEGABYTE), asbytes=True)
+    return compressed
+
+
+_JSON: dict[str, Callable[[int], bytes]] = {
+    "deep": lambda n: b'{"records":' + b"[" * n + b"]" * n + b"}",
+    "number": lambda n: b'{"records":[{"features":{"age":' + b"9" * n + b'},"prediction":1}]}',
+    "members": lambda n: b'{"records":[{"features":{' + b",".join(b'"f%d":1' % no for no in range(n // 12)) + b'},"prediction":1}]}',
+    "empty objects": lambda n: b'{"records":[' + b",".join([b"{}"] * (n // 3)) + b"]}",
+    "texts": lambda n: b'{"records":[' + b",".join([b'"ab"'] * (n // 5)) + b"]}",
+}
+_TEXT: dict[str, Callable[[int], bytes]] = {
+    "a quote that never ends": lambda n: HEADER + b'q,2026-11-20T10:00:00Z,3,"male,1\n' + ROW * (n // len(ROW)),
+    "one cell": lambda n: HEADER + b"q,2026-11-20T10:00:00Z,3," + b"m" * n + b",1\n",
+    "commas": lambda n: HEADER + b"," * n + b"\n",
+    "columns": lambda n: b",".join(b"c%d" % no for no in range(n // 8)) + b"\n",
+}
+
+
+def kinds() -> Iterator[Kind]:
+    """Yields the kinds of files."""
+    for name, write in (("one text", _one_text), ("long texts", _long_texts), ("a dictionary", _dictionary)):
+        yield Kind(f"parquet: {name}", IMPORTS, PARQUET, write)
+        yield Kind(f"parquet: {name}", TRAINING, PARQUET, write)
+    yield Kind("parquet: run lengths", IMPORTS, PARQUET, _run_lengths)
+    yield Kind("parquet: nulls", IMPORTS, PARQUET, _nulls)
+    for name, part in {"zeros": b"\0", "blanks": b" ", "numbers": b"[1,1,1,1", "objects": b'{"ab":[]'}.items():
+        yield Kind(f"gzip: {name}", RECORDS, JSON, partial(_gzipped, part), "gzip")
+    yield Kind("gzip: rows", IMPORTS, CSV, partial(_gzipped, ROW), "gzip")
+    yield Kind("zstd: blanks", RECORDS, JSON, _zstd, "zstd")
+    for name, make in _JSON.items():
+        yield Kind(f"json: {name}", RECORDS, JSON, make, is_of_length=True)
+    for name, make in _TEXT.items():
+        yield Kind(f"csv: {name}", IMPORTS, CSV, make, is_of_length=True)
+        yield Kind(f"csv: {name}", TRAINING, CSV, make, is_of_length=True)
+    yield Kind("json lines: deep", IMPORTS, LINES, lambda length: b"[" * length + b"\n", is_of_length=True)
+
+
+def hostile_files(seed: int, count: int) -> list[Hostile]:
+    """So many files, of all kinds in turn."""
+    draw = random.Random(seed)  # noqa: S311 - no secret
+    return [kind.draw(draw) for kind in itertools.islice(itertools.cycle(kinds()), count)]
+
+
+@dataclass(slots=True)
+class Seen:
+    """The answers to hostile files by kind and status, and the slowest of each kind."""
+
+    statuses: Counter[tuple[str, int | None]] = field(default_factory=Counter)
+    slowest: dict[str, float] = field(default_factory=dict)
+
+    def note(self, kind: str, status: int | None, seconds: float) -> None:
+        self.statuses[kind, status] += 1
+        self.slowest[kind] = max(self.slowest.get(kind, 0.0), seconds)
+
+
+async def send_all(clients: list[httpx.AsyncClient], files: list[Hostile], seen: Seen) -> None:
+    """Sends the files, `OF_KEY` of each client at a time."""
+    waiting = iter(files)
+
+    async def send_some(client: httpx.AsyncClient) -> None:
+        for file in waiting:
+            began, status = time.perf_counter(), None
+            method = "PUT" if file.address == TRAINING else "POST"
+            headers = {"Content-Type": file.media_type, "Content-Encoding": file.encoding}
+            with suppress(httpx.HTTPError):
+                answer = await client.request(method, f"/v1/deployments/doors/{file.address}", content=file.body, headers=headers)
+                status = answer.status_code
+            seen.note(file.kind, status, time.perf_counter() - began)
+
+    await asyncio.gather(*(send_some(client) for client in clients for _ in range(OF_KEY)))
+
+
+async def post_until(client: httpx.AsyncClient, ended: asyncio.Event) -> list[float]:
+    """Posts records at a steady pace; returns the seconds of each answer."""
+    body = b'{"records":[' + b",".join([b'{"features":{"age":1,"sex":"male"},"prediction":1}'] * 100) + b"]}"
+    seconds = []
+    while not ended.is_set():
+        began = time.perf_counter()
+        answer = await client.post("/v1/deployments/doors/payload-records", content=body, headers={"Content-Type": JSON})
+        answer.raise_for_status()
+        seconds.append(time.perf_counter() - began)
+        await asyncio.sleep(max(0.0, PAUSE_SECONDS - seconds[-1]))
+    return seconds
+
+
+def p99(seconds: list[float]) -> float:
+    return statistics.quantiles(seconds, n=100)[98]
+
+
+def children_of(pid: int) -> dict[int, float]:
+    """Resident megabytes of each process that descends from it."""
+    parents, sizes = dict[int, int](), dict[int, int]()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parents[int(folder.name)] = int(folder.joinpath("stat").read_text(encoding="ascii").rpartition(")")[2].split()[1])
+            sizes[int(folder.name)] = int(folder.joinpath("statm").read_text(encoding="ascii").split()[1])
+    found, layer = dict[int, float](), {pid}
+    while layer:
+        layer = {child for child, parent in parents.items() if parent in layer}
+        found |= {child: sizes[child] * os.sysconf("SC_PAGE_SIZE") / MEGABYTE for child in layer}
+    return found
+
+
+async def watch_children(pid: int, ended: asyncio.Event) -> float:
+    """Returns the most megabytes of one child."""
+    most = 0.0
+    while not ended.is_set():
+        most = max(most, *(await asyncio.to_thread(children_of, pid)).values())
+        await asyncio.sleep(0.2)
+    return most
+
+
+async def leave(service: Service, client: httpx.AsyncClient) -> float:
+    """Leaves imports that would take long; returns the seconds until their processes have ended."""
+    body, before = _parquet(100_000, 9), len(children_of(service.pid))
+    for _ in range(OF_KEY):
+        with suppress(httpx.ReadTimeout):
+            await client.post(f"/v1/deployments/doors/{IMPORTS}", content=body, headers={"Content-Type": PARQUET}, timeout=1.0)
+    began = time.monotonic()
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while len(children_of(service.pid)) > before:  # noqa: ASYNC110 - of other processes
+            await asyncio.sleep(0.05)
+    answer = await client.post(f"/v1/deployments/doors/{IMPORTS}", content=HEADER + ROW, headers={"Content-Type": CSV})
+    answer.raise_for_status()
+    return time.monotonic() - began
+
+
+async def try_uploads(service: Service, files: list[Hostile]) -> int:
+    clients = [service.client(key) for key in (service.admin, service.manager)]
+    good = service.client(service.logger)
+    seen, ended = Seen(), asyncio.Event()
+    await send_all(clients, files[:AT_ONCE], Seen())  # the process that children are forked from is there now
+    posting = asyncio.create_task(post_until(good, ended))
+    await asyncio.sleep(QUIET_SECONDS)
+    ended.set()
+    quiet = await posting
+    ended = asyncio.Event()
+    with Memory(service.pid) as memory:
+        posting, watching = asyncio.create_task(post_until(good, ended)), asyncio.create_task(watch_children(service.pid, ended))
+        began = time.perf_counter()
+        await send_all(clients, files, seen)
+        took = time.perf_counter() - began
+        ended.set()
+        busy, child = await posting, await watching
+    left = await leave(service, clients[0])
+    for (kind, status), count in sorted(seen.statuses.items(), key=str):
+        print(f"{kind:<50} {count:>4} × {status}  slowest {seen.slowest[kind]:.1f} s{'' if status in RIGHT else '  WRONG'}")
+    growth, ratio = memory.peak - memory.before, p99(busy) / p99(quiet)
+    print(f"{len(files)} files in {took:.0f} s, {AT_ONCE} at a time")
+    print(f"API process: idle {memory.before:.0f} MB, peak {memory.peak:.0f} MB, {growth:+.0f} MB (at most {MAX_GROWTH_MB})")
+    print(f"largest child: {child:.0f} MB")
+    for words, seconds in (("without", quiet), ("with", busy)):
+        median = statistics.median(seconds) * 1000
+        print(f"good posts {words} hostile files: p99 {p99(seconds) * 1000:.1f} ms, median {median:.1f} ms of {len(seconds)}")
+    print(f"p99 with hostile files ÷ without: {ratio:.1f} (at most {MAX_RATIO:g})")
+    print(f"uploads whose clients have left are gone after {left:.1f} s (at most {LEFT_SECONDS:g})")
+    is_right = all(status in RIGHT for _, status in seen.statuses)
+    return 0 if is_right and growth <= MAX_GROWTH_MB and left <= LEFT_SECONDS else 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--code", type=Path, default=REPOSITORY, metavar="FOLDER", help="the repository whose service is attacked")
+    parser.add_argument("--files", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    files = hostile_files(asked.seed, asked.files)
+    with running(asked.code.resolve()) as service:
+        return asyncio.run(try_uploads(service, files))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
