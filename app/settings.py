@@ -104,7 +104,7 @@ class Settings(BaseSettings):
     """
 
     spool_bytes: int = Field(default=2**30, ge=0)
-    upload_memory_bytes: int = Field(default=MEMORY_BYTES, ge=2**28)
+    upload_memory_bytes: int = Field(default=MEMORY_BYTES, ge=2**26)
     worker_concurrency: int = Field(default=4, ge=1, le=64)
     metrics_port: int = Field(default=0, ge=0, le=65535)
     metrics_host: str = "127.0.0.1"

@@ -108,7 +108,8 @@ async def import_records(
     )
     async with spooled(request, places=services.uploads, actor=principal.actor, max_bytes=MAX_IMPORT_BYTES) as file:
         storing = _Storing(services, plan, kind, principal.actor, asyncio.get_running_loop())
-        child = Apart(_import, SentFile(file), sent.encoding, layout, subject, _Sink(target), host=storing)
+        read = (SentFile(file), sent.encoding, layout, subject, _Sink(target), MAX_IMPORT_ROWS)
+        child = Apart(_import, *read, host=storing)
         report, unread = await read_apart(request, child)
     services.ingestion.rejections.note_parts(target.no, unread, source=RecordSource.IMPORT, kind=kind, now=now)
     if report.rejected and not report.accepted + report.duplicate:
@@ -158,8 +159,8 @@ class _Sink:
 
 
 def _import(
-    file: BinaryIO, encoding: str, layout: ImportLayout | None, subject: ImportSubject, sink: _Sink
+    file: BinaryIO, encoding: str, layout: ImportLayout | None, subject: ImportSubject, sink: _Sink, max_rows: int
 ) -> tuple[ImportReport, Counter[RejectedPart]]:
     body = InputFile("body", partial(reopen, file), file.seek(0, SEEK_END), encoding)
-    report = run_import([body], find_layout([body], layout, subject.kind), subject, sink, Checkpoint(), max_rows=MAX_IMPORT_ROWS)
+    report = run_import([body], find_layout([body], layout, subject.kind), subject, sink, Checkpoint(), max_rows=max_rows)
     return report, sink.unread

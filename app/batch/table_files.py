@@ -20,8 +20,8 @@ from .locations import Root, batch_of, list_table, open_folder, text_of
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
-CANNOT_READ = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OSError)
-"""Errors of a damaged file, one with other types than the first, an unknown encoding, a file that vanished."""
+CANNOT_READ = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OSError, MemoryError)
+"""Errors of a damaged file, one with other types than the first, an unknown encoding, a file that vanished, or is too large."""
 
 BATCH_ROWS = 131_072
 """Large enough for Arrow's speed, small enough for memory."""

@@ -75,7 +75,8 @@ class Kind:
         return Hostile(f"{self.name}, {self.address.partition('?')[0]}", self.address, self.media_type, body, self.encoding)
 
 
-def _parquet(rows: int, batches: int = 1, **columns: pa.Array) -> bytes:
+def write_parquet(rows: int, batches: int = 1, **columns: pa.Array) -> bytes:
+    """Writes a good table of so many rows a batch, with `columns` in place of some, as one row group."""
     plain = {"age": pa.array([3] * rows), "prediction": pa.array([1] * rows), "label": pa.array([1] * rows)}
     times = pa.array(["2026-11-20T10:00:00Z"] * rows)
     batch = pa.record_batch({"sex": pa.array(["male"] * rows), **plain, "scored_at": times, **columns})
@@ -99,29 +100,29 @@ def _gzipped(part: bytes, megabytes: int) -> bytes:
 
 @cache
 def _one_text(megabytes: int) -> bytes:
-    return _parquet(1, sex=pa.array(["a" * megabytes * MEGABYTE]))
+    return write_parquet(1, sex=pa.array(["a" * megabytes * MEGABYTE]))
 
 
 @cache
 def _long_texts(megabytes: int) -> bytes:
-    return _parquet(1, megabytes, sex=pa.array(["a" * MEGABYTE]))
+    return write_parquet(1, megabytes, sex=pa.array(["a" * MEGABYTE]))
 
 
 @cache
 def _dictionary(megabytes: int) -> bytes:
     rows = 4 * megabytes
-    return _parquet(rows, sex=pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array(["a" * MEGABYTE])))
+    return write_parquet(rows, sex=pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array(["a" * MEGABYTE])))
 
 
 @cache
 def _run_lengths(megabytes: int) -> bytes:
-    return _parquet(100_000, max(megabytes, 11))
+    return write_parquet(100_000, max(megabytes, 11))
 
 
 @cache
 def _nulls(megabytes: int) -> bytes:
     deep = pa.list_(pa.list_(pa.list_(pa.int64())))
-    return _parquet(50_000, max(megabytes, 21), extra=pa.nulls(50_000, deep))
+    return write_parquet(50_000, max(megabytes, 21), extra=pa.nulls(50_000, deep))
 
 
 def _zstd(megabytes: int) -> bytes:
@@ -240,7 +241,7 @@ async def watch_children(pid: int, ended: asyncio.Event) -> float:
 
 async def leave(service: Service, client: httpx.AsyncClient) -> float:
     """Leaves imports that would take long; returns the seconds until their processes have ended."""
-    body, before = _parquet(100_000, 9), len(children_of(service.pid))
+    body, before = write_parquet(100_000, 9), len(children_of(service.pid))
     for _ in range(OF_KEY):
         with suppress(httpx.ReadTimeout):
             await client.post(f"/v1/deployments/doors/{IMPORTS}", content=body, headers={"Content-Type": PARQUET}, timeout=1.0)

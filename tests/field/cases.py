@@ -11,7 +11,6 @@ import pytest
 FIELD = Path(__file__).resolve().parents[3] / "shared" / "field"
 
 SENTENCES = "True sentences, and a tired person's mistakes"
-DOORS = "Doors that an attack opened, and machines where it really runs"
 EVIDENCE = "Evidence from the first record, one state, incidents with numbers"
 
 Test = TypeVar("Test", bound=Callable[..., None])
@@ -30,7 +29,6 @@ class Open:
 
 OPEN = {
     "20-alert-storm/try.py": Open(EVIDENCE),
-    **{case: Open(DOORS) for case in ("sec-uploads/try.py",)},
     "stat-21-equal-records/copies.csv: without the persons": Open(EVIDENCE),
     "stat-22-recurring-persons/again.csv: without the persons": Open(EVIDENCE),
     # The folder's rule for fair is older: of 0.802 (0.789 to 0.815) with a limit of 0.8 it is not sure.

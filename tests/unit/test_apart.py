@@ -1,0 +1,146 @@
+"""Work in a child process: results, questions and errors come back, and it dies of its memory alone."""
+
+import multiprocessing
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from multiprocessing import forkserver
+from typing import Any, BinaryIO
+
+import pytest
+
+from app.apart import Apart, SentFile, ask, limited_memory
+from app.errors import FieldProblem, InvalidInput, NotFound, TooLarge
+
+MEGABYTE = 2**20
+
+
+@pytest.fixture
+def little_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Child processes get 64 MiB each."""
+    monkeypatch.setenv("EVENHAND_UPLOAD_MEMORY_BYTES", str(64 * MEGABYTE))
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]  # noqa: SLF001 - its variables stay as they are otherwise
+    yield
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]  # noqa: SLF001
+
+
+def fill(megabytes: int) -> int:
+    return len(b"x" * megabytes * MEGABYTE)
+
+
+def fail(error: Exception) -> None:
+    raise error
+
+
+def wait(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def die(status: int) -> None:
+    os._exit(status)
+
+
+def read(file: BinaryIO) -> bytes:
+    return file.read()
+
+
+def add(first: int, second: int) -> int:
+    found: int = ask("add", first, second)
+    return found
+
+
+class Adder:
+    """Answers questions of a child."""
+
+    def add(self, first: int, second: int) -> int | InvalidInput:
+        """Their sum."""
+        return first + second if second else InvalidInput.of("second", "must not be 0")
+
+
+def test_a_result_comes_back_from_another_process() -> None:
+    assert Apart(os.getpid).result() != os.getpid()
+    assert multiprocessing.active_children() == []
+
+
+def test_what_a_call_yields_comes_back_one_by_one() -> None:
+    child = Apart(map, abs, [-1, 2, -3])
+
+    assert list(child.stream()) == [1, 2, 3]
+
+
+def test_a_child_ends_where_nobody_reads_on() -> None:
+    stream = Apart(map, abs, range(1000)).stream()
+
+    assert next(stream) == 0
+    stream.close()
+    assert multiprocessing.active_children() == []
+
+
+def test_an_open_file_is_read_from_where_it_is() -> None:
+    with tempfile.TemporaryFile() as file:
+        file.write(b"abc")
+        file.seek(1)
+
+        assert Apart(read, SentFile(file)).result() == b"bc"
+
+
+def test_a_child_asks_this_process() -> None:
+    assert Apart(add, 1, 2, host=Adder()).result() == 3
+    with pytest.raises(InvalidInput, match="must not be 0"):
+        Apart(add, 1, 0, host=Adder()).result()
+
+
+PROBLEMS = InvalidInput([FieldProblem("a", "b"), FieldProblem("c", "d")])
+
+
+@pytest.mark.parametrize("error", [PROBLEMS, NotFound("deployment", "x"), TooLarge("y")])
+def test_our_errors_come_back_as_they_are(error: Any) -> None:  # noqa: ANN401 - of several kinds
+    with pytest.raises(type(error)) as raised:
+        Apart(fail, error).result()
+
+    assert str(raised.value) == str(error)
+    assert vars(raised.value) == vars(error)
+
+
+def test_other_errors_come_back_with_their_traceback() -> None:
+    with pytest.raises(RuntimeError, match="ValueError: oh"):
+        Apart(fail, ValueError("oh")).result()
+
+
+def test_a_child_that_dies_is_too_large() -> None:
+    with pytest.raises(TooLarge, match="EVENHAND_UPLOAD_MEMORY_BYTES"):
+        Apart(die, 1).result()
+
+
+@pytest.mark.usefixtures("little_memory")
+def test_a_child_has_so_much_memory_and_not_more() -> None:
+    assert Apart(fill, 16).result() == 16 * MEGABYTE
+    with pytest.raises(TooLarge, match="more memory than the 64 MiB of EVENHAND_UPLOAD_MEMORY_BYTES"):
+        Apart(fill, 200).result()
+
+
+def test_a_child_is_ended_while_it_works() -> None:
+    child = Apart(wait, 1000)
+    threading.Timer(0.2, child.end).start()
+
+    with pytest.raises(TooLarge):
+        child.result()
+    assert multiprocessing.active_children() == []
+
+
+def test_a_child_that_was_ended_before_it_began_does_nothing() -> None:
+    child = Apart(wait, 1000)
+    child.end()
+
+    with pytest.raises(TooLarge):
+        child.result()
+
+
+def test_the_memory_of_this_process_is_limited_for_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVENHAND_UPLOAD_MEMORY_BYTES", str(64 * MEGABYTE))
+
+    with pytest.raises(TooLarge), limited_memory():
+        fill(4096)
+    assert fill(200) == 200 * MEGABYTE
