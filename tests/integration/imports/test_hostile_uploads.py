@@ -3,7 +3,7 @@
 import gzip
 import multiprocessing
 from collections.abc import Iterator
-from contextlib import suppress
+from http.client import HTTPConnection
 from multiprocessing import forkserver
 
 import httpx
@@ -90,12 +90,13 @@ def test_an_import_of_too_many_rows_is_refused_in_each_form(client: httpx.Client
 
 
 def test_an_upload_whose_client_has_left_ends_and_frees_its_place(service: RunningService, client: httpx.Client) -> None:
-    body, headers = write_parquet(100_000, 9), {"Content-Type": PARQUET}
-    with httpx.Client(base_url=service.base_url, headers=client.headers, trust_env=False) as over_a_socket:
-        for _ in range(3):
-            with suppress(httpx.ReadTimeout):
-                over_a_socket.post(f"{DEPLOYMENT}/{IMPORTS}", content=body, headers=headers, timeout=0.5)
-            wait_until(lambda: not multiprocessing.active_children(), "the process that reads has ended")
+    body, headers = write_parquet(100_000, 9), {"Content-Type": PARQUET, "Authorization": client.headers["Authorization"]}
+    for _ in range(3):
+        leaving = HTTPConnection(service.base_url.removeprefix("http://"))
+        leaving.request("POST", f"{DEPLOYMENT}/{IMPORTS}", body, headers)
+        wait_until(multiprocessing.active_children, "a process reads the upload")
+        leaving.close()
+        wait_until(lambda: not multiprocessing.active_children(), "the process has ended")
 
     assert client.post(f"{DEPLOYMENT}/{IMPORTS}", content=HEADER + ROW, headers={"Content-Type": CSV}).status_code == 200
 

@@ -1,3 +1,4 @@
+import gzip
 import json
 import re
 from pathlib import Path
@@ -50,6 +51,16 @@ def written(file: Path, *options: str) -> dict[str, Any]:
     metrics(file, *options, "--output", str(output))
     report: dict[str, Any] = json.loads(output.read_text(encoding="utf-8"), parse_constant=pytest.fail)
     return report
+
+
+def test_a_file_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path: Path) -> None:
+    bomb = tmp_path / "bomb.csv.gz"
+    bomb.write_bytes(gzip.compress(b"sex,approved\n" + b"m,1\n" * 2**25))
+
+    ended = CliRunner().invoke(command, [str(bomb), "--attribute", "sex", "--prediction", "approved"])
+
+    assert ended.exit_code == 2
+    assert "unpacks to more than 100 times its size" in " ".join(ended.stderr.replace("│", " ").split())
 
 
 def test_the_report_says_who_was_compared_and_fits_into_its_width(file: Path, snapshot: SnapshotAssertion) -> None:
