@@ -15,8 +15,8 @@ from typing import Any, BinaryIO
 
 from .errors import EvenhandError, TooLarge
 
-NICENESS = 10
-"""Niceness of the processes: requests come first."""
+NICENESS = 5
+"""Niceness of the processes, as of workers: requests come first."""
 
 MEMORY_BYTES = 2**30
 """Default of `upload_memory_bytes`."""
@@ -139,7 +139,7 @@ def limited_memory() -> Iterator[None]:
 
 
 def _do(parent: Connection, work: Callable[..., Any], arguments: tuple[object, ...]) -> None:
-    os.nice(0 if os.nice(0) else NICENESS)  # those of a worker are nice already
+    os.nice(max(0, NICENESS - os.nice(0)))
     _PARENT.set(parent)
     try:
         with limited_memory():

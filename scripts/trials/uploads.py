@@ -9,6 +9,7 @@ import asyncio
 import gzip
 import io
 import itertools
+import multiprocessing
 import os
 import random
 import statistics
@@ -16,9 +17,10 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import httpx
@@ -26,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scripts.trials.doors import PATIENCE_SECONDS, REPOSITORY, Memory, Service, running
+from scripts.trials.doors import HOST, PATIENCE_SECONDS, REPOSITORY, Memory, Service, running
 
 MEGABYTE = 2**20
 SIZES = (24, 60, 120, 200)
@@ -199,17 +201,33 @@ async def send_all(clients: list[httpx.AsyncClient], files: list[Hostile], seen:
     await asyncio.gather(*(send_some(client) for client in clients for _ in range(OF_KEY)))
 
 
-async def post_until(client: httpx.AsyncClient, ended: asyncio.Event) -> list[float]:
-    """Posts records at a steady pace; returns the seconds of each answer."""
+def post_until_asked(asked: Connection, address: str, key: str) -> None:
+    """Posts records at a steady pace; sends the seconds of each answer. In a process of its own: the trial itself would delay them."""
     body = b'{"records":[' + b",".join([b'{"features":{"age":1,"sex":"male"},"prediction":1}'] * 100) + b"]}"
+    headers = {"Content-Type": JSON, "Authorization": f"Bearer {key}"}
     seconds = []
-    while not ended.is_set():
-        began = time.perf_counter()
-        answer = await client.post("/v1/deployments/doors/payload-records", content=body, headers={"Content-Type": JSON})
-        answer.raise_for_status()
-        seconds.append(time.perf_counter() - began)
-        await asyncio.sleep(max(0.0, PAUSE_SECONDS - seconds[-1]))
-    return seconds
+    with httpx.Client(timeout=PATIENCE_SECONDS, headers=headers) as client:
+        while not asked.poll():
+            began = time.perf_counter()
+            client.post(f"{address}/v1/deployments/doors/payload-records", content=body).raise_for_status()
+            seconds.append(time.perf_counter() - began)
+            time.sleep(max(0.0, PAUSE_SECONDS - seconds[-1]))
+    asked.send(seconds)
+
+
+@contextmanager
+def good_posts(service: Service, seconds: list[float]) -> Iterator[None]:
+    """Posts records during the block; the seconds of the answers are added."""
+    ours, theirs = multiprocessing.Pipe()
+    arguments = (theirs, f"http://{HOST}:{service.port}", service.logger)
+    process = multiprocessing.get_context("spawn").Process(target=post_until_asked, args=arguments)
+    process.start()
+    try:
+        yield
+    finally:
+        ours.send(None)
+        seconds += ours.recv()
+        process.join()
 
 
 def p99(seconds: list[float]) -> float:
@@ -256,21 +274,16 @@ async def leave(service: Service, client: httpx.AsyncClient) -> float:
 
 async def try_uploads(service: Service, files: list[Hostile]) -> int:
     clients = [service.client(key) for key in (service.admin, service.manager)]
-    good = service.client(service.logger)
-    seen, ended = Seen(), asyncio.Event()
+    seen, ended, quiet, busy = Seen(), asyncio.Event(), list[float](), list[float]()
     await send_all(clients, files[:AT_ONCE], Seen())  # the process that children are forked from is there now
-    posting = asyncio.create_task(post_until(good, ended))
-    await asyncio.sleep(QUIET_SECONDS)
-    ended.set()
-    quiet = await posting
-    ended = asyncio.Event()
-    with Memory(service.pid) as memory:
-        posting, watching = asyncio.create_task(post_until(good, ended)), asyncio.create_task(watch_children(service.pid, ended))
-        began = time.perf_counter()
+    with good_posts(service, quiet):
+        await asyncio.sleep(QUIET_SECONDS)
+    with Memory(service.pid) as memory, good_posts(service, busy):
+        watching, began = asyncio.create_task(watch_children(service.pid, ended)), time.perf_counter()
         await send_all(clients, files, seen)
         took = time.perf_counter() - began
         ended.set()
-        busy, child = await posting, await watching
+        child = await watching
     left = await leave(service, clients[0])
     for (kind, status), count in sorted(seen.statuses.items(), key=str):
         print(f"{kind:<50} {count:>4} × {status}  slowest {seen.slowest[kind]:.1f} s{'' if status in RIGHT else '  WRONG'}")
