@@ -121,13 +121,13 @@ def encode_record(row: ImportRow, digest: str, subject: ImportSubject) -> bytes:
     size = sum(len(value) for value in features.values() if isinstance(value, str)) if isinstance(features, dict) else 0
     # Python's writer takes NaN and half surrogate pairs, which the service refuses by record and field.
     try:
-        text = json.dumps(record, separators=(",", ":")).encode() if size <= BATCH_BYTES else b""
+        text = json.dumps(record, separators=(",", ":")).encode() if size < BATCH_BYTES else b""
     except TypeError:
         where, value = next(_find_unwritable(record, ()))
         raise RowRefused(
             ".".join(where), f"must be text, a number, true or false, found {shown(value)} ({type(value).__name__.lower()})"
         ) from None
-    if max(size, len(text)) > BATCH_BYTES:
+    if max(size, len(text)) >= BATCH_BYTES:
         raise RowRefused("record", f"must have at most {MAX_RECORD_BYTES:,} bytes as JSON")
     return text
 
