@@ -110,10 +110,10 @@ def test_a_report_that_cannot_be_made_says_so_and_the_next_one_is_made(reported:
 def test_a_page_that_offers_reports_is_shown_where_the_machine_refuses_their_process(
     reported: Reported, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse() -> None:
+    def refuse(*_: object) -> None:
         raise BlockingIOError("Resource temporarily unavailable")
 
-    monkeypatch.setattr(forkserver, "ensure_running", refuse)
+    monkeypatch.setattr(forkserver, "connect_to_new_process", refuse)
     monkeypatch.setattr("app.dashboard.offered_reports.ensure_running", refuse)
 
     page = reported.service.client.get("/deployments/a-model").status_code
