@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 
 from tests.crashes.checking import create, deployment, monitor
+from tests.crashes.clock import RIGHT, SHIFTS, TO_THE_END, Clock, clock
 from tests.crashes.doors import GATED, Caller, Door, DoorLedger, Reader, Sender
 from tests.crashes.history import Historian, follow_again, is_followed
 from tests.crashes.model import model_process
@@ -65,10 +66,15 @@ class Harm(StrEnum):
     MODEL_FAULT = "the model at fault"
     MODEL_KILLED = "the model killed"
     DISK = "the disk full"
+    CLOCK = "a clock moved away and back"
 
 
 _WEIGHTS = {Harm.API: 4, Harm.WORKER: 4, Harm.CONNECTION: 3, Harm.POSTGRES: 2, Harm.SECOND: 2, Harm.EVERYTHING: 1, Harm.PROGRAM: 3}
 _WEIGHTS |= {Harm.MODEL_FAULT: 3, Harm.MODEL_KILLED: 2}
+CLOCK_WEIGHT = 12
+CLOCK_SECONDS = 15.0
+"""For which a clock is wrong, before a kill and again after it."""
+
 _FAULTS = (Fault.STATUS_500, Fault.STATUS_503, Fault.STATUS_429, Fault.HANG_UP, Fault.NOT_JSON, Fault.WRONG_LENGTH, Fault.SLOW)
 
 
@@ -80,6 +86,7 @@ class Chaos:
     second: Service
     program: SpoolingProgram
     disk: Path | None
+    clocks: dict[Service, Clock]
     doors: DoorLedger = field(default_factory=DoorLedger)
     done: Counter[Harm] = field(default_factory=Counter)
     memory: dict[str, list[tuple[float, int]]] = field(default_factory=lambda: defaultdict(list))
@@ -112,6 +119,8 @@ class Chaos:
                 self.stage.model = self.models.enter_context(model_process(self.stage.model.port))
             case Harm.DISK:
                 self._fill_disk()
+            case Harm.CLOCK:
+                self._move_clocks()
 
     def measure_memory(self) -> None:
         """Notes how much memory each of our processes has now."""
@@ -120,6 +129,19 @@ class Chaos:
             kind = "api" if "api_process" in line else "worker" if line.endswith(" worker") else ""
             if kind and "launch.py" not in line:
                 self.memory[kind].append((time.monotonic(), _resident_bytes(pid)))
+
+    def _move_clocks(self) -> None:
+        """Moves the clock of one machine or both, kills what runs there meanwhile, and sets it right again."""
+        moved = self.stage.chance.choice([list(self.clocks), *([service] for service in self.clocks)])
+        shift = self.stage.chance.choice(SHIFTS)
+        for service in moved:
+            self.clocks[service].set(shift)
+        time.sleep(CLOCK_SECONDS)
+        for service in moved:
+            service.kill({pid for pid in (service.worker_pid(), service.api_pid()) if pid is not None})
+        time.sleep(CLOCK_SECONDS)
+        for service in moved:
+            self.clocks[service].set(RIGHT)
 
     def _fill_disk(self) -> None:
         if self.disk is None:
@@ -132,15 +154,16 @@ class Chaos:
         ballast.unlink()
 
 
-def run_chaos(*, seconds: float, seed: int, with_disk: bool = True, keep_logs: Path | None = None) -> Report:
+def run_chaos(*, seconds: float, seed: int, with_disk: bool = True, with_clock: bool = False, keep_logs: Path | None = None) -> Report:
     """Runs the load and the plan for so long, waits until everything is settled, and reports what is left."""
     report = Report(f"Chaos: {seconds / 60:.0f} minutes, seed {seed}")
-    with (
-        _disk(is_wanted=with_disk) as disk,
-        stage(seed=seed, settings={"EVENHAND_API_PROCESSES": str(API_PROCESSES)}, keep_logs=keep_logs) as made,
-        _chaos(made, disk) as chaos,
-    ):
-        moments = _plan(made.chance, seconds, with_disk=disk is not None)
+    with ExitStack() as stack:
+        clocks = [stack.enter_context(clock()) for _ in range(2)] if with_clock else []
+        disk = stack.enter_context(_disk(is_wanted=with_disk))
+        settings = {"EVENHAND_API_PROCESSES": str(API_PROCESSES), **(clocks[0].settings if clocks else {})}
+        made = stack.enter_context(stage(seed=seed, settings=settings, keep_logs=keep_logs))
+        chaos = stack.enter_context(_chaos(made, disk, clocks))
+        moments = _plan(made.chance, seconds, with_disk=disk is not None, with_clock=with_clock)
         doors = _doors(chaos)
         historian = Historian(made.service, made.key, seed=made.chance.randrange(10**6))
         with made.logging(), made.checking() as asker:
@@ -166,11 +189,12 @@ def run_chaos(*, seconds: float, seed: int, with_disk: bool = True, keep_logs: P
     return report
 
 
-def _plan(chance: random.Random, seconds: float, *, with_disk: bool) -> list[tuple[float, Harm]]:
+def _plan(chance: random.Random, seconds: float, *, with_disk: bool, with_clock: bool) -> list[tuple[float, Harm]]:
     """Moments and harms. The disk is full once, in the middle."""
-    moments, at, kinds = [], chance.uniform(LEAST_REST_SECONDS, LONGEST_REST_SECONDS), list(_WEIGHTS)
+    weights = _WEIGHTS | ({Harm.CLOCK: CLOCK_WEIGHT} if with_clock else {})
+    moments, at, kinds = [], chance.uniform(LEAST_REST_SECONDS, LONGEST_REST_SECONDS), list(weights)
     while at < seconds:
-        moments.append((at, chance.choices(kinds, weights=[_WEIGHTS[kind] for kind in kinds])[0]))
+        moments.append((at, chance.choices(kinds, weights=[weights[kind] for kind in kinds])[0]))
         at += chance.uniform(LEAST_REST_SECONDS, LONGEST_REST_SECONDS)
     if with_disk and moments:
         moments[len(moments) // 2] = (moments[len(moments) // 2][0], Harm.DISK)
@@ -205,7 +229,7 @@ def _disk(*, is_wanted: bool) -> Iterator[Path | None]:
 
 
 @contextmanager
-def _chaos(made: Stage, disk: Path | None) -> Iterator[Chaos]:
+def _chaos(made: Stage, disk: Path | None, clocks: Sequence[Clock]) -> Iterator[Chaos]:
     with httpx.Client(base_url=made.service.base_url, headers={"Authorization": f"Bearer {made.key}"}) as http:
         create(http, deployment(GATED, made.model.url))
         create(http, deployment(SPOOLED, None))
@@ -213,18 +237,21 @@ def _chaos(made: Stage, disk: Path | None) -> Iterator[Chaos]:
         for name in CHECKED:
             http.put(f"/v1/deployments/{name}/alert-rules/at-once", json=rule).raise_for_status()
             http.put(f"/v1/deployments/{name}/fairness-monitor", json=monitor(min_records=10)).raise_for_status()
+        for name in LOGGED if clocks else []:
+            http.put(f"/v1/deployments/{name}/fairness-monitor", json=monitor(schedule="hourly")).raise_for_status()
     other = made.home / "second"
     other.mkdir()
     environment = {
         "DATABASE_URL": made.service.database_url,
         "EVENHAND_SECRET_KEY_FILE": str(made.home / "data" / "secret.key"),
         "EVENHAND_API_PROCESSES": str(API_PROCESSES),
+        **(clocks[1].settings if clocks else {}),
     }
     second = Service(other, environment=environment)
     program = SpoolingProgram(made.home, made.service.base_url, made.key)
     second.start()
     program.start()
-    chaos = Chaos(made, second, program, disk)
+    chaos = Chaos(made, second, program, disk, dict(zip((made.service, second), clocks, strict=bool(clocks))))
     try:
         yield chaos
     finally:
@@ -268,26 +295,61 @@ def _report(report: Report, chaos: Chaos, historian: Historian, seconds: float) 
     report.add_checks(truth, looks=made.watch.looks, wrong=made.watch.wrong, may_fail=True)
     report.add("figures of checks computed again from the records", f"{again.figures} of {again.checks} checks, {len(again.wrong)} differ")
     report.violations += again.wrong
-    _report_evidence(report, made, historian)
+    if chaos.clocks:
+        _report_clocks(report, chaos)
+    _report_evidence(report, made, historian.names + (LOGGED if chaos.clocks else []))
+    report.violations += historian.wrong
     _report_doors(report, chaos)
     _report_alerts(report, made)
     _report_resources(report, chaos, seconds)
 
 
-def _report_evidence(report: Report, made: Stage, historian: Historian) -> None:
+def _report_clocks(report: Report, chaos: Chaos) -> None:
+    """Lets an hour end on both clocks, and looks whether its checks are made and nothing waits for the time that was shown."""
+    for moved in chaos.clocks.values():
+        moved.set(TO_THE_END)
+    made = chaos.stage
+
+    def is_checked() -> bool:
+        return made.query(_UNCHECKED, [LOGGED]) == [(0,)]
+
+    wait_until(is_checked, "the hours that have ended are checked")
+    report.add("hours without their check, once they have ended", 0)
+    for what, statement in LEFT_OF_WRONG_CLOCKS.items():
+        ((left,),) = made.query(statement)
+        report.add(f"  {what}", left)
+        report.violations += [f"{left} {what}"] if left else []
+
+
+_UNCHECKED = """
+    SELECT count(*) FROM monitors m JOIN deployments d ON d.no = m.deployment_no
+    CROSS JOIN generate_series(date_trunc('hour', m.scheduled_since), now() - interval '1 hour 1 minute', interval '1 hour') AS hour
+    WHERE d.id = ANY(%s) AND hour > now() - interval '4 hours' AND NOT EXISTS (
+        SELECT FROM checks c WHERE c.deployment_no = d.no AND c.trigger = 'schedule' AND c.span_start = hour AND c.state = 'succeeded')
+"""
+LEFT_OF_WRONG_CLOCKS = {
+    "checks wait for a time that was shown": "SELECT count(*) FROM checks WHERE claimable_at > now() + interval '1 hour'",
+    "scheduled checks are of a time that was shown": "SELECT count(*) FROM checks WHERE trigger = 'schedule' AND span_end > now()",
+    "alerts say that no records come": "SELECT count(*) FROM alerts WHERE kind = 'stale_data' AND resolved_at IS NULL",
+    "hours are counted that have not ended": "SELECT count(*) FROM evidence_eras WHERE counted_until > now()",
+    "workers are to answer later": "SELECT count(*) FROM workers WHERE beat_at > now()",
+}
+
+
+def _report_evidence(report: Report, made: Stage, names: Sequence[str]) -> None:
     with (
         httpx.Client(base_url=made.service.base_url, headers={"Authorization": f"Bearer {made.key}"}, timeout=60) as http,
         made.service.connect() as connection,
     ):
-        for name in historian.names:
+        for name in names:
             wait_until(partial(is_followed, connection, http, name), f"the evidence of {name} is collected")
-        again = follow_again(connection, http, historian.names)
+        again = follow_again(connection, http, names)
     report.add(
         "evidence of histories computed again in one go",
         f"{again.comparisons} comparisons over {again.hours} hours of {again.histories} histories, {again.alarms} alarms,"
         f" {len(again.wrong)} differ",
     )
-    report.violations += [*historian.wrong, *again.wrong]
+    report.violations += again.wrong
 
 
 def _report_doors(report: Report, chaos: Chaos) -> None:
