@@ -95,13 +95,9 @@ class Losses:
         _store(database, sent)
         self._sent = sent.number
         with self._open_file() as file:
-            written = _read(file)
-            # A total that grew meanwhile is sent again; totals replace each other.
-            past = {place: count for place, count in sent.totals.items() if place.hour <= now - _KEPT}
-            ended = past.items() & written.totals.items()
-            if ended:
-                written.totals -= Counter(dict(ended))
-                _write(file, written)
+            # Totals of one sender only grow, also of an hour that a corrected clock shows again.
+            if any(place.hour <= now - _KEPT for place in sent.totals) and _read(file).number == sent.number:
+                _write(file, _Written(sent.number))
 
     @contextmanager
     def _open_file(self) -> Iterator[int]:
@@ -129,9 +125,8 @@ def _read(file: int) -> _Written:
 
 
 def _write(file: int, written: _Written) -> None:
-    # Another sender after the last one: a copy of the folder does not count under the name of this one.
     rows = [[place.deployment_no, place.hour.isoformat(), count] for place, count in written.totals.items()]
-    data = json.dumps([written.sender if rows else str(uuid4()), rows]).encode("ascii")
+    data = json.dumps([written.sender, rows]).encode("ascii")
     if _HEAD.size + len(data) > SLOT_BYTES:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
     written.number += 1

@@ -21,6 +21,7 @@ from ..errors import Unavailable
 from ..store.alerts.notifications import forget_old
 from ..store.checks.checks import current_time
 from ..store.database.engine import Database
+from ..store.database.leased_rows import shorten_waits
 from ..store.database.partitions import ensure_coming_months
 from ..store.people.audit_events import seal_events
 from ..store.records.arrivals import fold_arrivals
@@ -111,6 +112,7 @@ def tick(database: Database) -> None:
     """Queues what is due, creates partitions, deletes old notifications, adds up counts, seals and prints audit events."""
     try:
         with database.transaction() as session:
+            shorten_waits(session)
             now = current_time(session)
             queued = queue_due_checks(session, now)
         with database.transaction() as session:

@@ -23,6 +23,7 @@ from ..errors import InvalidInput, Unavailable
 from ..frozen import frozen
 from ..metrics.tables import BalancedCells
 from ..store.alerts.alert_rules import hold_deployment
+from ..store.checks.checks import current_time
 from ..store.database.arrow import arrow_reader
 from ..store.database.engine import Database
 from ..store.deployments.monitors import changed_at, monitor_of
@@ -108,7 +109,7 @@ def update_deployment(database: Database, deployment_no: int, latest: datetime, 
             followed = _follow(session, deployment_no)
             if followed is None:
                 return done
-            step = _Step(session, database, followed, latest, places)
+            step = _Step(session, database, _rewind(session, followed, latest), latest, places)
             done += step.take()
             if followed.era.figures_due is step.is_complete:
                 note_progress(session, followed.era.no, figures_due=not step.is_complete)
@@ -134,6 +135,21 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
     assert era is not None, "it was begun in this transaction"  # noqa: S101 - above
     note_changed_hours(session, deployment_no, checked_hours(session, deployment_no, era))
     return FollowedEra(deployment, monitor, era, starts_at)
+
+
+def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> FollowedEra:
+    """Lets hours that were counted while the database's clock was ahead be counted again once they have ended."""
+    era, no, horizon = followed.era, followed.deployment.no, followed.horizon
+    if era.counted_until is None or era.counted_until <= current_time(session):
+        return followed
+    labels_until = era.labels_until and min(era.labels_until, hour_of(latest - horizon))
+    rewound = replace(era, counted_until=latest, labels_until=labels_until)
+    late = late_labels_that_arrived(session, no, era, Span(start=latest, end=era.counted_until), horizon)
+    if late:
+        hours = Span(start=min(late), end=max(late) + HOUR)
+        replace_late_labels(session, era.no, hours, late_labels_of_hours(session, no, rewound, hours, horizon))
+    note_progress(session, era.no, counted_until=latest, labels_until=labels_until)
+    return replace(followed, era=rewound)
 
 
 def _keep_figures(session: Session, followed: FollowedEra, starts_at: datetime) -> bool:
@@ -216,8 +232,8 @@ class _Step:
         hours_in_a_row = sum(1 for _ in takewhile(lambda one: one[1] == first + one[0] * HOUR, enumerate(notes.hours)))
         span = self._bound(Span(start=first, end=first + hours_in_a_row * HOUR))
         counted_until, labels_until = self._era.counted_until or BEGINNING, self._era.labels_until or BEGINNING
-        self._count(DataSet.PAYLOAD, Span(start=span.start, end=min(span.end, counted_until)), is_again=True)
-        self._count(DataSet.FEEDBACK, Span(start=span.start, end=min(span.end, labels_until)), is_again=True)
+        self._count(DataSet.PAYLOAD, Span(start=span.start, end=min(span.end, counted_until)))
+        self._count(DataSet.FEEDBACK, Span(start=span.start, end=min(span.end, labels_until)))
         self._count_balanced(span)
         if self._files is None:
             late = late_labels_of_hours(self._session, no, self._era, span, self._followed.horizon)
@@ -262,7 +278,7 @@ class _Step:
         if found is None:
             return latest
         span = self._bound(Span(start=found, end=min(found + MOST_HOURS * HOUR, latest)))
-        self._count(data, span, is_again=False)
+        self._count(data, span)
         return span.end
 
     def _bound(self, span: Span) -> Span:
@@ -274,11 +290,11 @@ class _Step:
             hours = max(1, hours * MOST_RECORDS // records)
         return Span(start=span.start, end=span.start + hours * HOUR)
 
-    def _count(self, data: DataSet, span: Span, *, is_again: bool) -> None:
+    def _count(self, data: DataSet, span: Span) -> None:
         if span.start >= span.end:
             return
         if self._files is not None:
-            self._store(data, span, self._files.count(data, span), is_again=is_again)
+            self._store(data, span, self._files.count(data, span))
             return
         is_payload = data is DataSet.PAYLOAD
         has_people = self._followed.monitor.evidence.person is not None
@@ -289,7 +305,7 @@ class _Step:
             # Counted with a record that is not its person's first after all.
             self._has_displaced = True
             note_changed_hours(self._session, self._followed.deployment.no, sorted(people.displaced))
-        self._store(data, span, counted, is_again=is_again)
+        self._store(data, span, counted)
 
     def _count_balanced(self, span: Span) -> None:
         # Checks count every record of a person.
@@ -301,13 +317,12 @@ class _Step:
             for cells in (count_pairs(BalancedCells.from_json(one.cells)),)
             if cells
         ]
-        self._store(DataSet.BALANCED, span, counted, is_again=True)
+        self._store(DataSet.BALANCED, span, counted)
 
-    def _store(self, data: DataSet, span: Span, counted: list[CountedHour], *, is_again: bool) -> None:
+    def _store(self, data: DataSet, span: Span, counted: list[CountedHour]) -> None:
         starts_at = self._followed.starts_at or BEGINNING
         labels = [comparison.label for comparison in comparisons_of(self._followed.monitor)]
         starts = {label: self._starts.get(CountedPlace(data, label), starts_at) for label in labels}
         due = [one for one in counted if one.place.attribute in starts and one.hour >= starts[one.place.attribute]]
-        has_changed = replace_hours(self._session, self._era.no, data, span, due, starts)
-        if has_changed or not is_again:
+        if replace_hours(self._session, self._era.no, data, span, due, starts):
             self._figures = settle_figures(self._session, self._followed, data, span, due)

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 SITE = Path(__file__).parent / "clock_site"
 LIBRARY = "faketime/libfaketimeMT.so.1"
 RIGHT = "+0"
-SHIFTS = ("+5h", "+3d", "+40d", "-5h", "-3d", "-40d")
-"""Up to another month, and past the start, in either direction."""
+SHIFTS = ("+5h", "+3d", "+40d", "-5h", "-20h")
+"""Ahead up to another month, and back past the start. More than a day back, clients that state the time are refused."""
 
 TO_THE_END = "+65m"
 """Every hour that has begun ends."""

@@ -27,7 +27,8 @@ _QUEUE_SCHEDULED = text("""
                    CASE m.schedule WHEN 'daily' THEN interval '24 hours' ELSE interval '1 hour' END AS length
         ) AS step
         CROSS JOIN LATERAL (
-            SELECT max(span_end) AS last FROM checks c WHERE c.deployment_no = d.no AND c.trigger = 'schedule'
+            SELECT max(span_end) AS last FROM checks c
+            WHERE c.deployment_no = d.no AND c.trigger = 'schedule' AND c.span_end <= :latest + interval '1 hour'
         ) AS checked
         CROSS JOIN LATERAL (
             -- The first day after those of which hours were checked: the schedule may have been hourly before.
@@ -47,6 +48,13 @@ _QUEUE_SCHEDULED = text("""
 """)
 """Ordered, so that two ticks meet at the same row instead of in a deadlock."""
 
+_END_EARLY = text("""
+    UPDATE checks c SET trigger = 'range' FROM monitors m
+    WHERE c.deployment_no = m.deployment_no AND c.trigger = 'schedule' AND c.span_start BETWEEN :latest - interval '23 hours' AND :latest
+      AND c.created_at > now() AND c.claimable_at IS NULL
+""")
+"""Checks that the clock made while it was ahead do not count as those of the hours that have ended since."""
+
 
 def current_time(session: Session) -> datetime:
     """Returns the transaction's moment on the database's clock."""
@@ -58,6 +66,7 @@ def queue_scheduled(session: Session, *, earliest: datetime, latest: datetime, g
 
     Each deployment's begin after its last scheduled one, since its schedule was switched on. They become claimable `grace` after their end.
     """
+    session.execute(_END_EARLY, {"latest": latest})
     return len(session.scalars(_QUEUE_SCHEDULED, {"earliest": earliest, "latest": latest, "grace": grace}).all())
 
 

@@ -27,7 +27,7 @@ A locked one is skipped: a deployment may take minutes to be deleted.
 
 _NEWEST_RECORD = text("""
     SELECT coalesce(
-        (SELECT logged_at FROM payload_records WHERE deployment_no = :no ORDER BY logged_at DESC LIMIT 1),
+        (SELECT logged_at FROM payload_records WHERE deployment_no = :no AND logged_at <= now() ORDER BY logged_at DESC LIMIT 1),
         (SELECT max(newest) FROM listed_files WHERE deployment_no = :no AND side = 'payload')
     )
 """)
@@ -124,5 +124,6 @@ def _is_decided(check: CheckRun) -> Sequence[ColumnElement[bool]]:
     return (
         CheckRow.deployment_no == check.deployment_no,
         CheckRow.trigger.in_(PRESENT_TRIGGERS),
+        CheckRow.span_end <= func.now(),
         or_(not_(CheckRow.alerts_due), CheckRow.no == check.no),
     )

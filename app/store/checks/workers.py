@@ -15,8 +15,9 @@ def record_beat(session: Session, worker_id: str) -> None:
     session.execute(
         insert(WorkerRow).values(id=worker_id).on_conflict_do_update(index_elements=[WorkerRow.id], set_={"beat_at": func.now()})
     )
-    is_old = (WorkerRow.beat_at < func.now() - FORGOTTEN_AFTER, WorkerRow.id != worker_id)
-    session.execute(delete(WorkerRow).where(*is_old))
+    # A beat to come is from a clock that was ahead.
+    is_present = WorkerRow.beat_at.between(func.now() - FORGOTTEN_AFTER, func.now())
+    session.execute(delete(WorkerRow).where(~is_present, WorkerRow.id != worker_id))
 
 
 def workers_seen(session: Session, *, silent_after: timedelta = SILENT_AFTER) -> WorkersSeen:

@@ -7,7 +7,7 @@ token keeps the old holder from writing. All times are the database's.
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import case, func, literal, update
+from sqlalchemy import case, func, literal, text, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from ...errors import LeaseLost
@@ -48,6 +48,16 @@ def write_held(session: Session, held: HeldRow, values: dict[str, Any], returnin
         if written is not None:
             return written[0]
     raise LeaseLost(held.if_lost)
+
+
+def shorten_waits(session: Session) -> None:
+    """Ends waits, leases and sessions that began while the database's clock was ahead: no wait lasts an hour, no session a day."""
+    is_wrong = "claimable_at > now() + interval '1 hour'"
+    for table in QueuedRow.__subclasses__():
+        # A scheduled check may wait for the end of its hour.
+        due = text(f"{is_wrong} AND (state <> 'queued' OR trigger <> 'schedule')" if table is CheckRow else is_wrong)
+        session.execute(update(table).where(due).values(claimable_at=func.now()))
+    session.execute(text("UPDATE sessions SET expires_at = now() + interval '12 hours' WHERE expires_at > now() + interval '1 day'"))
 
 
 def returned_values(table: type[CheckRow] | type[AttributionRow]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from ...domain.endpoint_health import HEALTHY, OPEN_FOR, OPENS_AFTER, BreakerSta
 from ..database.rows import read_row
 from ..tables import DeploymentRow, EndpointFailureRow
 
-IS_OPEN = (EndpointFailureRow.open_until > func.now()).label("is_open")
+IS_OPEN = EndpointFailureRow.open_until.between(func.now(), func.now() + OPEN_FOR).label("is_open")
 """Whether the breaker of a row is open now; NULL if it never was."""
 
 

@@ -77,7 +77,7 @@ def deployments_to_follow(session: Session, *, latest: datetime, in_files: bool 
         EvidenceEraRow.model_revision == DeploymentRow.model_revision,
     )
     # A killed process may have counted every hour, but not brought every figure there.
-    is_reached = and_(EvidenceEraRow.counted_until >= latest, ~EvidenceEraRow.figures_due)
+    is_reached = and_(EvidenceEraRow.counted_until.between(latest, func.now()), ~EvidenceEraRow.figures_due)
     is_counted = and_(*of_present, is_reached)
     lies_in_files = DeploymentRow.record_tables.is_not(None)
     present = select(EvidenceEraRow.no).where(*of_present).scalar_subquery()

@@ -70,10 +70,11 @@ def name_values(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
 
 
 # Minutes hold no schema version, so only for a deployment with its first, or unchanged since before the span. Erased records stay in the
-# minutes.
+# minutes, and a clock that was ahead has made them forget some.
 _COUNT = f"""
 SELECT CASE WHEN $3 >= now() - interval '{int((KEPT - _MARGIN).total_seconds())} seconds'
              AND ($2 = 1 OR (SELECT updated_at FROM deployments WHERE no = $1) < $3 - interval '{int(_MARGIN.total_seconds())} seconds')
+             AND $3 >= (SELECT min(minute) FROM record_counts WHERE deployment_no = $1)
              AND NOT EXISTS (SELECT FROM erased_hours WHERE deployment_no = $1 AND hour >= date_trunc('hour', $3, 'UTC') AND hour < $4)
     THEN (SELECT coalesce(sum(records), 0) FROM record_counts WHERE deployment_no = $1 AND minute >= $5 AND minute < $6)
          + (SELECT count(*) {_IN_SPAN} AND logged_at < $5) + (SELECT count(*) {_IN_SPAN} AND logged_at >= greatest($5, $6))
