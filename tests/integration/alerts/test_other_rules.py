@@ -43,7 +43,7 @@ from tests.builders.page_words import says
 from tests.builders.queued_checks import add_deployments, ask
 from tests.models.faulty import Fault, faulty
 from tests.progress import wait_until
-from tests.scenes import HOUR, PlainSealer, Scene, scene
+from tests.scenes import HOUR, NOON, PlainSealer, Scene, scene
 
 HOURLY = timedelta(hours=1)
 
@@ -162,6 +162,27 @@ def test_records_that_stay_away_open_an_alert_that_the_next_record_resolves(hist
     assert opened.facts["sentence"] == snapshot
     assert (history.alert().resolution, history.alert().facts["sentence"]) == (Resolution.RECOVERED, "Records are logged again.")
     assert [event for event, _ in history.told()] == ["opened", "resolved"]
+
+
+def test_records_of_a_clock_that_was_ahead_hide_no_silence(history: History) -> None:
+    history.rule("silence", StaleDataCondition(hours=2))
+    now = datetime.now(UTC)
+    for at in (now - 3 * HOURLY, now + 24 * HOURLY):
+        history.scene.log([{"sex": "male", "prediction": 1}], at)
+    history.tick()
+
+    assert moment(history.alert().facts["since"]) == now - 3 * HOURLY
+
+
+def test_a_check_made_while_the_clock_was_ahead_overtakes_none(history: History) -> None:
+    history.rule("unfair", VerdictCondition())
+    hours_ahead = (datetime.now(UTC) - NOON) // HOURLY + 48
+    history.ends(hours_ahead, {"female": "fair"})
+    history.evaluate()
+    history.ends(0, {"female": "unfair"})
+    history.evaluate()
+
+    assert history.alert().facts["since"] == utc(1)
 
 
 def test_a_deployment_that_never_had_a_record_is_given_the_time_since_it_was_registered(

@@ -88,3 +88,14 @@ def test_erased_records_are_not_counted(stage: Scene) -> None:
     ours, counted = _counts(stage, Span(start=hour, end=hour + HOUR))
 
     assert ours == counted == rows(stage.database, "SELECT count(*)::int FROM payload_records")[0][0]
+
+
+def test_minutes_forgotten_while_the_clock_was_ahead_are_not_taken_for_empty(stage: Scene) -> None:
+    hour = hour_of(utc_now()) - HOUR / 2
+    _log(stage, hour)
+    with connect(stage.database.url) as connection:
+        connection.execute("DELETE FROM record_counts WHERE minute < %s", [hour + HOUR / 2])
+
+    ours, counted = _counts(stage, Span(start=hour, end=hour + HOUR))
+
+    assert ours == counted > 0

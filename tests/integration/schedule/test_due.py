@@ -3,7 +3,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, text, update
 
 from app.clock import HOUR, hour_of
 from app.domain.monitors import Monitor
@@ -120,3 +120,20 @@ def test_hours_that_passed_while_the_schedule_was_off_are_not_made_up_for(databa
 
     assert hours(database) == [next_hour - HOUR]
     assert unchanged == switched_on
+
+
+def test_a_clock_that_was_ahead_neither_stops_the_schedule_nor_spares_an_hour_its_check(database: Database) -> None:
+    add_deployments(database, monitored_since=NOON - HOUR)
+    queue(database, NOON + 31 * SECOND)
+    queue(database, NOON + 2 * HOUR + timedelta(days=4))
+    with database.transaction() as session:
+        ahead = {"state": "insufficient_data", "claimable_at": None, "created_at": text("now() + interval '4 days'")}
+        session.execute(update(CheckRow).where(CheckRow.span_start > NOON).values(ahead))
+    early = min(hour for hour in hours(database) if hour > NOON)
+
+    assert [queue(database, NOON + no * HOUR + 31 * SECOND) for no in (1, 2)] == [1, 1]
+    assert queue(database, early + HOUR + 31 * SECOND) > 0
+    with database.transaction() as session:
+        of_hour = session.execute(select(CheckRow.trigger, CheckRow.state).where(CheckRow.span_start == early).order_by(CheckRow.no))
+        assert [tuple(row) for row in of_hour] == [("range", "insufficient_data"), ("schedule", "queued")]
+    assert queue(database, early + HOUR + 31 * SECOND) == 0

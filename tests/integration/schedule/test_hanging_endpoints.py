@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import select, text
 from syrupy.assertion import SnapshotAssertion
 
 from app.checks.check import perform_check
@@ -24,6 +24,7 @@ from app.settings import Settings
 from app.store.checks.checks import queue_requested
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
+from app.store.deployments.endpoint_health import IS_OPEN
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.builders.page_words import says
 from tests.builders.queued_checks import reread
@@ -193,3 +194,12 @@ def test_another_endpoint_of_the_deployment_begins_without_failures(database: Da
         deployments.change(deployment, replace(definition_of(deployment), endpoint=Endpoint(url=server.url)))
 
     assert health(stage) == HEALTHY
+
+
+def test_a_breaker_that_opened_while_the_clock_was_ahead_is_not_open(database: Database) -> None:
+    stage = staged(database, "down", closed_url())
+    fail_checks(stage, OPENS_AFTER)
+    with database.transaction() as session:
+        before = session.scalar(select(IS_OPEN))
+        session.execute(text("UPDATE endpoint_failures SET open_until = open_until + interval '3 days'"))
+        assert (before, session.scalar(select(IS_OPEN))) == (True, False)

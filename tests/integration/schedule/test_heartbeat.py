@@ -94,3 +94,11 @@ def test_a_database_that_is_away_ends_no_heartbeat(database: Database) -> None:
     beat(gone, "one")
 
     assert seen(database).state is WorkerState.NEVER_SEEN
+
+
+def test_a_worker_that_died_while_the_clock_was_ahead_does_not_answer(database: Database) -> None:
+    beat(database, "dead")
+    let_pass(database, timedelta(days=-3))
+    beat(database, "one")
+
+    assert stored(database) == ["one"]

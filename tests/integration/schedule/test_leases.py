@@ -14,6 +14,7 @@ from app.errors import Conflict, LeaseLost
 from app.store.checks.checks import queue_scheduled, request_cancel
 from app.store.checks.leases import claim, fail, finish, release, renew
 from app.store.database.engine import Database
+from app.store.database.leased_rows import shorten_waits
 from tests.builders.queued_checks import add_deployments, add_hours, ask, let_pass, reread
 
 POLICY = replace(CHECK_POLICY, lease=timedelta(minutes=9))
@@ -348,3 +349,22 @@ def test_a_check_that_was_interrupted_too_often_is_news(database: Database) -> N
     take(database)
 
     assert news(database) == [(True, "interrupted")]
+
+
+def test_what_waits_for_a_clock_that_was_ahead_goes_on(database: Database) -> None:
+    held, _, _ = add_deployments(database, 3)
+    add_hours(database, held, 2)
+    taken(database, "dead")
+    with database.transaction() as session:
+        session.execute(text("UPDATE checks SET claimable_at = now() + interval '3 days'"))
+        user = "INSERT INTO users (name, password_hash, role) VALUES ('a', 'x', 'viewer') RETURNING no"
+        session.execute(
+            text("INSERT INTO sessions (token_hash, user_no, expires_at) VALUES ('h', :no, now() + interval '3 days')"),
+            {"no": session.scalar(text(user))},
+        )
+        shorten_waits(session)
+        lasts = session.scalar(text("SELECT expires_at - now() FROM sessions"))
+
+    again = taken(database)
+    assert (again.attempts, again.deployment_no, lasts) == (2, held, timedelta(hours=12))
+    assert take(database) is None, "an hour that has not ended waits for its end"

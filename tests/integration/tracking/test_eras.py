@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from app.alerts.accumulated import evaluate_evidence
+from app.clock import utc_now
 from app.domain.alerts import Resolution, RuleKind
 from app.domain.checks import DataSet, Span
 from app.domain.monitors import MonitoredAttribute, Schedule
@@ -289,3 +290,23 @@ def test_an_import_into_the_hours_of_another_revision_is_there_when_that_one_is_
         assert states(again) == states(whole)
         whole.database.close()
         again.database.close()
+
+
+def test_hours_counted_while_the_clock_was_ahead_are_counted_again_once_they_have_ended(database: Database) -> None:
+    stage = stage_of(database)
+    first = world([1.0] * 3, seed=1, records=20)
+    log(stage, first, first_no=1)
+    ahead = (utc_now() - START) // HOUR + 72
+    follow(stage, ahead)
+    log(stage, [replace(one, hour=one.hour + HOUR) for one in first], first_no=100_000)
+
+    follow(stage, 2)
+    assert present_era(stage).counted_until == START + 2 * HOUR
+    follow(stage, 4)
+    follow(stage, 4)
+    assert {hour: sum(cell[-1] for cell in cells) for hour, cells in counted(stage, present_era(stage)).items()} == {
+        0: 20,
+        1: 20,
+        2: 40,
+        3: 20,
+    }

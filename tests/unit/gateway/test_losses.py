@@ -137,3 +137,16 @@ def test_a_full_disk_takes_every_count(disk: Path, stored: list[Any]) -> None:
     with pytest.raises(OSError, match="space"):
         (disk / "more").write_bytes(b"x" * 100_000)
     assert count(disk, stored) == 2000
+
+
+def test_an_hour_that_a_corrected_clock_shows_again_counts_in_full(tmp_path: Path, stored: list[Any]) -> None:
+    counted, ahead = Losses(tmp_path), NOON + timedelta(hours=3)
+    for at, records in ((NOON, 5), (ahead, 1), (NOON, 2)):
+        counted.add(1, at, records)
+        counted.send(Mock(), now=at)
+    of_noon: Counter[str] = Counter()
+    for written in stored:
+        totals = {place.hour: records for place, records in written.totals.items()}
+        of_noon |= Counter({written.sender: totals.get(NOON, 0)})
+
+    assert of_noon.total() == 7
