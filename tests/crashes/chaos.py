@@ -194,8 +194,9 @@ def _plan(chance: random.Random, seconds: float, *, with_disk: bool, with_clock:
     weights = _WEIGHTS | ({Harm.CLOCK: CLOCK_WEIGHT} if with_clock else {})
     moments, at, kinds = [], chance.uniform(LEAST_REST_SECONDS, LONGEST_REST_SECONDS), list(weights)
     while at < seconds:
-        moments.append((at, chance.choices(kinds, weights=[weights[kind] for kind in kinds])[0]))
-        at += chance.uniform(LEAST_REST_SECONDS, LONGEST_REST_SECONDS)
+        harm = chance.choices(kinds, weights=list(weights.values()))[0]
+        moments.append((at, harm))
+        at += chance.uniform(LEAST_REST_SECONDS, LONGEST_REST_SECONDS) + (2 * CLOCK_SECONDS if harm is Harm.CLOCK else 0)
     if with_disk and moments:
         moments[len(moments) // 2] = (moments[len(moments) // 2][0], Harm.DISK)
     return moments
