@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ..clock import monotonic_seconds, utc_now
 from ..errors import Unauthenticated, Unavailable
+from ..store.checks.checks import current_time
 from ..store.database.engine import Database
 from ..store.people.api_keys import USE_NOTED_EVERY, ApiKey, ApiKeys
 from ..store.people.sessions import holder_of
@@ -131,9 +132,9 @@ class Authenticator:
             del self._under_way[secret_hash]
 
     def _look_up(self, text: str, secret_hash: bytes) -> Principal:
-        asked_at, now = self._clock(), utc_now()  # before the question: a key revoked while it is answered must not live longer
+        asked_at = self._clock()  # before the question: a key revoked while it is answered must not live longer
         with self._database.transaction() as session:
-            key = ApiKeys(session).find(str(key_id_of(text)))
+            key, now = ApiKeys(session).find(str(key_id_of(text))), current_time(session)
         if key is None or not hmac.compare_digest(key.secret_hash, secret_hash):
             raise Unauthenticated("This API key is not known here.")
         refusal = key_refusal(key, now)
@@ -144,7 +145,7 @@ class Authenticator:
         return self._remember(secret_hash, principal, asked_at)
 
     def _note_use(self, key: ApiKey, now: datetime) -> None:
-        if key.last_used_at is not None and now - key.last_used_at < USE_NOTED_EVERY:
+        if key.last_used_at is not None and abs(now - key.last_used_at) < USE_NOTED_EVERY:
             return
         try:
             with self._database.transaction() as session:

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
-from ..clock import utc_now
 from ..errors import Forbidden, Unauthenticated
 from ..frozen import frozen
+from ..store.checks.checks import current_time
 from ..store.database.engine import Database
 from ..store.people import sessions, users
 from ..store.people.activities import record_activity
@@ -78,7 +78,7 @@ def log_in_with_key(session: Session, text: str, *, address: str) -> str:
     key = ApiKeys(session).find(key_id) if key_id else None
     if key is None or not secrets.compare_digest(key.secret_hash, hash_key(text)):
         raise Unauthenticated("This API key is not known here.")
-    refusal = key_refusal(key, now := utc_now())
+    refusal = key_refusal(key, now := current_time(session))
     if refusal is not None:
         raise Unauthenticated(refusal)
     ApiKeys(session).note_use(key, now=now)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import delete, func, or_, select, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -83,8 +83,8 @@ class ApiKeys:
     def note_use(self, key: ApiKey, *, now: datetime) -> None:
         """Stores that the key is used, unless that was stored lately."""
         # Other processes have seen the same old moment.
-        is_old = or_(ApiKeyRow.last_used_at.is_(None), ApiKeyRow.last_used_at <= now - USE_NOTED_EVERY)
-        self._session.execute(update(ApiKeyRow).where(ApiKeyRow.no == key.no, is_old).values(last_used_at=now))
+        is_recent = ApiKeyRow.last_used_at.between(now - USE_NOTED_EVERY, now + USE_NOTED_EVERY)
+        self._session.execute(update(ApiKeyRow).where(ApiKeyRow.no == key.no, is_recent.is_not(True)).values(last_used_at=now))
 
     def page(self, paging: Paging) -> list[ApiKey]:
         rows = self._session.execute(page_oldest(_SELECT, ApiKeyRow.no, paging))

@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import select, text
 
 from app.errors import Forbidden, Unauthenticated
+from app.security import authenticator
 from app.security.authenticator import Authenticator
 from app.security.keys import create_key, key_id_of
 from app.security.principals import Role
@@ -51,15 +52,15 @@ def test_an_expired_key_is_refused_with_the_moment_at_which_it_expired(service: 
 
 def test_a_cached_key_is_not_believed_beyond_its_end(database: Database) -> None:
     seconds = [100.0]
-    authenticator = Authenticator(database, clock=lambda: seconds[0])
+    asker = Authenticator(database, clock=lambda: seconds[0])
     key = _make(database, expires_at=datetime.now(UTC) + timedelta(seconds=3))
-    authenticator.authenticate(f"Bearer {key}")
+    asker.authenticate(f"Bearer {key}")
     _set(database, "expires_at", datetime.now(UTC) - timedelta(seconds=1))
 
     seconds[0] = 103.1
 
     with pytest.raises(Unauthenticated, match="expired"):
-        authenticator.authenticate(f"Bearer {key}")
+        asker.authenticate(f"Bearer {key}")
 
 
 def test_the_session_of_a_key_ends_with_the_key(service: RunningService) -> None:
@@ -82,28 +83,42 @@ def test_an_end_that_makes_no_sense_is_refused(service: RunningService, expires_
 
 def test_last_use_is_written_at_most_once_a_minute_for_a_key(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = [0.0]
-    authenticator = Authenticator(database, clock=lambda: seconds[0])
+    asker = Authenticator(database, clock=lambda: seconds[0])
     key = _make(database)
     unused = _last_used(database)
-    authenticator.authenticate(f"Bearer {key}")
+    asker.authenticate(f"Bearer {key}")
     first = _last_used(database)
     for _ in range(100):
-        authenticator.authenticate(f"Bearer {key}")
+        asker.authenticate(f"Bearer {key}")
     for _ in range(5):
         seconds[0] += 5
-        authenticator.authenticate(f"Bearer {key}")
+        asker.authenticate(f"Bearer {key}")
     within_a_minute = _last_used(database)
     _set(database, "last_used_at", datetime.now(UTC) - USE_NOTED_EVERY)
     seconds[0] += 5
 
     with counted(monkeypatch) as statements:
-        authenticator.authenticate(f"Bearer {key}")
+        asker.authenticate(f"Bearer {key}")
 
     assert unused is None
     assert first is not None
     assert first == within_a_minute
     assert datetime.now(UTC) - (_last_used(database) or datetime.min.replace(tzinfo=UTC)) < timedelta(minutes=1)
     assert not statements  # look-ups are not counted, and nothing is written outside of one
+
+
+def test_a_key_ends_by_the_databases_clock_and_its_use_is_noted_after_a_clock_that_was_ahead(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, now = _make(database), datetime.now(UTC)
+    _set(database, "last_used_at", now + timedelta(days=3))
+    Authenticator(database).authenticate(f"Bearer {key}")
+    assert (_last_used(database) or now) < now + timedelta(hours=1)
+
+    _set(database, "expires_at", now)
+    monkeypatch.setattr(authenticator, "utc_now", lambda: now - timedelta(days=3))
+    with pytest.raises(Unauthenticated, match="expired"):
+        Authenticator(database).authenticate(f"Bearer {key}")
 
 
 def test_two_processes_store_one_use(database: Database) -> None:
