@@ -1,7 +1,6 @@
 # ruff: noqa: PLR2004 - the numbers are those of the worlds, and of what must come out
 """Simulated worlds for what carries a gap: standard errors, intervals, and how far bins leak."""
 
-import argparse
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,14 +10,6 @@ from app.attribution.hybrids import count_hybrids, usual_pairs
 from app.attribution.parts import divide_difference
 from tests.builders.attribution_worlds import SHARES, approve, carry, count_covered, draw_one_number, draw_window
 from tests.builders.trials import Trial, run_worlds
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--windows", type=int, default=400, help="simulated windows of each world (default 400)")
-    parser.add_argument("--seed", type=int, default=14)
-    given = parser.parse_args()
-    run_worlds(WORLDS, given.windows, given.seed)
 
 
 def costs(_windows: int, _seed: int) -> Iterator[Trial]:
@@ -71,4 +62,4 @@ def leaks(_windows: int, seed: int) -> Iterator[Trial]:
 WORLDS = {"costs": costs, "coverage": coverage, "standard errors": standard_errors, "leaks": leaks}
 
 if __name__ == "__main__":
-    main()
+    run_worlds(WORLDS, __doc__, runs=400)

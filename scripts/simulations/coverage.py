@@ -40,6 +40,7 @@ SCOPES = {"group", "reference", "attribute", "overall"}
 STRATA = ("first", "second", "third")
 SCORES = 50
 WHOLE = 10**12
+DRAWS = 1000
 ENTROPY = ("entropy_index", "theil_index", "coefficient_of_variation")
 FAMILIES = {RateOf: "rates", CountOf: "counts", OverStrata: "conditional on strata", FromScores: "scores"}
 BATCH = 50
@@ -114,10 +115,6 @@ def main() -> None:
     parser.add_argument("--windows", type=int, nargs="+", default=[200, 1000, 10_000], help="records in a window")
     parser.add_argument("--shares", type=float, nargs="+", default=[0.5, 0.1], help="shares of the monitored group")
     parser.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
-    parser.add_argument("--metric", nargs="+", choices=CATALOGUE, metavar="KEY", help="only these metrics")
-    parser.add_argument("--data", nargs="+", default=["payload", "training", "balanced", "feedback"], help="only these data sets")
-    parser.add_argument("--by", choices=("family", "metric", "scenario", "figure"), default="family", help="rows of the table")
-    parser.add_argument("--draws", type=int, default=1000, help="draws for an interval that has no closed form")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=max(1, (os.cpu_count() or 2) // 2))
     options = parser.parse_args()
@@ -126,26 +123,26 @@ def main() -> None:
         for part in pool.map(simulate, *zip(*_jobs(options), strict=True)):
             for where, counter in part.items():
                 tallies[where].update(counter)
-    print(f"{options.rounds:,} windows of each scenario ({', '.join(options.scenarios)}), {options.draws:,} draws, seed {options.seed}")
-    _print_table(tallies, options.by, options.windows, options.shares)
+    print(f"{options.rounds:,} windows of each scenario ({', '.join(options.scenarios)}), {DRAWS:,} draws, seed {options.seed}")
+    _print_table(tallies, options.windows, options.shares)
 
 
-def _jobs(options: argparse.Namespace) -> Iterator[tuple[str, int, float, range, argparse.Namespace]]:
+def _jobs(options: argparse.Namespace) -> Iterator[tuple[str, int, float, range, int]]:
     for name, window, share in product(options.scenarios, options.windows, options.shares):
         for start in range(0, options.rounds, BATCH):
-            yield name, window, share, range(start, min(start + BATCH, options.rounds)), options
+            yield name, window, share, range(start, min(start + BATCH, options.rounds)), options.seed
 
 
-def simulate(name: str, window: int, share: float, rounds: range, options: argparse.Namespace) -> dict[Where, Counter[str]]:
+def simulate(name: str, window: int, share: float, rounds: range, seed: int) -> dict[Where, Counter[str]]:
     scenario = SCENARIOS[name]
     kinds = every_kind(scenario, share)
-    truths = {_place(name, window, share, data, result): result for data, result in _measured_truth(kinds, scenario, options)}
+    truths = {_place(name, window, share, data, result): result for data, result in _measured_truth(kinds, scenario)}
     tallies: defaultdict[Where, Counter[str]] = defaultdict(Counter)
     for number in rounds:
-        generator = np.random.default_rng([options.seed, number, window, int(1000 * share)])
+        generator = np.random.default_rng([seed, number, window, int(1000 * share)])
         records = generator.choice(len(kinds.chance), window, p=kinds.chance)
         sample = kinds.at(records)
-        for data, result in _measured(sample, scenario, options, seed=number):
+        for data, result in _measured(sample, scenario, seed=number):
             where = _place(name, window, share, data, result)
             truth = truths[where].number if where in truths else None
             if isinstance(truth, Value) and where.scope in SCOPES:
@@ -176,50 +173,46 @@ def every_kind(scenario: Scenario, share: float) -> Kinds:
     return Kinds(chance.ravel() / chance.sum(), group, stratum, label, prediction, copy, score)
 
 
-def _measured_truth(kinds: Kinds, scenario: Scenario, options: argparse.Namespace) -> Iterator[tuple[str, Measured]]:
+def _measured_truth(kinds: Kinds, scenario: Scenario) -> Iterator[tuple[str, Measured]]:
     """Yields the metrics of the chances: as weights of one record of each kind, or as so many records that no share is rounded."""
     weights = kinds.chance * WHOLE
     if scenario.weights is not None:
         weights = weights * np.array(scenario.weights)[kinds.stratum]
-    yield from _of_tables(kinds, scenario.groups, weights, options, seed=0, draws=1)
-    if _has_balanced(scenario, options):
-        yield from _balanced(kinds, np.round(kinds.chance * WHOLE).astype(np.int64), options, seed=0, draws=1)
+    yield from _of_tables(kinds, scenario.groups, weights, seed=0, draws=1)
+    if _has_balanced(scenario):
+        yield from _balanced(kinds, np.round(kinds.chance * WHOLE).astype(np.int64), seed=0, draws=1)
 
 
-def _measured(sample: Kinds, scenario: Scenario, options: argparse.Namespace, *, seed: int) -> Iterator[tuple[str, Measured]]:
+def _measured(sample: Kinds, scenario: Scenario, *, seed: int) -> Iterator[tuple[str, Measured]]:
     weights = None if scenario.weights is None else np.array(scenario.weights)[sample.stratum]
-    yield from _of_tables(sample, scenario.groups, weights, options, seed=seed, draws=options.draws)
-    if _has_balanced(scenario, options):
-        yield from _balanced(sample, np.ones(len(sample.group), np.int64), options, seed=seed, draws=options.draws)
+    yield from _of_tables(sample, scenario.groups, weights, seed=seed, draws=DRAWS)
+    if _has_balanced(scenario):
+        yield from _balanced(sample, np.ones(len(sample.group), np.int64), seed=seed, draws=DRAWS)
 
 
-def _has_balanced(scenario: Scenario, options: argparse.Namespace) -> bool:
-    return "balanced" in options.data and scenario.weights is None and len(scenario.groups) == 2  # noqa: PLR2004 - one copy each
+def _has_balanced(scenario: Scenario) -> bool:
+    return scenario.weights is None and len(scenario.groups) == 2  # noqa: PLR2004 - one copy each
 
 
-def _of_tables(
-    kinds: Kinds, groups: Groups, weights: FloatArray | None, options: argparse.Namespace, *, seed: int, draws: int
-) -> Iterator[tuple[str, Measured]]:
+def _of_tables(kinds: Kinds, groups: Groups, weights: FloatArray | None, *, seed: int, draws: int) -> Iterator[tuple[str, Measured]]:
     strata = RecordStrata(STRATA, kinds.stratum)
     for data, measure, outcomes in (("payload", measure_payload, kinds.prediction), ("training", measure_training, kinds.label)):
-        if data in options.data:
-            counts = GroupCounts.from_records(groups, kinds.group, outcomes, weights=weights, strata=strata)
-            yield from ((data, result) for result in measure(counts, metrics=options.metric, seed=seed, draws=draws))
-    if "feedback" in options.data:
-        cells = FeedbackCells.from_records(
-            groups,
-            kinds.group,
-            actual=kinds.label,
-            predicted=kinds.prediction,
-            correct=(kinds.label == kinds.prediction).astype(np.int64),
-            weights=weights,
-            strata=strata,
-            scores=kinds.score,
-        )
-        yield from (("feedback", result) for result in measure_feedback(cells, metrics=options.metric, seed=seed, draws=draws))
+        counts = GroupCounts.from_records(groups, kinds.group, outcomes, weights=weights, strata=strata)
+        yield from ((data, result) for result in measure(counts, seed=seed, draws=draws))
+    cells = FeedbackCells.from_records(
+        groups,
+        kinds.group,
+        actual=kinds.label,
+        predicted=kinds.prediction,
+        correct=(kinds.label == kinds.prediction).astype(np.int64),
+        weights=weights,
+        strata=strata,
+        scores=kinds.score,
+    )
+    yield from (("feedback", result) for result in measure_feedback(cells, seed=seed, draws=draws))
 
 
-def _balanced(kinds: Kinds, counts: IntArray, options: argparse.Namespace, *, seed: int, draws: int) -> Iterator[tuple[str, Measured]]:
+def _balanced(kinds: Kinds, counts: IntArray, *, seed: int, draws: int) -> Iterator[tuple[str, Measured]]:
     """Measures balanced data in which each record has one counterfactual, in the other group."""
     key = (kinds.group * 2 + kinds.prediction) * 2 + kinds.copy
     count = np.bincount(key, counts, minlength=8).astype(np.int64)
@@ -236,8 +229,8 @@ def _balanced(kinds: Kinds, counts: IntArray, options: argparse.Namespace, *, se
         unclassified=np.zeros(2, np.int64),
         other=0,
     )
-    yield from (("balanced", result) for result in measure_balanced(table, metrics=options.metric))
-    yield from (("payload_perturbed", result) for result in measure_perturbed(table, metrics=options.metric, seed=seed, draws=draws))
+    yield from (("balanced", result) for result in measure_balanced(table))
+    yield from (("payload_perturbed", result) for result in measure_perturbed(table, seed=seed, draws=draws))
 
 
 def _place(name: str, window: int, share: float, data: str, result: Measured) -> Where:
@@ -285,8 +278,8 @@ def _composite(row: Metric) -> str:
     return "composites of one group" if isinstance(row.measure, OfSet) else "differential fairness"
 
 
-def _print_table(tallies: dict[Where, Counter[str]], by: str, windows: list[int], shares: list[float]) -> None:
-    names = {where: _name(where, by) for where in tallies}
+def _print_table(tallies: dict[Where, Counter[str]], windows: list[int], shares: list[float]) -> None:
+    names = {where: family(where) + (", at equality" if where.scenario == "equal" else "") for where in tallies}
     width = max(map(len, names.values()), default=0)
     places = list(product(windows, shares))
     print(f"{'records, share of the monitored group':<{width}}" + "".join(f"{f'{window:,}, {share:.0%}':>20}" for window, share in places))
@@ -299,16 +292,6 @@ def _print_table(tallies: dict[Where, Counter[str]], by: str, windows: list[int]
         print(name.ljust(width) + "".join(cells))
     print("held: of the measurements without a caution; (cautioned): how many of all carry one, and how often theirs held")
     print(f"* outside {NOMINAL[0]:.0%} to {NOMINAL[1]:.0%}")
-
-
-def _name(where: Where, by: str) -> str:
-    equality = ", at equality" if where.scenario == "equal" else ""
-    names = {
-        "family": family(where) + equality,
-        "metric": f"{family(where)}: {where.metric} ({where.scope})",
-        "scenario": f"{family(where)}: {where.scenario}",
-    }
-    return names.get(by, " ".join([where.data, where.metric, where.scope, where.group or "", where.scenario]))
 
 
 def _cell(several: list[Counter[str]]) -> str:

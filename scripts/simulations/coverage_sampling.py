@@ -25,6 +25,8 @@ RIGHT = np.array([[0.8, 0.7], [0.85, 0.8]])
 
 TRUTH_RECORDS = 4_000_000
 DRAWS = 400
+SHOWN = 8
+"""Figures printed of each rule, those with the lowest counts."""
 SCOPES = frozenset({"group", "pooled", "overall"})
 
 
@@ -90,11 +92,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in (("windows", 300), ("records", 4000), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--only", default="payload,balanced,feedback", help="data, with commas")
-    parser.add_argument("--shown", type=int, default=8, help="figures of each rule, those with the lowest counts")
     options = parser.parse_args()
     whole = draw_records(TRUTH_RECORDS, np.random.default_rng(0))
-    for side in options.only.split(","):
+    for side in ("payload", "balanced", "feedback"):
         truths = {name: number.value for name, number in figures(measure(side, whole, np.ones(TRUTH_RECORDS, bool), None, 0))}
         for rule_name, rule in RULES.items():
             if rule_name in OF_LABELS and side != "feedback":
@@ -114,7 +114,7 @@ def main() -> None:
             shares = sorted((100 * held[name] / seen[name], name) for name in seen)
             mean = sum(share for share, _ in shares) / len(shares)
             print(f"{side}, {rule_name}: {len(shares)} figures hold the truth in {mean:.1f} % of their windows")
-            for share, name in shares[: options.shown]:
+            for share, name in shares[:SHOWN]:
                 print(f"    {share:5.1f} %  {name}")
 
 

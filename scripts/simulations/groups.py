@@ -1,7 +1,6 @@
 # ruff: noqa: PLR2004 - the numbers are those of the worlds, and of what must come out
 """Simulated worlds for groups nobody listed, and for planning."""
 
-import argparse
 import math
 from collections.abc import Iterator
 
@@ -20,15 +19,6 @@ from tests.builders.trials import Trial, run_worlds
 
 PLANTED = {0: (1, 2), 2: (0,)}
 WHOLE = ((1, 2), None, (0,))
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--worlds", type=int, default=300, help="worlds without a subgroup (default 300)")
-    parser.add_argument("--seed", type=int, default=14)
-    parser.add_argument("--only", default="", help="worlds whose name contains this")
-    given = parser.parse_args()
-    run_worlds(WORLDS, given.worlds, given.seed, only=given.only)
 
 
 def search(_worlds: int, seed: int) -> Iterator[Trial]:
@@ -116,4 +106,4 @@ WORLDS = {
 }
 
 if __name__ == "__main__":
-    main()
+    run_worlds(WORLDS, __doc__, runs=300)

@@ -1,20 +1,10 @@
 # ruff: noqa: PLR2004 - the numbers are those of the worlds, and of what must come out
 """Simulated models that answer some records differently: how often the flip rate beyond repeats holds the share that is the attribute's."""
 
-import argparse
 from collections.abc import Iterator
 
 from tests.builders.noisy_models import NoisyModel, count_covered, measure_flips
 from tests.builders.trials import Trial, run_worlds
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--windows", type=int, default=1000, help="simulated windows of each model (default 1,000)")
-    parser.add_argument("--seed", type=int, default=52)
-    given = parser.parse_args()
-    run_worlds(WORLDS, given.windows, given.seed)
-
 
 MODELS = (
     *(NoisyModel(flips, tossed) for flips, tossed in ((0.0, 0.4), (0.1, 0.4), (0.3, 0.2), (0.1, 0.1), (0.1, 0.0))),
@@ -42,4 +32,4 @@ def false_verdicts(windows: int, seed: int) -> Iterator[Trial]:
 WORLDS = {"coverage": coverage, "false verdicts": false_verdicts}
 
 if __name__ == "__main__":
-    main()
+    run_worlds(WORLDS, __doc__, runs=1000, seed=52)
