@@ -21,17 +21,7 @@ END_SECONDS = 20.0
 BRIEF: dict[str, tuple[str, ...]] = {
     "posts": ("--rounds", "3", "--seconds", "3"),
     "checks": ("--records", "10000", "1000000", "--running", "500000", "--seconds", "8", "--rounds", "5"),
-    "ingest": (
-        "--rounds",
-        "2",
-        "--scale",
-        "0.4",
-        "--only",
-        "raw COPY",
-        "1,000 a request",
-        "1,000 a request, fields/values",
-        "100 a request",
-    ),
+    "ingest": ("--rounds", "2", "--scale", "0.4"),
     "overview": ("--deployments", "15", "--records", "1000000", "--rounds", "20"),
     "pages": ("--deployments", "50", "--days", "7", "--rounds", "10"),
     "evidence": ("--rounds", "40", "--hours", "2000"),
@@ -58,16 +48,11 @@ def main() -> None:
     parser.add_argument("--only", default="", help="names, comma-separated")
     parser.add_argument("--minutes", type=float, default=3.0, help="max minutes of one benchmark")
     parser.add_argument("--peers", metavar="PATH_TO_PYTHON", help="the interpreter of `scripts/bench metrics --peers`")
-    parser.add_argument("--list", action="store_true", help="print the names and their arguments, and run nothing")
     options = parser.parse_args()
     unknown = set(filter(None, options.only.split(","))) - set(BRIEF)
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(BRIEF)}")
     names = [name for name in BRIEF if not options.only or name in options.only.split(",")]
-    if options.list:
-        for name in names:
-            print("scripts/bench", name, *(f"'{one}'" if " " in one else one for one in BRIEF[name]))
-        return
     outcomes: dict[str, Outcome] = {}
     for name in names:
         print(f"{name} …", file=sys.stderr, flush=True)

@@ -27,12 +27,13 @@ from app.batch.record_files import PayloadFiles
 from app.checks.counting_files import count_span
 from app.checks.subject import Subject
 from app.domain.checks import CheckRun, CheckState, Span, Trigger
-from app.domain.deployments import Column, Deployment, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
+from app.domain.deployments import Deployment, FieldType, OutputFields, ProblemType, RecordSchema
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.domain.tables_of_files import PayloadColumns, PayloadTable
 from app.domain.values import Range
 from scripts.benchmarks.lines import Line, show_lines
+from scripts.staging import columns_of
 from scripts.trials.spark_processes import ExecutorMemory, peak_megabytes
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
@@ -73,11 +74,7 @@ def generate(folder: Path, millions: int) -> None:
 
 
 def subject_of(millions: int) -> Subject:
-    columns = (
-        Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL),
-        Column(name="age", type=FieldType.INTEGER, kind=FieldKind.NUMERIC),
-        Column(name="income", type=FieldType.NUMBER, kind=FieldKind.NUMERIC),
-    )
+    columns = columns_of({"sex": FieldType.STRING, "age": FieldType.INTEGER, "income": FieldType.NUMBER})
     deployment = Deployment(
         no=1,
         id="bench",

@@ -16,7 +16,6 @@ import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -25,22 +24,20 @@ from datetime import datetime
 from pathlib import Path
 
 import psycopg
-import uvloop
 
 from app.cli.database import lower_priority
 from app.clock import hour_of, utc_now
-from app.domain.deployments import Column, FieldKind, FieldType
+from app.domain.deployments import FieldType
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
-from app.embedded import embedded_postgres
 from app.store.database.engine import Database
-from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_months
 from app.store.deployments.deployments import Deployments
 from scripts.benchmarks.ingest import make_request, make_rows, native_body, prepare_deployment
 from scripts.benchmarks.lines import Line, show_lines
-from scripts.benchmarks.load import drive
+from scripts.benchmarks.load import drive, percentile
 from scripts.benchmarks.service import postgres_seconds, service
+from scripts.staging import columns_of, own_database
 from tests.scenes import HOUR, PlainSealer, Scene, scene
 
 GOAL_GROWTH = 1.5
@@ -92,19 +89,14 @@ def main() -> None:
         _check_again(*options.check_again)
         return
     lines: list[Line] = []
-    with tempfile.TemporaryDirectory(prefix="evenhand-bench-") as name, contextlib.ExitStack() as stack:
-        folder = Path(name)
-        folder.chmod(0o711)
-        url = stack.enter_context(embedded_postgres(folder))
-        lines += _check_hours(url, options)
+    with own_database() as (database, folder):
+        lines += _check_hours(database, options)
         if options.running:
-            lines += _post_next_to_checks(url, folder, options)
+            lines += _post_next_to_checks(database, folder, options)
     sys.exit(0 if show_lines(lines) else 1)
 
 
-def _check_hours(url: str, options: argparse.Namespace) -> list[Line]:
-    database = Database(url)
-    upgrade(database)
+def _check_hours(database: Database, options: argparse.Namespace) -> list[Line]:
     found: list[Checked] = []
     for records in options.records:
         stage, start = _loaded(database, records, options.window)
@@ -123,7 +115,6 @@ def _check_hours(url: str, options: argparse.Namespace) -> list[Line]:
         then = f"then {statistics.median(checked.wall):,.0f} ms ({checked.processor:,.0f} of processors)"
         print(f"a check of {options.window:,} records in an hour of {records:,}: {first}, {then}", flush=True)
         found.append(checked)
-    database.close()
     small, large = found
     return [
         Line("check of a window: large hour / small hour, processor time", large.processor / small.processor, GOAL_GROWTH, is_most=True),
@@ -138,10 +129,7 @@ def _seconds(database: Database) -> float:
 def _loaded(database: Database, records: int, window: int) -> tuple[Scene, datetime]:
     stage = scene(
         database,
-        [
-            Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL),
-            Column(name="age", type=FieldType.INTEGER, kind=FieldKind.NUMERIC),
-        ],
+        columns_of({"sex": FieldType.STRING, "age": FieldType.INTEGER}),
         Monitor(
             outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)),
             attributes=(MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",)),),
@@ -162,17 +150,16 @@ def _loaded(database: Database, records: int, window: int) -> tuple[Scene, datet
     return stage, start
 
 
-def _post_next_to_checks(url: str, folder: Path, options: argparse.Namespace) -> list[Line]:
-    database = Database(url)
+def _post_next_to_checks(database: Database, folder: Path, options: argparse.Namespace) -> list[Line]:
     stage, start = _loaded(database, options.running, options.running)
-    with psycopg.connect(url, autocommit=True) as connection:
+    with psycopg.connect(database.url, autocommit=True) as connection:
         # Else Postgres writes the load's pages in the middle of a measurement.
         connection.execute("VACUUM (ANALYZE)")
         connection.execute("CHECKPOINT")
-    key, _ = prepare_deployment(url, folder)
-    again = ("--check-again", url, stage.deployment.id, start.isoformat())
+    key, _ = prepare_deployment(database.url, folder)
+    again = ("--check-again", database.url, stage.deployment.id, start.isoformat())
     to_alone = list[float]()
-    with service(url, folder) as port:
+    with service(database.url, folder) as port:
         _post(port, key, options.rate, WARM_UP_SECONDS)
         for turn in range(options.turns):
             alone = _post(port, key, options.rate, options.seconds)
@@ -184,23 +171,20 @@ def _post_next_to_checks(url: str, folder: Path, options: argparse.Namespace) ->
                         sys.exit("the process that checks has ended")
                     next_to += _post(port, key, options.rate, options.seconds)
                 checks = stage.count("checks") - before
-            (p50, p99), (p50_next_to, p99_next_to) = map(_percentiles, (alone, next_to))
+            (p50, p99), (p50_next_to, p99_next_to) = ([percentile(side, share) for share in (0.5, 0.99)] for side in (alone, next_to))
             to_alone.append(p99_next_to / p99)
             print(
                 f"turn {turn + 1} of {options.turns}, {options.rate:,} posts/s alone: p50 {p50:.1f} ms, p99 {p99:.1f} ms;"
                 f" while {checks} checks of {options.running:,} records began: p50 {p50_next_to:.1f} ms, p99 {p99_next_to:.1f} ms"
             )
-    database.close()
     return [Line("p99 of posts: while checks run / alone", statistics.median(to_alone), GOAL_P99, is_most=True)]
 
 
 def _post(port: int, key: str, rate: int, seconds: float) -> list[float]:
     requests = [make_request(key, native_body(make_rows(1))) for _ in range(max(CONNECTIONS, int(rate * seconds)))]
     with _first_on_the_processors():
-        load = uvloop.run(drive(port, requests, CONNECTIONS, rate))
-    refused = [body for body in load.bodies if b'"accepted":1,' not in body]
-    if refused:
-        sys.exit(f"{len(refused)} posts were refused: {refused[0][:300]!r}")
+        load = drive(port, requests, CONNECTIONS, rate)
+    load.require(b'{"sent":1,"accepted":1,')
     return load.latencies_ms
 
 
@@ -224,11 +208,6 @@ def _first_on_the_processors() -> Iterator[None]:
     finally:
         os.sched_setaffinity(0, allowed)
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-
-
-def _percentiles(milliseconds: list[float]) -> tuple[float, float]:
-    cuts = statistics.quantiles(milliseconds, n=100)
-    return cuts[49], cuts[98]
 
 
 @contextlib.contextmanager

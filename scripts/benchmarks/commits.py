@@ -9,9 +9,7 @@ import argparse
 import contextlib
 import json
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -21,14 +19,13 @@ from typing import Any
 import httpx
 import psutil
 import psycopg
-import uvicorn
-import uvloop
 
-from app.embedded import embedded_postgres
 from scripts.benchmarks.ingest import DEPLOYMENT, NAMES, NUMBERS, TEXTS, WORDS, copy_rows, make_request, make_rows, native_body
 from scripts.benchmarks.lines import Line, show_lines
-from scripts.benchmarks.load import Load, drive
-from scripts.benchmarks.service import ROOT, Checkout, idle_megabytes
+from scripts.benchmarks.load import Load, drive, make_post, percentile
+from scripts.benchmarks.model import model_of, serve_model
+from scripts.benchmarks.service import ROOT, Checkout, idle_megabytes, take_turns
+from scripts.staging import own_postgres
 
 START_SECONDS = 180
 CUT_OFF = 0.5
@@ -54,7 +51,7 @@ class Side:
         """Keeps a figure of a round, and the p99 of the latencies in milliseconds."""
         self.figures.setdefault(name, []).append(figure)
         if load is not None:
-            self.p99.setdefault(name, []).append(statistics.quantiles(load.latencies_ms, n=100)[98])
+            self.p99.setdefault(name, []).append(percentile(load.latencies_ms, 0.99))
 
 
 def main() -> None:
@@ -63,18 +60,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--scale", type=float, default=1.0, help="share of the requests of a full run")
     parser.add_argument("--only", nargs="+", default=[], help="beginnings of names of measurements")
-    parser.add_argument("--model", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.model:
-        _serve_model()
+    if options.serve:
+        serve_model(_answer)
         return
     if options.before is None:
         parser.error("--before is missing: the folder of the other checkout")
     with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evenhand-bench-")))
-        folder.chmod(0o711)  # the database may run as another account
-        server = stack.enter_context(embedded_postgres(folder / "postgres"))
-        model = stack.enter_context(_model())
+        server, folder = stack.enter_context(own_postgres())
+        model = f"http://127.0.0.1:{stack.enter_context(model_of(__file__))}/score"
         before, now = (
             stack.enter_context(_running(code, folder / name, server, name, model))
             for name, code in (("before", options.before.resolve()), ("now", ROOT))
@@ -86,11 +81,9 @@ def main() -> None:
             for name, measure in _measurements(options.scale).items()
             if not options.only or name.startswith(tuple(options.only))
         }
-        for number in range(options.rounds):
-            for name, measure in measurements.items():
-                print(f"round {number + 1} of {options.rounds}: {name} …", file=sys.stderr, flush=True)
-                for side in (before, now) if number % 2 else (now, before):
-                    measure(side, name)
+        for name in take_turns(options.rounds, measurements):
+            for side in (before, now) if len(now.figures.get(name, ())) % 2 else (now, before):
+                measurements[name](side, name)
     sys.exit(0 if _report(before, now) else 1)
 
 
@@ -98,8 +91,8 @@ def _measurements(scale: float) -> dict[str, Callable[[Side, str], None]]:
     def post(size: int, count: int, connections: int) -> Callable[[Side, str], None]:
         def measure(side: Side, name: str) -> None:
             requests = [make_request(side.key, native_body(make_rows(size))) for _ in range(max(connections, int(count * scale)))]
-            load = uvloop.run(drive(side.port, requests, connections))
-            _require(load, f'{{"sent":{size},"accepted":{size},'.encode())
+            load = drive(side.port, requests, connections)
+            load.require(f'{{"sent":{size},"accepted":{size},'.encode())
             side.note(name, load.requests * size / load.seconds, load)
 
         return measure
@@ -114,10 +107,9 @@ def _measurements(scale: float) -> dict[str, Callable[[Side, str], None]]:
 
     def call(callers: int, count: int) -> Callable[[Side, str], None]:
         def measure(side: Side, name: str) -> None:
-            head = f"POST /v1/deployments/{DEPLOYMENT}/predictions HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {side.key}\r\n"
-            head += f"Content-Type: application/json\r\nContent-Length: {len(CALL)}\r\n\r\n"
-            load = uvloop.run(drive(side.port, [head.encode() + CALL] * max(100, int(count * scale)), callers))
-            _require(load, b'{"fields"')
+            request = make_post(f"/v1/deployments/{DEPLOYMENT}/predictions", CALL, side.key)
+            load = drive(side.port, [request] * max(100, int(count * scale)), callers)
+            load.require(b'{"fields"')
             side.note(name, statistics.median(load.latencies_ms), load)
 
         return measure
@@ -157,16 +149,10 @@ def _report(before: Side, now: Side) -> bool:
     return show_lines(lines)
 
 
-def _require(load: Load, beginning: bytes) -> None:
-    wrong = [answer for answer in load.bodies if not answer.startswith(beginning)]
-    if wrong:
-        sys.exit(f"{len(wrong)} of {load.requests} requests were not accepted; one answer: {wrong[0][:500]!r}")
-
-
 def _check(side: Side, size: int) -> float:
     deployment = f"checked-{size}"
     batches = [make_request(side.key, native_body(make_rows(500)), deployment) for _ in range(0, size, 500)]
-    _require(uvloop.run(drive(side.port, batches, 4)), b'{"sent":500,"accepted":500,')
+    drive(side.port, batches, 4).require(b'{"sent":500,"accepted":500,')
     with psycopg.connect(side.url, autocommit=True) as connection:
         answer = httpx.post(f"{_address(side)}/deployments/{deployment}/checks", headers=_headers(side), timeout=START_SECONDS)
         answer.raise_for_status()
@@ -232,36 +218,13 @@ def _prepare(side: Side, model: str) -> None:
             client.put(f"/deployments/checked-{size}/fairness-monitor", json=monitor).raise_for_status()
 
 
-@contextlib.contextmanager
-def _model() -> Iterator[str]:
-    with subprocess.Popen([sys.executable, "-P", __file__, "--model"], stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - this file
-        try:
-            port = process.stdout.readline().strip() if process.stdout else ""
-            yield f"http://127.0.0.1:{port}/score"
-        finally:
-            process.terminate()
-
-
-def _serve_model() -> None:
-    async def answer(_scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI's own types
-        body, more = b"", True
-        while more:
-            message = await receive()
-            body, more = body + message.get("body", b""), message.get("more_body", False)
-        values = []
-        for row in json.loads(body)["values"]:
-            probability = (row[FIRST] + row[SECOND]) / 2
-            is_risk = probability > CUT_OFF
-            values.append([int(is_risk), [1 - probability, probability], "Risk" if is_risk else "No Risk"])
-        answered = json.dumps({"fields": ["prediction", "probability", "label"], "values": values}).encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(answered)).encode())]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": answered})
-
-    config = uvicorn.Config(answer, host="127.0.0.1", port=0, log_level="error", lifespan="off", loop="uvloop")
-    listener = config.bind_socket()
-    print(listener.getsockname()[1], flush=True)
-    uvicorn.Server(config).run(sockets=[listener])
+async def _answer(_path: str, body: bytes) -> bytes:
+    values = []
+    for row in json.loads(body)["values"]:
+        probability = (row[FIRST] + row[SECOND]) / 2
+        is_risk = probability > CUT_OFF
+        values.append([int(is_risk), [1 - probability, probability], "Risk" if is_risk else "No Risk"])
+    return json.dumps({"fields": ["prediction", "probability", "label"], "values": values}).encode()
 
 
 if __name__ == "__main__":

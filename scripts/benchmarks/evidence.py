@@ -9,32 +9,29 @@ import argparse
 import contextlib
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 
 import numpy as np
-import psutil
 import psycopg
 from sqlalchemy import event
 
 from app.cli.database import spare_loaded_objects
 from app.domain.checks import DataSet, Span
-from app.domain.deployments import Column, FieldKind, FieldType
+from app.domain.deployments import FieldType
 from app.domain.monitors import Limits, Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
-from app.embedded import embedded_postgres
 from app.store.database.engine import Database
-from app.store.database.migrate import upgrade
 from app.store.evidence.eras import begin_era, find_era, followed_deployment, note_progress
 from app.store.evidence.hours import CountedHour, CountedPlace, replace_hours
 from app.tracking.counting import FollowedEra
 from app.tracking.settling import settle_figures
 from app.tracking.updating import update_deployment
 from scripts.benchmarks.lines import Line, show_lines
+from scripts.benchmarks.service import postgres_seconds
+from scripts.staging import columns_of, own_database
 from tests.scenes import HOUR, NOON, Scene, scene
 
 GOAL_MILLISECONDS = 50
@@ -70,16 +67,11 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=1_000, help="records an hour")
     parser.add_argument("--hours", type=int, default=HOURS_OF_A_YEAR, help="hours that are recomputed")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="evenhand-bench-") as name:
-        folder = Path(name)
-        folder.chmod(0o711)  # the database may run as another account
-        with embedded_postgres(folder) as url:
-            database = Database(url)
-            upgrade(database)
-            bench = Bench(database, options.records)
-            bench.count_past(options.hours)
-            spare_loaded_objects()
-            sides = bench.run(options.rounds)
+    with own_database() as (database, _):
+        bench = Bench(database, options.records)
+        bench.count_past(options.hours)
+        spare_loaded_objects()
+        sides = bench.run(options.rounds)
     sys.exit(report(sides, options.hours))
 
 
@@ -97,19 +89,16 @@ class Bench:
             )
             for name in NAMES
         )
-        columns = [Column(name=name, type=FieldType.STRING, kind=FieldKind.CATEGORICAL) for name in NAMES]
         self._database = database
         self._stage: Scene = scene(
             database,
-            columns,
+            columns_of(dict.fromkeys(NAMES, FieldType.STRING)),
             Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=attributes),
             endpoint=None,
             probability=None,
         )
         self._records = records
         self._rng = np.random.default_rng(14)
-        with psycopg.connect(database.url) as connection:
-            self._postgres = psutil.Process(connection.info.backend_pid).parent()
 
     def count_past(self, hours: int) -> None:
         """Stores counts of the hours before noon, as if they had been counted when they ended."""
@@ -187,15 +176,7 @@ class Bench:
         event.remove(self._database.engine, "before_cursor_execute", count)
 
     def _processor_seconds(self) -> float:
-        found: float = time.process_time()
-        # What a connection used goes to its server's children when it ends.
-        ended = self._postgres.cpu_times()
-        found += ended.children_user + ended.children_system
-        for process in [self._postgres, *self._postgres.children()]:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                times = process.cpu_times()
-                found += times.user + times.system
-        return found
+        return time.process_time() + postgres_seconds(self._database.url)
 
 
 def report(sides: dict[str, Timed], hours: int) -> int:

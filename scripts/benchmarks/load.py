@@ -1,10 +1,14 @@
 """A cheap HTTP load client: prepared requests, a few keep-alive connections, one request in flight on each."""
 
 import asyncio
+import sys
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
+
+import uvloop
 
 _HEAD_END = b"\r\n\r\n"
 _LENGTH = b"content-length:"
@@ -21,12 +25,35 @@ class Load:
     bodies: list[bytes] = field(default_factory=list)
     latencies_ms: list[float] = field(default_factory=list)
 
+    def require(self, beginning: bytes) -> None:
+        """Ends the program unless every answer begins like this."""
+        wrong = [answer for answer in self.bodies if not answer.startswith(beginning)]
+        if wrong:
+            sys.exit(f"{len(wrong)} of {self.requests} requests were not accepted; one answer: {wrong[0][:500]!r}")
 
-async def drive(port: int, requests: list[bytes], connections: int, rate: float | None = None) -> Load:
+
+def percentile(values: Sequence[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+def make_post(path: str, body: bytes, key: str = "", headers: str = "") -> bytes:
+    """Returns the bytes of a request; each line of `headers` ends with a line break."""
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n{headers}"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+def drive(port: int, requests: list[bytes], connections: int, rate: float | None = None) -> Load:
     """Sends every request once, as fast as they are answered; with a rate, that many a second, however fast they are answered.
 
     With a rate the latency counts from the moment at which the request was due.
     """
+    return uvloop.run(_drive(port, requests, connections, rate))
+
+
+async def _drive(port: int, requests: list[bytes], connections: int, rate: float | None) -> Load:
     load = Load(len(requests), rate=rate)
     queue = deque(requests)
     done = asyncio.Event()

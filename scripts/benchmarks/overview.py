@@ -6,27 +6,20 @@ median by the clock. Goal: under 100 ms of processor time for the page.
 """
 
 import argparse
-import http.client
-import statistics
 import sys
-import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-from unittest.mock import patch
 
 import psycopg
 
 from app.clock import utc_now
 from app.dashboard.overview import CHECKS, SHOWN
-from app.embedded import embedded_postgres
 from app.security.keys import create_key
 from app.security.principals import Role
 from app.store.database.engine import Database
 from app.views.overview import OverviewWanted, overview
 from scripts.benchmarks.lines import Line, show_lines
-from scripts.benchmarks.service import processor_seconds, service
+from scripts.benchmarks.service import Caller, count_statements, measure_calls, service
+from scripts.staging import own_database
 from tests.builders.fleets import fill_fleet
 
 GOAL_MILLISECONDS = 100
@@ -52,18 +45,14 @@ def main() -> None:
     options = parser.parse_args()
     lines: list[Line] = []
     for deployments in options.deployments:
-        with tempfile.TemporaryDirectory(prefix="evenhand-bench-") as name:
-            folder = Path(name)
-            folder.chmod(0o711)
-            with embedded_postgres(folder / "data") as url:
-                lines.append(_measure(url, folder, deployments, options.records, options.rounds))
+        with own_database() as (database, folder):
+            lines.append(_measure(database, folder, deployments, options.records, options.rounds))
     sys.exit(0 if show_lines(lines) else 1)
 
 
-def _measure(url: str, folder: Path, deployments: int, records: int, rounds: int) -> Line:
-    database = Database(url)
+def _measure(database: Database, folder: Path, deployments: int, records: int, rounds: int) -> Line:
     fill_fleet(database, deployments=deployments, days=2)
-    with psycopg.connect(url, autocommit=True) as connection:
+    with psycopg.connect(database.url, autocommit=True) as connection:
         for statement in _BIG_HOUR.split(";"):
             connection.execute(statement, {"records": records, "deployments": deployments} if "%(" in statement else None)
     with database.transaction() as session:
@@ -71,49 +60,19 @@ def _measure(url: str, folder: Path, deployments: int, records: int, rounds: int
         (first,) = overview(session, OverviewWanted(only_no=1), now=utc_now()).deployments
     if first.records < records:
         raise RuntimeError(f"the overview has {first.records:,} of {records:,} records of this hour")
-    sent = 0
-    execute = psycopg.Cursor.execute
-
-    def count(cursor: psycopg.Cursor[Any], *arguments: Any, **more: Any) -> Any:  # noqa: ANN401 - as it is called
-        nonlocal sent
-        sent += 1
-        return execute(cursor, *arguments, **more)
 
     def view() -> None:
         with database.transaction() as session:
             overview(session, OverviewWanted(limit=SHOWN + 1, points=CHECKS), now=utc_now())
 
-    with patch.object(psycopg.Cursor, "execute", count):  # most statements go past SQLAlchemy
-        view()
-    print(f"{deployments} deployments, {records:,} records of one in this hour, {sent} statements")
-    processor, wall = _times(database, view, rounds)
-    print(f"  the view: {processor:.1f} ms of processor time, {wall:.1f} ms by the clock")
-    with service(url, folder) as port:
-        asked = http.client.HTTPConnection("127.0.0.1", port)
-
-        def page() -> None:
-            asked.request("GET", "/", headers={"Authorization": f"Bearer {key}"})
-            answer = asked.getresponse()
-            body = answer.read()
-            if answer.status != http.HTTPStatus.OK:
-                raise RuntimeError(f"the page was answered {answer.status}: {body[:500]!r}")
-
-        page()
-        processor, wall = _times(database, page, rounds)
-        print(f"  the page over HTTP: {processor:.1f} ms of processor time, {wall:.1f} ms by the clock")
-    database.close()
-    return Line(f"overview: page of {deployments} deployments, ms of processors", processor, GOAL_MILLISECONDS, is_most=True)
-
-
-def _times(database: Database, work: Callable[[], None], rounds: int) -> tuple[float, float]:
-    """Returns the mean of the milliseconds of processors, and the median of those of the clock."""
-    wall = []
-    before = processor_seconds(database)
-    for _ in range(rounds):
-        began = time.perf_counter()
-        work()
-        wall.append((time.perf_counter() - began) * 1000)
-    return (processor_seconds(database) - before) * 1000 / rounds, statistics.median(wall)
+    print(f"{deployments} deployments, {records:,} records of one in this hour, {count_statements(view)} statements")
+    spent = measure_calls(database, view, rounds)
+    print(f"  the view: {spent.processor:.1f} ms of processor time, {spent.median:.1f} ms by the clock")
+    with service(database.url, folder) as port:
+        caller = Caller(port, key)
+        spent = measure_calls(database, lambda: caller.read("/"), rounds)
+        print(f"  the page over HTTP: {spent.processor:.1f} ms of processor time, {spent.median:.1f} ms by the clock")
+    return Line(f"overview: page of {deployments} deployments, ms of processors", spent.processor, GOAL_MILLISECONDS, is_most=True)
 
 
 if __name__ == "__main__":

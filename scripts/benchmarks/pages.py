@@ -6,22 +6,14 @@ of hourly points; and series of a year by day and by month at most half of what 
 """
 
 import argparse
-import contextlib
 import gc
-import http.client
-import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
-from unittest.mock import patch
 
 import psutil
-import psycopg
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
@@ -31,34 +23,21 @@ from app.dashboard.over_time import ShownTimeline, show_timeline
 from app.domain.checks import DataSet
 from app.domain.group_words import GroupWords
 from app.domain.time_ranges import Earlier, RangeChoice, RangePreset
-from app.embedded import embedded_postgres
 from app.security.keys import create_key
 from app.security.principals import Role
 from app.store.database.engine import Database
 from app.views.series import SeriesWanted, series_of, volume_of
 from app.views.timeline import TimelineWanted, choose_range, read_timeline
 from scripts.benchmarks.lines import Line, show_lines
-from scripts.benchmarks.service import processor_seconds, service
+from scripts.benchmarks.service import Caller, count_statements, measure_calls, service
+from scripts.staging import own_database
 from tests.builders.fleets import fill_fleet
 
 GOAL_MILLISECONDS = 200
 GOAL_OF_A_YEAR = 50
 
 
-@dataclass(frozen=True)
-class Question:
-    name: str
-    ask: Callable[[], object]
-
-
-@dataclass(frozen=True)
-class Spent:
-    """Milliseconds of one question: of processors, and by the clock."""
-
-    name: str
-    processor: float
-    median: float
-    slowest: float
+Question = tuple[str, Callable[[], object]]
 
 
 def main() -> None:
@@ -67,50 +46,33 @@ def main() -> None:
     parser.add_argument("--days", type=int, default=30)
     parser.add_argument("--rounds", type=int, default=50)
     options = parser.parse_args()
-    with _filled(options.deployments, options.days) as (database, folder), service(database.url, folder) as port:
+    with own_database() as (database, folder):
+        fill_fleet(database, deployments=options.deployments, days=options.days)
         gc.freeze()
         lines = [_time_panels(database, options.rounds, earlier) for earlier in (None, Earlier.PERIOD)]
-        rows = [_measure(database, question, options.rounds) for question in (*_requests(database, port), *_views(database))]
-        lines += _compare_days(database, options.rounds)
+        with service(database.url, folder) as port:
+            questions = {**dict(_requests(database, port)), **dict(_views(database))}
+            rows = {name: measure_calls(database, ask, options.rounds) for name, ask in questions.items()}
+            lines += _compare_days(database, options.rounds)
     print(f"{'':62}{'processor ms':>13}{'median ms':>10}{'slowest':>10}")
-    for row in rows:
-        print(f"{row.name:62}{row.processor:13.1f}{row.median:10.1f}{row.slowest:10.1f}")
-    slowest = max(rows, key=lambda row: row.processor)
-    for row in rows:
-        if "year" in row.name or row is slowest:
-            note = ", slowest" if row is slowest else ""
-            lines.append(Line(f"pages: ms of processors{note}: {row.name}", row.processor, GOAL_MILLISECONDS, is_most=True))
+    slowest = max(rows, key=lambda name: rows[name].processor)
+    for name, row in rows.items():
+        print(f"{name:62}{row.processor:13.1f}{row.median:10.1f}{row.slowest:10.1f}")
+        if "year" in name or name == slowest:
+            note = ", slowest" if name == slowest else ""
+            lines.append(Line(f"pages: ms of processors{note}: {name}", row.processor, GOAL_MILLISECONDS, is_most=True))
     sys.exit(0 if show_lines(lines) else 1)
-
-
-@contextlib.contextmanager
-def _filled(deployments: int, days: int) -> Iterator[tuple[Database, Path]]:
-    with tempfile.TemporaryDirectory(prefix="evenhand-bench-") as name:
-        folder = Path(name)
-        folder.chmod(0o711)
-        with embedded_postgres(folder / "data") as url:
-            database = Database(url)
-            fill_fleet(database, deployments=deployments, days=days)
-            yield database, folder
-            database.close()
 
 
 def _requests(database: Database, port: int) -> Iterator[Question]:
     with database.transaction() as session:
         key = create_key(session, role=Role.READ, name="bench")
         newest = session.scalar(text("SELECT id FROM checks WHERE deployment_no = 1 AND state = 'succeeded' ORDER BY no DESC LIMIT 1"))
-    connection = http.client.HTTPConnection("127.0.0.1", port)
+    caller = Caller(port, key)
     records = "/v1/deployments/model-1/payload-records"
 
     def question(name: str, path: str) -> Question:
-        def ask() -> None:
-            connection.request("GET", path, headers={"Authorization": f"Bearer {key}"})
-            answer = connection.getresponse()
-            body = answer.read()
-            if answer.status != http.HTTPStatus.OK or not body:
-                raise RuntimeError(f"GET {path} was answered {answer.status}: {body[:500]!r}")
-
-        return Question(f"GET {name}", ask)
+        return f"GET {name}", lambda: caller.read(path)
 
     yield question("page: overview, all deployments", "/")
     yield question("page: a deployment with a year of hours", "/deployments/model-1?range=year")
@@ -136,7 +98,7 @@ def _views(database: Database) -> Iterator[Question]:
             with database.transaction() as session:
                 view(session)
 
-        return Question(name, ask)
+        return name, ask
 
     wanted = SeriesWanted(metric="disparate_impact", data=DataSet.PAYLOAD, attribute="age")
     month = replace(wanted, since=utc_now() - timedelta(days=30))
@@ -151,24 +113,17 @@ def _views(database: Database) -> Iterator[Question]:
 def _time_panels(database: Database, rounds: int, earlier: Earlier | None) -> Line:
     choice = RangeChoice(preset=RangePreset.YEAR, earlier=earlier)
     wanted = TimelineWanted(metric="disparate_impact", data=DataSet.PAYLOAD, choice=choice, words=GroupWords())
-    now, sent = utc_now(), [0]
-    execute = psycopg.Cursor.execute
-
-    def count(cursor: psycopg.Cursor[Any], *arguments: Any, **more: Any) -> Any:  # noqa: ANN401 - as it is called
-        sent[0] += 1
-        return execute(cursor, *arguments, **more)
-
-    with database.transaction() as session, patch.object(psycopg.Cursor, "execute", count):
+    now = utc_now()
+    with database.transaction() as session:
         server = psutil.Process(session.scalar(text("SELECT pg_backend_pid()")))
 
         def draw() -> ShownTimeline:
             span = choose_range(session, 1, choice, now=now).span
             return show_timeline(read_timeline(session, 1, span, wanted), "model-1", choice)
 
-        draw()
-        sent[0] = 0
         shown = draw()
-        statements, here, there = sent[0], time.process_time(), sum(server.cpu_times()[:2])
+        statements = count_statements(draw)
+        here, there = time.process_time(), sum(server.cpu_times()[:2])
         for _ in range(rounds):
             draw()
         spent = [1000 * one / rounds for one in (time.process_time() - here, sum(server.cpu_times()[:2]) - there)]
@@ -192,26 +147,14 @@ def _compare_days(database: Database, rounds: int) -> Iterator[Line]:
             with database.transaction() as session:
                 series_of(session, 1, rolled)
 
-        kept = _measure(database, Question("", ask), rounds)
+        added = measure_calls(database, ask, rounds)
         with database.transaction() as session:
             session.execute(text("UPDATE check_days SET is_kept = false WHERE deployment_no = 1"))
-        counted = _measure(database, Question("", ask), max(rounds // 5, 3))
+        counted = measure_calls(database, ask, max(rounds // 5, 3))
         with database.transaction() as session:
             session.execute(text("UPDATE check_days SET is_kept = true WHERE deployment_no = 1 AND topped_up IS NOT NULL"))
-        print(f"a year by {period}: {kept.processor:.1f} ms from added up days, {counted.processor:.1f} ms from the tables of all hours")
-        yield Line(f"pages: a year by {period} from added up days / from all hours", kept.processor / counted.processor, 0.5, is_most=True)
-
-
-def _measure(database: Database, question: Question, rounds: int) -> Spent:
-    question.ask()
-    milliseconds = []
-    before = processor_seconds(database)
-    for _ in range(rounds):
-        began = time.perf_counter()
-        question.ask()
-        milliseconds.append((time.perf_counter() - began) * 1000)
-    processor = (processor_seconds(database) - before) * 1000 / rounds
-    return Spent(question.name, processor, statistics.median(milliseconds), max(milliseconds))
+        print(f"a year by {period}: {added.processor:.1f} ms from added up days, {counted.processor:.1f} ms from the tables of all hours")
+        yield Line(f"pages: a year by {period} from added up days / from all hours", added.processor / counted.processor, 0.5, is_most=True)
 
 
 if __name__ == "__main__":

