@@ -5,7 +5,6 @@ records, events, gateway, client. Prints each figure that is another one; the ex
 """
 
 import argparse
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -16,10 +15,8 @@ from unittest.mock import patch
 import structlog
 
 from app.clock import hour_of, utc_now
-from app.embedded import EmbeddedPostgres
 from app.gateway import service as gateway
-from app.store.database.engine import Database
-from app.store.database.migrate import upgrade
+from scripts.staging import own_database
 from tests.field.comparing import compare_doors
 from tests.field.doors import SERVICE_DOORS, ServiceDoors, TypedFile, open_doors
 from tests.field.drawn_files import draw_file
@@ -62,15 +59,7 @@ def _compare(file: TypedFile, doors: ServiceDoors, folder: Path) -> list[str]:
 @contextmanager
 def _doors() -> Iterator[tuple[ServiceDoors, Path]]:
     with ExitStack() as stack:
-        name = stack.enter_context(tempfile.TemporaryDirectory(prefix="evenhand-reading-"))
-        folder = Path(name)
-        folder.chmod(0o711)  # as root, Postgres runs as another account
-        server = EmbeddedPostgres(folder / "postgres")
-        server.start()
-        stack.callback(server.stop)
-        database = Database(server.url)
-        stack.callback(database.close)
-        upgrade(database)
+        database, folder = stack.enter_context(own_database())
         stack.enter_context(patch.multiple(gateway, HOUSEKEEPING_SECONDS=0.05, SWEEP_SECONDS=0.05))
         service = stack.enter_context(running_service(database, folder / "service"))
         yield stack.enter_context(open_doors(service, folder)), folder

@@ -15,7 +15,6 @@ import os
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import uuid
@@ -26,13 +25,12 @@ from pathlib import Path
 import httpx
 import psycopg
 
-from app.embedded import embedded_postgres
+from scripts.benchmarks.service import ROOT, START_SECONDS, await_answer, install
+from scripts.staging import own_postgres
 
-ROOT = Path(__file__).resolve().parents[2]
 RELEASE = "7ba0896"
 
 DEPLOYMENT = "upgraded"
-START_SECONDS = 120.0
 
 
 @dataclass
@@ -54,7 +52,7 @@ class Version:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             port = int(listener.getsockname()[1])
             with self._process("app.cli.api_process", str(listener.fileno()), descriptor=listener.fileno()):
-                _await_live(port)
+                await_answer(port, "/health/live")
                 yield port
 
     @contextlib.contextmanager
@@ -161,11 +159,11 @@ def main() -> None:
     parser.add_argument("--own-environment", action="store_true")
     options = parser.parse_args()
     with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evenhand-upgrade-")))
-        folder.chmod(0o711)  # the database may run as another account
+        url, folder = stack.enter_context(own_postgres())
         old_folder = stack.enter_context(_checked_out(options.commit, folder / "old"))
-        python = _environment_of(old_folder, folder, own=options.own_environment)
-        url = stack.enter_context(embedded_postgres(folder / "data"))
+        python = sys.executable
+        if options.own_environment:
+            python = str(install(old_folder / "requirements.lock", folder / "environment"))
         shared = {"DATABASE_URL": url, "EVENHAND_DATA_DIR": str(folder), "EVENHAND_SECRET_KEY": "of this run alone, and of nobody else"}
         old, new = Version("old", old_folder, python, shared), Version("new", ROOT, sys.executable, shared)
         sys.exit(_upgrade(old, new, url, options))
@@ -173,7 +171,7 @@ def main() -> None:
 
 def _upgrade(old: Version, new: Version, url: str, options: argparse.Namespace) -> int:
     old.run("migrate")
-    before = _revision(url)
+    schema = _revision(url)
     callers = Callers(old.run("keys", "create", "--role", "admin"), options.rate)
     with contextlib.ExitStack() as processes:
         first = processes.enter_context(contextlib.ExitStack())
@@ -204,7 +202,7 @@ def _upgrade(old: Version, new: Version, url: str, options: argparse.Namespace) 
             callers.stop()
             for thread in threads:
                 thread.join()
-    return _report(callers, checked, url, f"{options.commit} (schema {before}) to schema {_revision(url)}")
+    return _report(callers, checked, url, f"{options.commit} (schema {schema}) to schema {_revision(url)}")
 
 
 @contextlib.contextmanager
@@ -263,7 +261,7 @@ def _register(port: int, key: str) -> None:
         "attributes": [{"feature": "sex", "monitored": ["female"], "reference": ["male"]}],
         "min_records": 10,
     }
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"Authorization": f"Bearer {key}"}, timeout=30) as client:
+    with _client(port, key) as client:
         for method, path, body in (
             ("POST", "/v1/deployments", deployment),
             ("PUT", f"/v1/deployments/{DEPLOYMENT}/fairness-monitor", monitor),
@@ -273,8 +271,12 @@ def _register(port: int, key: str) -> None:
                 sys.exit(f"{path} was answered {answer.status_code}: {answer.text}")
 
 
+def _client(port: int, key: str) -> httpx.Client:
+    return httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"Authorization": f"Bearer {key}"}, timeout=30)
+
+
 def _check(port: int, key: str) -> str:
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"Authorization": f"Bearer {key}"}, timeout=30) as client:
+    with _client(port, key) as client:
         answer = client.post(f"/v1/deployments/{DEPLOYMENT}/checks", json={})
         if answer.is_error:
             return f"{answer.status_code} {answer.text[:200]}"
@@ -293,30 +295,10 @@ def _checked_out(commit: str, folder: Path) -> Iterator[Path]:
         subprocess.run(["git", "worktree", "remove", "--force", str(folder)], cwd=ROOT, check=True)  # noqa: S603, S607 - as above
 
 
-def _environment_of(old: Path, folder: Path, *, own: bool) -> str:
-    if not own:
-        return sys.executable
-    python = folder / "environment" / "bin" / "python"
-    subprocess.run([sys.executable, "-m", "venv", str(folder / "environment")], check=True)  # noqa: S603 - our own
-    install = ["-m", "pip", "install", "--quiet", "--only-binary", ":all:", "--require-hashes", "-r", str(old / "requirements.lock")]
-    subprocess.run([str(python), *install], check=True)  # noqa: S603 - our own
-    return str(python)
-
-
 def _revision(url: str) -> str:
     with psycopg.connect(url) as connection:
         row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
         return "none" if row is None else str(row[0])
-
-
-def _await_live(port: int) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        with contextlib.suppress(httpx.HTTPError):
-            if httpx.get(f"http://127.0.0.1:{port}/health/live").is_success:
-                return
-        time.sleep(0.1)
-    sys.exit(f"The service at port {port} does not answer.")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 import argparse
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -10,9 +9,8 @@ from typing import get_args
 
 from playwright.sync_api import Browser, ViewportSize
 
-from app.embedded import embedded_postgres
 from app.store.database.engine import Database
-from app.store.database.migrate import upgrade
+from scripts.staging import own_database
 from tests.browsing import DESKTOP, PHONE, Scheme, Visit, running_browser, visiting
 from tests.builders.fleets import YEAR, fill_fleet
 from tests.builders.heartbeats import let_a_worker_answer
@@ -69,32 +67,27 @@ def _take_states(folder: Path) -> None:
 
 
 def _take_database(folder: Path, fill: Callable[[Database], None], paths: Mapping[str, str] | None = None) -> None:
-    with tempfile.TemporaryDirectory(prefix="evenhand-states-") as name:
-        Path(name).chmod(0o711)
-        with embedded_postgres(Path(name) / "data") as url:
-            database = Database(url)
-            upgrade(database)
-            let_a_worker_answer(database)
-            fill(database)
-            with running_browser() as browser, running_service(database, Path(name)) as service:
-                if paths is None:
-                    ids = [one["id"] for one in service.client.get("/v1/overview").json()["deployments"]]
-                    paths = {"overview": "/"} | {one: f"/deployments/{one}" for one in ids}
-                for width in (DESKTOP, PHONE):
-                    for scheme in get_args(Scheme):
-                        with visiting(browser, service.base_url, width=width, scheme=scheme) as visit:
-                            visit.log_in(service.admin_key)
-                            for state, path in paths.items():
-                                visit.go(path)
-                                _shoot(visit, folder / f"{state}-{width}-{scheme}.png")
-                                if (width, scheme) == (DESKTOP, "light"):
-                                    visit.page.pdf(path=folder / f"{state}.pdf", format="A4")
-                with visiting(browser, service.base_url, width=DESKTOP, scale=2) as visit:
-                    visit.log_in(service.admin_key)
-                    for state, path in paths.items():
-                        visit.go(path)
-                        _shoot(visit, folder / f"{state}-at-200-percent.png")
-            database.close()
+    with own_database() as (database, work):
+        let_a_worker_answer(database)
+        fill(database)
+        with running_browser() as browser, running_service(database, work) as service:
+            if paths is None:
+                ids = [one["id"] for one in service.client.get("/v1/overview").json()["deployments"]]
+                paths = {"overview": "/"} | {one: f"/deployments/{one}" for one in ids}
+            for width in (DESKTOP, PHONE):
+                for scheme in get_args(Scheme):
+                    with visiting(browser, service.base_url, width=width, scheme=scheme) as visit:
+                        visit.log_in(service.admin_key)
+                        for state, path in paths.items():
+                            visit.go(path)
+                            _shoot(visit, folder / f"{state}-{width}-{scheme}.png")
+                            if (width, scheme) == (DESKTOP, "light"):
+                                visit.page.pdf(path=folder / f"{state}.pdf", format="A4")
+            with visiting(browser, service.base_url, width=DESKTOP, scale=2) as visit:
+                visit.log_in(service.admin_key)
+                for state, path in paths.items():
+                    visit.go(path)
+                    _shoot(visit, folder / f"{state}-at-200-percent.png")
 
 
 def _take_for_readme(hours: int) -> None:

@@ -5,15 +5,12 @@ The exit status is 1 if an attack succeeds. `scripts/trial doors` attacks by raw
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from app.embedded import embedded_postgres
-from app.store.database.engine import Database
-from app.store.database.migrate import upgrade
 from app.telemetry.logs import configure_logging
+from scripts.staging import own_database
 from tests.builders.issuers import running_issuer
 from tests.security.fuzzing import fuzz_a_deployment, fuzz_every_operation, fuzz_own_key
 from tests.security.matrix import people_of, rules_of_people, try_every_operation
@@ -55,17 +52,8 @@ def _fuzz(examples: int) -> list[str]:
 
 @contextmanager
 def _service(**settings: object) -> Iterator[tuple[RunningService, Path]]:
-    with tempfile.TemporaryDirectory(prefix="evenhand-security-") as name:
-        folder = Path(name)
-        folder.chmod(0o711)  # as root the database server runs as another account
-        with embedded_postgres(folder / "data") as url:
-            database = Database(url)
-            upgrade(database)
-            work = folder / "work"
-            work.mkdir()
-            with running_service(database, work, **settings) as service:
-                yield service, work
-            database.close()
+    with own_database() as (database, folder), running_service(database, folder / "work", **settings) as service:
+        yield service, folder / "work"
 
 
 _PARTS: dict[str, Callable[[int], list[str]]] = {"matrix": _matrix, "fuzz": _fuzz}

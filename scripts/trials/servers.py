@@ -7,32 +7,29 @@ here are spoken by a program in their documented form. The exit status says whet
 import argparse
 import asyncio
 import base64
-import contextlib
 import json
 import os
 import subprocess
 import sys
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from app.checks.endpoint_tests import Question, find_format
 from app.domain.definitions import Definition
-from app.domain.deployments import Column, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
+from app.domain.deployments import Endpoint, FieldKind, FieldType, OutputFields
 from app.domain.monitors import Monitor, MonitoredAttribute
 from app.domain.outcomes import OutcomeRule
 from app.domain.values import Range, Scalar
-from app.embedded import embedded_postgres
 from app.errors import ScoringFailed
 from app.outbound.egress import OPEN
 from app.payloads.codec import Asking
 from app.payloads.registry import codec_for
 from app.store.database.engine import Database
-from app.store.database.migrate import upgrade
 from app.store.deployments.deployments import Deployments
 from app.store.deployments.monitors import put_monitor
 from app.store.writing.targets import read_target
+from scripts.staging import define, own_database
 from scripts.trials.server_environments import PACKAGES, find_system_python, make_environment, versions
 from scripts.trials.server_events import EventQuestion, events_of
 from scripts.trials.server_processes import PROGRAMS, TYPES, Server, Way, documented, real_servers, running
@@ -65,14 +62,10 @@ def main() -> None:
     pythons = {
         name: make_environment(options.cache / name, PACKAGES[name], interpreters.get(name, sys.executable)) for name in {TRAINS, *wanted}
     }
-    with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evenhand-servers-")))
-        folder.chmod(0o711)  # the database may run as another account
+    with own_database() as (database, folder):
         for name, program in ((TRAINS, "train.py"), ("mlflow", "save_mlflow.py")):
             if name in pythons:
                 subprocess.run([pythons[name], program, str(folder)], cwd=PROGRAMS, check=True, stdout=sys.stderr)  # noqa: S603 - ours
-        database = stack.enter_context(contextlib.closing(Database(stack.enter_context(embedded_postgres(folder / "data", creates=True)))))
-        upgrade(database)
         comparison = Comparison(database, folder)
         for server in [*documented(pythons[TRAINS], folder), *real_servers(wanted, pythons, folder)]:
             comparison.try_server(server, folder)
@@ -105,7 +98,8 @@ class Comparison:
             page_size=PAGE,
             timeout_seconds=60.0,
         )
-        definition = _define(kind, endpoint, way)
+        outputs = OutputFields(prediction=way.outputs[0], probability=way.outputs[1], classes=CLASSES[kind])
+        definition = _define(kind, outputs, endpoint)
         scene = _watch(self._database, definition, deployment_id=f"way-{len(self._lines)}")
         rows = [{**row, "id": f"r{no}"} for no, row in enumerate(self._rows[kind])]
         if way.has_lists:
@@ -170,20 +164,11 @@ class Comparison:
         print(self._lines[-1], file=sys.stderr, flush=True)
 
 
-def _define(kind: str, endpoint: Endpoint, way: Way) -> Definition:
+def _define(kind: str, outputs: OutputFields, endpoint: Endpoint) -> Definition:
     quantities = {"income", "age"}
-    return Definition(
-        name="Credit",
-        problem_type=ProblemType.BINARY,
-        features=tuple(
-            Column(name=name, type=one, kind=FieldKind.NUMERIC if name in quantities else FieldKind.CATEGORICAL)
-            for name, one in TYPES[kind].items()
-        ),
-        meta=(),
-        outputs=OutputFields(prediction=way.outputs[0], probability=way.outputs[1], classes=CLASSES[kind]),
-        model_revision="1",
-        endpoint=endpoint,
-    )
+    definition = define(TYPES[kind], outputs, endpoint)
+    features = (column if column.name in quantities else replace(column, kind=FieldKind.CATEGORICAL) for column in definition.features)
+    return replace(definition, features=tuple(features))
 
 
 def _watch(database: Database, definition: Definition, *, deployment_id: str) -> Scene:

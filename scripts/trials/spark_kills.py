@@ -9,7 +9,6 @@ import argparse
 import os
 import random
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -19,10 +18,8 @@ from typing import Any
 from app.batch.engines import open_engine
 from app.checks.sources import TablePlaces
 from app.domain.deployments import Endpoint, EndpointSource
-from app.embedded import embedded_postgres
 from app.outbound.egress import EgressPolicy
-from app.store.database.engine import Database
-from app.store.database.migrate import upgrade
+from scripts.staging import own_database
 from scripts.trials.spark_processes import executors
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import lake_of
@@ -97,9 +94,7 @@ def main() -> int:
     if "EVENHAND_TEST_SPARK_URL" not in os.environ:
         # It starts this program again, next to a cluster.
         os.execl(Path(__file__).with_name("spark"), "spark", "kills", *sys.argv[1:])  # noqa: S606 - our own program
-    with tempfile.TemporaryDirectory() as temporary, embedded_postgres(Path(temporary) / "postgres") as url, serve(SlowScorer()) as server:
-        folder, database = Path(temporary), Database(url)
-        upgrade(database)
+    with own_database() as (database, folder), serve(SlowScorer()) as server:
         endpoint = Endpoint(url=server.url, page_size=PAGE, concurrency=CONCURRENCY)
         asked: Callable[[], int] = lambda: server.counts.rows  # noqa: E731 - one of two
         if wanted.mlflow:
@@ -112,7 +107,6 @@ def main() -> int:
         stage = scene(database, APPLICANT, monitor_of(SEX, AGE), endpoint=endpoint)
         stage.policy = EgressPolicy(model_prefixes=(str(folder / "models"),)) if wanted.mlflow else stage.policy
         everything_holds = run_rounds(wanted.rounds, stage, folder, asked)
-        database.close()
     return 0 if everything_holds else 1
 
 
