@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -63,16 +63,6 @@ FROM generate_series(0, %(records)s - 1) n GROUP BY 1
 _deployments = itertools.count(1)
 
 
-@dataclass
-class Checked:
-    """Milliseconds of the checks of one hour; the first one is separate."""
-
-    first_wall: float = 0.0
-    first_processor: float = 0.0
-    wall: list[float] = field(default_factory=list)
-    processor: float = 0.0
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, nargs=2, default=[10_000, 2_000_000], help="records of the small and of the large hour")
@@ -97,29 +87,38 @@ def main() -> None:
 
 
 def _check_hours(database: Database, options: argparse.Namespace) -> list[Line]:
-    found: list[Checked] = []
+    checked: list[Timed] = []
+    firsts: list[Timed] = []
     for records in options.records:
         stage, start = _loaded(database, records, options.window)
-        checked = Checked()
-        began, spent = time.perf_counter(), _seconds(database)
-        stage.check(start)
-        checked.first_wall = (time.perf_counter() - began) * 1000
-        checked.first_processor = (_seconds(database) - spent) * 1000
-        spent = _seconds(database)
-        for _ in range(options.rounds):
-            began = time.perf_counter()
-            stage.check(start)
-            checked.wall.append((time.perf_counter() - began) * 1000)
-        checked.processor = (_seconds(database) - spent) * 1000 / options.rounds
-        first = f"first {checked.first_wall:,.0f} ms ({checked.first_processor:,.0f} of processors)"
-        then = f"then {statistics.median(checked.wall):,.0f} ms ({checked.processor:,.0f} of processors)"
-        print(f"a check of {options.window:,} records in an hour of {records:,}: {first}, {then}", flush=True)
-        found.append(checked)
-    small, large = found
+        firsts.append(_time_check(stage, start, 1))
+        checked.append(_time_check(stage, start, options.rounds))
+        first, then = (f"{times[-1].wall:,.0f} ms ({times[-1].processor:,.0f} of processors)" for times in (firsts, checked))
+        print(f"a check of {options.window:,} records in an hour of {records:,}: first {first}, then {then}", flush=True)
     return [
-        Line("check of a window: large hour / small hour, processor time", large.processor / small.processor, GOAL_GROWTH, is_most=True),
-        Line("the first check after a bulk load: large hour / small hour", large.first_processor / small.first_processor, 3, is_most=True),
+        Line(name, large.processor / small.processor, goal, is_most=True)
+        for name, goal, (small, large) in (
+            ("check of a window: large hour / small hour, processor time", GOAL_GROWTH, checked),
+            ("the first check after a bulk load: large hour / small hour", 3, firsts),
+        )
     ]
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Milliseconds of a check: the median by the clock, and those of processors."""
+
+    wall: float
+    processor: float
+
+
+def _time_check(stage: Scene, start: datetime, rounds: int) -> Timed:
+    wall, spent = [], _seconds(stage.database)
+    for _ in range(rounds):
+        began = time.perf_counter()
+        stage.check(start)
+        wall.append((time.perf_counter() - began) * 1000)
+    return Timed(statistics.median(wall), (_seconds(stage.database) - spent) * 1000 / rounds)
 
 
 def _seconds(database: Database) -> float:

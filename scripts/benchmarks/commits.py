@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import psutil
@@ -177,10 +178,7 @@ def _headers(side: Side) -> dict[str, str]:
 def _running(code: Path, folder: Path, server: str, name: str, model: str) -> Iterator[Side]:
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE bench_{name}")
-        port = int(connection.info.port)
-    url = psycopg.conninfo.make_conninfo(server, dbname=f"bench_{name}")
-    parts = psycopg.conninfo.conninfo_to_dict(url)
-    address = f"postgresql://{parts['user']}@/{parts['dbname']}?host={parts['host']}&port={port}"
+    address = urlsplit(server)._replace(path=f"/bench_{name}").geturl()
     folder.mkdir()
     checkout = Checkout(code, code / ".venv" / "bin" / "python", address, folder)
     with checkout.running("serve") as process:

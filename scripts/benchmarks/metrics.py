@@ -78,11 +78,9 @@ def main() -> None:
     parser.add_argument("--peers", metavar="PATH_TO_PYTHON", help="an interpreter that has the libraries (see above)")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--without-ours", action="store_true", help="measure the libraries alone")
     options = parser.parse_args()
     missing = _missing(options.peers)
-    sides = [(sys.executable, OWN)] * (not options.without_ours)
-    sides += [(options.peers, side) for side in PEERS if side.package not in missing]
+    sides = [(sys.executable, OWN), *((options.peers, side) for side in PEERS if side.package not in missing)]
     results = _measure(sides, options.rows, options.rounds)
     _print_table(results, missing, options.rows, options.rounds)
     sys.exit(0 if _print_goals(results) else 1)
@@ -131,17 +129,16 @@ def _answer(name: str, process: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 def _print_table(results: dict[str, Result], missing: set[str], rows: int, rounds: int) -> None:
-    ours = results.get(OURS)
+    ours = results[OURS]
     print(f"{rows:,} rows, {rounds} rounds in turns, after a warm-up; one process each")
     print(f"{'':<27}{'figures':>8}{'best':>9}{'median':>9}{'ratio':>8}{'memory':>10}{'ratio':>8}{'peak':>9}  what it does")
     for side in (OWN, *PEERS):
-        result = results.get(side.name)
-        if result is None and side.package in missing:
+        if side.package in missing:
             print(f"{side.name:<27}missing: {side.package} is not importable there (see --help)")
-        if result is None:
             continue
-        slower = f"{result.median / ours.median:.1f}x" if ours else ""
-        bigger = f"{result.memory / ours.memory:.1f}x" if ours and ours.memory else ""
+        result = results[side.name]
+        slower = f"{result.median / ours.median:.1f}x"
+        bigger = f"{result.memory / ours.memory:.1f}x" if ours.memory else ""
         version = f" ({result.about['version']})" if result.about["version"] else ""
         print(
             f"{side.name:<27}{result.about['figures']:>8}{min(result.seconds):>7.3f} s{result.median:>7.3f} s{slower:>8}"
@@ -151,9 +148,7 @@ def _print_table(results: dict[str, Result], missing: set[str], rows: int, round
 
 
 def _print_goals(results: dict[str, Result]) -> bool:
-    ours = results.get(OURS)
-    if ours is None:
-        return True
+    ours = results[OURS]
     lines: list[Line] = []
     if FAIRLEARN in results:
         lines.append(Line("metrics: fairlearn's selection rate alone / all of ours, time", results[FAIRLEARN].median / ours.median, 1))
