@@ -172,11 +172,7 @@ def install(lock: Path, folder: Path) -> Path:
 
 def idle_megabytes(service: psutil.Process) -> float:
     """Returns the proportional memory of the service's processes in MB, once they have nothing to do, without Postgres."""
-    processes = [service, *service.children(recursive=True)]
-    used, earlier = 0.0, -1.0
-    while used - earlier > IDLE_SECONDS:
-        time.sleep(2)
-        used, earlier = sum(sum(process.cpu_times()[:2]) for process in processes), used
+    processes = _await_idle([service])
     return float(sum(process.memory_full_info().pss for process in processes)) / 1e6
 
 
@@ -229,11 +225,12 @@ def await_answer(port: int, path: str = "/health/ready") -> None:
             return
 
 
-def _await_idle(processes: list[psutil.Process]) -> None:
-    """Returns once the service has done what it does after its start: its processes for reports load libraries for seconds."""
+def _await_idle(started: list[psutil.Process]) -> list[psutil.Process]:
+    """Returns the processes and their children once they rest: those for reports load libraries for seconds after the start."""
     deadline = time.monotonic() + START_SECONDS
     used, before = 0.0, -1.0
     while used - before > IDLE_SECONDS and time.monotonic() < deadline:
-        time.sleep(1)
-        every = [one for process in processes for one in (process, *process.children(recursive=True))]
-        used, before = sum(sum(one.cpu_times()[:2]) for one in every), used
+        time.sleep(2)
+        every = [process for first in started for process in (first, *first.children(recursive=True))]
+        used, before = sum(map(process_seconds, every)), used
+    return every
