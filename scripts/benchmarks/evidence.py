@@ -30,7 +30,7 @@ from app.tracking.counting import FollowedEra
 from app.tracking.settling import settle_figures
 from app.tracking.updating import update_deployment
 from scripts.benchmarks.lines import Line, show_lines
-from scripts.benchmarks.service import postgres_seconds
+from scripts.benchmarks.service import find_postgres, postgres_seconds
 from scripts.staging import columns_of, own_database
 from tests.scenes import HOUR, NOON, Scene, scene
 
@@ -98,6 +98,7 @@ class Bench:
             probability=None,
         )
         self._records = records
+        self._postgres = find_postgres(database.url)
         self._rng = np.random.default_rng(14)
 
     def count_past(self, hours: int) -> None:
@@ -176,7 +177,7 @@ class Bench:
         event.remove(self._database.engine, "before_cursor_execute", count)
 
     def _processor_seconds(self) -> float:
-        return time.process_time() + postgres_seconds(self._database.url)
+        return time.process_time() + postgres_seconds(self._postgres)
 
 
 def report(sides: dict[str, Timed], hours: int) -> int:

@@ -23,7 +23,7 @@ import psycopg
 from scripts.benchmarks.ingest import DEPLOYMENT, make_request, make_rows, native_body, prepare_deployment
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.load import drive, percentile
-from scripts.benchmarks.service import find_child, postgres_seconds, process_seconds, service
+from scripts.benchmarks.service import find_child, find_postgres, postgres_seconds, process_seconds, service
 from scripts.staging import own_postgres
 
 PGBENCH_SECONDS = 4
@@ -90,25 +90,26 @@ def main() -> None:
         key, _ = prepare_deployment(url, folder)
         load, bare = Load(key, options.connections), Load(key, options.connections)
         rounds: list[dict[str, Posting]] = []
+        postgres = find_postgres(url)
         for number in range(options.rounds):
             print(f"round {number + 1} of {options.rounds} …", file=sys.stderr, flush=True)
             with _bare_server() as (port, process):
-                at_bare_server = _measure(bare, port, options.seconds, process, url)
+                at_bare_server = _measure(bare, port, options.seconds, process, postgres)
             with service(url, folder) as port:
-                at_service = _measure(load, port, options.seconds, find_child("app.cli.api_process"), url)
+                at_service = _measure(load, port, options.seconds, find_child("app.cli.api_process"), postgres)
             rounds.append({PGBENCH: Posting(_pgbench_rate(url, folder)), BARE: at_bare_server, OURS: at_service})
         _show(rounds)
         wrong = _count_wrong(url, load.sent)
     sys.exit(0 if show_lines([Line("posts: acknowledged ones that are not stored once", wrong, 0, is_most=True)]) else 1)
 
 
-def _measure(load: Load, port: int, seconds: float, server: psutil.Process, url: str) -> Posting:
+def _measure(load: Load, port: int, seconds: float, server: psutil.Process, postgres: psutil.Process) -> Posting:
     load.run(port, WARM_UP_SECONDS)
-    sent, api, postgres = load.sent, process_seconds(server), postgres_seconds(url)
+    sent, api, before = load.sent, process_seconds(server), postgres_seconds(postgres)
     posting = load.run(port, seconds)
     posts = load.sent - sent
     posting.api_ms = (process_seconds(server) - api) * 1000 / posts
-    posting.postgres_ms = (postgres_seconds(url) - postgres) * 1000 / posts
+    posting.postgres_ms = (postgres_seconds(postgres) - before) * 1000 / posts
     return posting
 
 

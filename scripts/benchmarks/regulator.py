@@ -20,7 +20,7 @@ from app.reports.regulator.making import ReportForm, make_regulator_report
 from app.reports.regulator.presets import PeriodSheet, SheetsWanted
 from app.store.database.partitions import ensure_months
 from scripts.benchmarks.lines import Line, show_lines
-from scripts.benchmarks.service import postgres_seconds
+from scripts.benchmarks.service import find_postgres, postgres_seconds
 from scripts.staging import columns_of, own_database
 from tests.builders.applicants import monitor_of
 from tests.scenes import scene
@@ -81,11 +81,12 @@ def main() -> None:
                 connection.execute(statement, {"checks": options.checks - 1})
             connection.execute("VACUUM ANALYZE checks, measurements")
         made = Made(at=_END, by="bench")
+        server = find_postgres(database.url)
         for form in ReportForm:
-            started, own, there = time.perf_counter(), time.process_time(), postgres_seconds(database.url)
+            started, own, there = time.perf_counter(), time.process_time(), postgres_seconds(server)
             size = len(make_regulator_report(database, stage.deployment, Span(start=_START, end=_END), wanted, made, form))
             wall, own = time.perf_counter() - started, time.process_time() - own
-            seconds[form] = own + postgres_seconds(database.url) - there
+            seconds[form] = own + postgres_seconds(server) - there
             print(
                 f"{form.value}: {seconds[form]:.2f} s of the processor ({own:.2f} s here, {seconds[form] - own:.2f} s in Postgres),"
                 f" {wall:.2f} s by the clock, {size / 1e6:.1f} MB"

@@ -201,15 +201,22 @@ def processor_seconds(database: Database) -> float:
     return seconds
 
 
-def postgres_seconds(url: str) -> float:
-    """Returns the processor time so far of Postgres' server and of all sessions that it has had."""
+def find_postgres(url: str) -> psutil.Process:
     with psycopg.connect(url) as connection:
-        backend = psutil.Process(connection.info.backend_pid)
-        server = backend.parent()
-        if server is None:
-            raise RuntimeError("Postgres' server is not found")
-        sessions = [process for process in server.children() if process.pid != backend.pid]
-        return float(sum(server.cpu_times()[:4])) + sum(sum(process.cpu_times()[:2]) for process in sessions)
+        server = psutil.Process(connection.info.backend_pid).parent()
+    if server is None:
+        raise RuntimeError("the server of Postgres cannot be found")
+    return server
+
+
+def postgres_seconds(server: psutil.Process) -> float:
+    """Returns the processor time so far of a Postgres server and of all sessions that it has had."""
+    # What a session used goes to its server's children when it ends.
+    seconds = float(sum(server.cpu_times()[:4]))
+    for session in server.children():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            seconds += process_seconds(session)
+    return seconds
 
 
 def await_answer(port: int, path: str = "/health/ready") -> None:
