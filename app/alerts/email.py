@@ -10,6 +10,8 @@ from email.message import EmailMessage
 from email.policy import SMTP as MAIL_POLICY
 from email.utils import format_datetime
 from functools import lru_cache
+from io import BufferedReader, RawIOBase
+from math import inf
 from typing import Any
 
 import httpx
@@ -25,9 +27,9 @@ TIMEOUT_SECONDS = 20.0
 """Max seconds to connect, and again for the conversation."""
 
 _MOST_PARTS = 5
-_LEAST_SECONDS = 0.1
+_MAX_ANSWER_BYTES = 1 << 16
 _PERMANENT = 500
-_SHOWN_CHARACTERS = 200
+_SHOWN_CHARACTERS = 250
 
 
 def alert_mail(body: Mapping[str, Any], *, sender: str, to: Sequence[str]) -> EmailMessage:
@@ -52,15 +54,15 @@ def send_mail(mail: EmailMessage, server: MailServer) -> Delivered | Undelivered
     try:
         with _connected(server) as connection:
             refused = connection.send_message(mail)
-            with suppress(smtplib.SMTPException, OSError):  # the server has the mail
+            with suppress(OSError):  # the server has the mail
                 connection.quit()
-    except (smtplib.SMTPException, OSError) as error:
-        reason = redacted(_reason(error), Credentials(kind=CredentialsKind.BASIC, name=server.user or "", secret=server.password or ""))
+    except (OSError, ValueError) as error:  # a challenge may be no base64
+        reason = _shown(_reason(error), server)
         is_refused = isinstance(error, smtplib.SMTPDataError) and error.smtp_code >= _PERMANENT
         return Undelivered(reason=f"The mail server {server.host}:{server.port} {reason}.", is_refused=is_refused)
     if refused:
         code, words = next(iter(refused.values()))
-        return Delivered(f"The mail server refused {len(refused)} of the addresses: {code} {_said(words)}.")
+        return Delivered(f"The mail server refused {len(refused)} of the addresses: {code} {_shown(_said(words), server)}.")
     return Delivered()
 
 
@@ -69,15 +71,39 @@ def seconds_to_connect(addresses: int) -> float:
     return TIMEOUT_SECONDS / max(1, min(addresses, _MOST_PARTS))
 
 
+class _Answers(RawIOBase):
+    """What the server says: at most so many bytes, and only until the conversation has to end."""
+
+    def __init__(self, connection: "_Bounded") -> None:
+        self._connection = connection
+        self._bytes_left = _MAX_ANSWER_BYTES
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - any writable buffer
+        if (seconds := self._connection.ends_at - monotonic_seconds()) <= 0:
+            raise TimeoutError
+        sock = self._connection.sock
+        assert sock is not None  # noqa: S101 - a command was sent, or is to come
+        sock.settimeout(seconds)
+        size = sock.recv_into(buffer)
+        self._bytes_left -= size
+        if self._bytes_left < 0:
+            raise OSError(f"it answers more than {_MAX_ANSWER_BYTES:,} bytes")
+        return size
+
+
 class _Bounded(smtplib.SMTP):
-    """SMTP that ends in time: each command may take what is left."""
+    """SMTP that ends in time, whatever the server says and however slowly."""
 
-    ends_at: float | None = None
+    ends_at = inf
 
-    def putcmd(self, cmd: str, args: str = "") -> None:
-        if self.ends_at is not None and self.sock is not None:
-            self.sock.settimeout(max(_LEAST_SECONDS, self.ends_at - monotonic_seconds()))
-        super().putcmd(cmd, args)
+    def getreply(self) -> tuple[int, bytes]:
+        self.ends_at = min(self.ends_at, monotonic_seconds() + TIMEOUT_SECONDS)
+        if self.file is None:
+            self.file = BufferedReader(_Answers(self))
+        return super().getreply()
 
 
 class _BoundedTls(_Bounded, smtplib.SMTP_SSL):
@@ -94,7 +120,6 @@ def _connected(server: MailServer) -> Iterator[smtplib.SMTP]:
         connection = _BoundedTls(server.host, server.port, name, timeout=seconds, context=tls_context())
     else:
         connection = _Bounded(server.host, server.port, name, timeout=seconds)
-    connection.ends_at = monotonic_seconds() + TIMEOUT_SECONDS
     with closing(connection):
         connection.ehlo_or_helo_if_needed()
         if not server.is_tls and connection.has_extn("starttls"):
@@ -106,7 +131,7 @@ def _connected(server: MailServer) -> Iterator[smtplib.SMTP]:
         yield connection
 
 
-def _reason(error: smtplib.SMTPException | OSError) -> str:
+def _reason(error: OSError | ValueError) -> str:
     match error:
         case smtplib.SMTPAuthenticationError():
             reason = f"refused the user or the password: {error.smtp_code} {_said(error.smtp_error)}"
@@ -117,10 +142,10 @@ def _reason(error: smtplib.SMTPException | OSError) -> str:
             reason = f"answered {error.smtp_code} {_said(error.smtp_error)}"
         case smtplib.SMTPServerDisconnected() if isinstance(error.__context__, TimeoutError):
             reason = f"did not answer within {TIMEOUT_SECONDS:g} seconds"
-        case smtplib.SMTPException():
-            reason = f"cannot be used: {_said(str(error))}"
         case ssl.SSLCertVerificationError():
             reason = f"has a certificate that is not trusted: {error.verify_message}"
+        case smtplib.SMTPException() | ValueError():
+            reason = f"cannot be used: {_said(str(error))}"
         case TimeoutError():
             reason = f"did not answer within {TIMEOUT_SECONDS:g} seconds"
         case _:
@@ -130,7 +155,13 @@ def _reason(error: smtplib.SMTPException | OSError) -> str:
 
 def _said(words: bytes | str) -> str:
     text = words.decode(errors="replace") if isinstance(words, bytes) else words
-    return " ".join("".join(character if character.isprintable() else " " for character in text).split())[:_SHOWN_CHARACTERS].rstrip(".")
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())
+
+
+def _shown(text: str, server: MailServer) -> str:
+    # Without the password before it is cut, which could leave half of it.
+    credentials = Credentials(kind=CredentialsKind.BASIC, name=server.user or "", secret=server.password or "")
+    return redacted(text, credentials)[:_SHOWN_CHARACTERS].rstrip(".")
 
 
 @lru_cache(maxsize=1)

@@ -46,9 +46,9 @@ def redacted(text: str, credentials: Credentials | None) -> str:
     if credentials is None or not credentials.secret:
         return text
     secret = credentials.secret
-    pair = f"{credentials.name}:{secret}"
-    encoded = {base64.b64encode(plain.encode()).decode() for plain in (secret, pair)}
-    url_safe = {base64.urlsafe_b64encode(plain.encode()).decode() for plain in (secret, pair)}
+    plains = [plain.encode() for plain in (secret, f"{credentials.name}:{secret}", f"\0{credentials.name}\0{secret}")]
+    encoded = {base64.b64encode(plain).decode() for plain in plains}
+    url_safe = {base64.urlsafe_b64encode(plain).decode() for plain in plains}
     escaped = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], quote(secret), quote(secret, safe="")}
     # Longest first: one form may hold another.
     for form in sorted({secret, *encoded, *url_safe, *escaped}, key=len, reverse=True):
