@@ -8,13 +8,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
+import pyarrow as pa
 from pyarrow import fs
 
+from ..apart import Apart
 from ..domain.tables_of_files import NOT_READ, FeedbackTable, PayloadTable, TableFormat
-from ..errors import FieldProblem, InvalidInput, SetupError, refuse
+from ..domain.texts import character_problem, printable
+from ..errors import FieldProblem, InvalidInput, SetupError, TooLarge, refuse
 from ..telemetry.secrets import without_secrets
 
 STORES = "s3://, gs:// or abfs://"
@@ -54,8 +58,8 @@ def _open_store(scheme: str, container: str, account: str) -> fs.FileSystem:
 
 
 def text_of(error: Exception) -> str:
-    """Returns a library's message in one line, without secrets."""
-    return without_secrets(" ".join(re.sub(r"\x1b\[\d+m", "", str(error)).split()))
+    """Returns a library's message in one line, without secrets; a store may answer megabytes."""
+    return printable(without_secrets(" ".join(re.sub(r"\x1b\[\d+m", "", str(error)).split())))
 
 
 if TYPE_CHECKING:
@@ -193,6 +197,9 @@ PAGE = 1000
 
 LISTINGS = 5
 
+MAX_SECONDS = 300
+"""Max seconds in which a store lists a table: it may answer without end."""
+
 _ADDRESS = re.compile(r"(?:(?:s3|gs)://[\w.-]+|abfss?://[\w-]+(?:@[\w.-]+)?)((?:/[^/%?#\\\x00-\x1f]+)*)/?")
 """Without what readers would decode, or take for settings."""
 
@@ -235,11 +242,28 @@ def list_files(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side:
 
 def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> tuple[list[ListedFile], "Dataset | None"]:
     location, field = table.location, f"{side}.location"
-    problems = location_problems(table, roots, side)
-    refuse(problems)
-    is_folder = not is_in_store(location)
-    if is_folder and not Path(location).is_dir():
-        raise InvalidInput.of(field, f"{location} is not a folder on the machine of the worker; mount it there or change the deployment")
+    refuse(location_problems(table, roots, side))
+    if not is_in_store(location):
+        if not Path(location).is_dir():
+            raise InvalidInput.of(
+                field, f"{location} is not a folder on the machine of the worker; mount it there or change the deployment"
+            )
+        return _list_table(table, roots, field)
+    child = Apart(_list_table, table, roots, field)
+    clock = Timer(MAX_SECONDS, child.end)
+    clock.start()
+    try:
+        listed: tuple[list[ListedFile], Dataset | None] = child.result()
+    except TooLarge as error:
+        limits = f"{MAX_SECONDS} seconds, or with the memory of EVENHAND_UPLOAD_MEMORY_BYTES"
+        raise InvalidInput.of(field, f"{location} cannot be listed in {limits}; name a folder with fewer files") from error
+    finally:
+        clock.cancel()
+    return listed
+
+
+def _list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], field: str) -> tuple[list[ListedFile], "Dataset | None"]:
+    location, is_folder = table.location, not is_in_store(table.location)
     open_log = _LOGS.get(table.format)
     # Before the listing, which then has every file of the log.
     logged = None if open_log is None else open_log(location, field)
@@ -249,13 +273,15 @@ def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side:
         listed = sorted(_list_folder(Path(location), is_wanted) if is_folder else _list_store(location, is_wanted, field))
     except FileNotFoundError as error:
         raise InvalidInput.of(field, f"there is nothing at {location}; write the table there or change the deployment") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise InvalidInput.of(field, f"{location} cannot be listed: {text_of(error)}") from error
     for path in sorted((named or set()) - {file.path for file in listed}):
         raise InvalidInput.of(field, f"the table at {location} names the file {path}, which is not there")
-    for file in listed if is_folder else []:
+    for file in listed:
+        if (problem := character_problem(file.path)) is not None:
+            raise InvalidInput.of(field, f"{location} has a file whose name {problem}: {printable(file.path)}")
         # For each file: a link in an allowed folder may lead to any file.
-        if not _is_within(Path(location) / file.path, roots):
+        if is_folder and not _is_within(Path(location) / file.path, roots):
             raise InvalidInput.of(field, f"{file.path} in {location} is a link to a file outside the folders that the operator allows")
     return listed, logged
 

@@ -85,7 +85,7 @@ def s3() -> Iterator[Store]:
     url = "http://{}:{}".format(*server.get_host_and_port())
     keys = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_REGION": "us-east-1"}
     try:
-        with _variables(keys | {"AWS_ENDPOINT_URL": url, "AWS_ALLOW_HTTP": "true", "AWS_EC2_METADATA_DISABLED": "true"}):
+        with variables(keys | {"AWS_ENDPOINT_URL": url, "AWS_ALLOW_HTTP": "true", "AWS_EC2_METADATA_DISABLED": "true"}):
             fs.S3FileSystem(endpoint_override=url, allow_bucket_creation=True).create_dir(BUCKET)
             yield Store(f"s3://{BUCKET}", url)
     finally:
@@ -116,7 +116,7 @@ def google(folder: Path) -> Iterator[Store]:
     options = ["--host=127.0.0.1", f"--port={port}", "--in-memory", f"--default-bucket={BUCKET}"]
     with (
         _running([str(Path(sys.executable).with_name("gcp-storage-emulator")), "start", *options], port),
-        _variables({"GOOGLE_APPLICATION_CREDENTIALS": str(folder / "account.json"), "CLOUD_STORAGE_EMULATOR_ENDPOINT": url}),
+        variables({"GOOGLE_APPLICATION_CREDENTIALS": str(folder / "account.json"), "CLOUD_STORAGE_EMULATOR_ENDPOINT": url}),
     ):
         yield Store(f"gs://{BUCKET}", url)
 
@@ -131,7 +131,7 @@ def azure() -> Iterator[Store]:
     options = ["--blobPort", str(port), "--inMemoryPersistence", "--skipApiVersionCheck", "--silent", "--disableTelemetry"]
     url = f"http://127.0.0.1:{port}/devstoreaccount1"
     named = {"AZURE_STORAGE_ENDPOINT": url, "AZURE_STORAGE_ACCOUNT_NAME": "devstoreaccount1", "AZURE_STORAGE_ACCOUNT_KEY": AZURITE_KEY}
-    with _running([azurite, *options], port), _variables(named | {"AZURE_ALLOW_HTTP": "true"}):
+    with _running([azurite, *options], port), variables(named | {"AZURE_ALLOW_HTTP": "true"}):
         locations.open_folder(f"abfs://{BUCKET}").base_fs.create_dir(BUCKET)
         yield Store(f"abfs://{BUCKET}", url)
 
@@ -158,7 +158,7 @@ def _forget_variables() -> None:
 
 
 @contextmanager
-def _variables(named: Mapping[str, str]) -> Iterator[None]:
+def variables(named: Mapping[str, str]) -> Iterator[None]:
     before = dict(os.environ)
     os.environ.update(named)
     _forget_variables()

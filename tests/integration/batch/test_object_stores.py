@@ -1,6 +1,7 @@
 """Tables in an object store give the figures of the same files in a folder, and what cannot be read is said by name."""
 
 from collections.abc import Iterator
+from itertools import count
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -295,7 +296,12 @@ def test_a_listing_that_changes_between_its_pages_is_repeated(store: Store, tmp_
 
     assert {"a.parquet", "z.parquet"} & set(paths) == {"z.parquet"}
     assert len(paths) == locations.PAGE + 2
-    monkeypatch.setattr(locations, "LISTINGS", 2)
-    moves = iter(["z", "a"])
+
+    def grow(*asked: Any, **others: Any) -> Any:  # noqa: ANN401 - of moto
+        backend.put_object(BUCKET, f"allowed/pages/z-{next(numbers)}.parquet", b"")
+        return list_page(*asked, **others)
+
+    numbers = count()
+    monkeypatch.setattr(S3Backend, "list_objects_v2", grow)
     with pytest.raises(InvalidInput, match="changes while it is listed"):
         list_files(table, ROOTS, "payload")
