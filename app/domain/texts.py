@@ -67,8 +67,8 @@ def character_problem(text: str) -> str | None:
     return None
 
 
-def printable(text: str) -> str:
+def printable(text: str, most: int = _MOST_PRINTABLE) -> str:
     """Returns the text with lone surrogates and control characters as escapes, and without its end if it is very long."""
-    if len(text) > _MOST_PRINTABLE:
-        text = text[:_MOST_PRINTABLE] + "…"
+    if len(text) > most:
+        text = text[:most] + "…"
     return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text.encode("utf-8", "backslashreplace").decode())

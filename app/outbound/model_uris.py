@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from ..domain.texts import printable
 from ..errors import EndpointRefused
 
 _REGISTERED = re.compile(r"models:/(?P<name>[^/@\\?#%\0]+)(/(?P<version>[^/@\\?#%\0]+)|@(?P<alias>[^/@\\?#%\0]+))?")
@@ -61,7 +62,7 @@ def check_files(uri: str, prefixes: Sequence[str]) -> str:
             if files > MAX_FILES:
                 raise EndpointRefused(f"The MLflow model {uri} has more than {MAX_FILES:,} files. Name the folder of one model.")
             target = _resolve(file)
-            shown = file.relative_to(found) if file.is_relative_to(found) else file.name
+            shown = printable(str(file.relative_to(found)) if file.is_relative_to(found) else file.name)
             if target is None or not _is_within(target, prefixes):
                 raise EndpointRefused(
                     f"The MLflow model {uri} holds the link {shown}, which leads out of the folders that the operator"

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import httpx
 
+from ..domain.texts import printable
 from ..errors import EndpointDown, ScoringFailed
 from ..outbound.model_uris import check_files
 from . import model_process
@@ -21,6 +22,8 @@ from .asking import MAX_ANSWER_BYTES
 from .model_process import HEAD, OK, SIZE, ModelNotLoaded, PageAnswer, answer_page, load_model
 
 MOST_RESTARTS = 1
+
+_SHOWN_CHARACTERS = 1000
 
 _SECRET = ("EVENHAND_", "DATABASE_", "PG")
 """A model's code does not get variables that begin so: they hold the worker's secrets."""
@@ -102,7 +105,7 @@ class _Child:
                 )
             process = self._process
         if is_new and (answer := self._read(process)).status != OK:
-            raise ScoringFailed(f"The MLflow model {self._uri} cannot be loaded: {answer.body.decode(errors='replace')}")
+            raise _not_loaded(self._uri, answer.body.decode(errors="replace"))
         assert process.stdin is not None  # noqa: S101 - opened as a pipe
         try:
             process.stdin.write(SIZE.pack(len(page)) + page)
@@ -141,6 +144,10 @@ class _Child:
         raise _ModelEnded(process.wait())
 
 
+def _not_loaded(uri: str, reason: str) -> ScoringFailed:
+    return ScoringFailed(f"The MLflow model {uri} cannot be loaded: {printable(reason, _SHOWN_CHARACTERS)}")
+
+
 class LoadedHere(httpx.AsyncBaseTransport):
     """The model in this process, an executor's, loaded once for each `turn`."""
 
@@ -155,7 +162,7 @@ class LoadedHere(httpx.AsyncBaseTransport):
         try:
             model = _load_here(self._uri, self._prefixes, self._turn)
         except ModelNotLoaded as error:
-            raise ScoringFailed(f"The MLflow model {self._uri} cannot be loaded: {error}") from error
+            raise _not_loaded(self._uri, str(error)) from error
         answer = answer_page(model, request.content)
         return httpx.Response(answer.status, content=answer.body)
 
