@@ -1,6 +1,7 @@
 """The groups of an attribute. Source: spec of the fairness check, sections 1 to 3."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import prod
@@ -44,27 +45,40 @@ MAX_TWINS = 10
 # A zero-width blank is no blank to Python.
 _BLANKS = re.compile("[\\s\u200b\u2060\ufeff]+")
 
+_SEEN_AS = str.maketrans(
+    "АВЕЅІЈКМНОРСТУХаеѕіјорсухΑΒΕΖΗΙΚΜΝΟΡΤΥΧον",  # noqa: RUF001 - Cyrillic and Greek letters that look like Latin ones
+    "ABESIJKMHOPCTYXaesijopcyxABEZHIKMNOPTYXov",
+    "\u00ad\u034f\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062\u2063\u2064\ufe0f\ufeff",
+)
+
 
 @frozen
 class NearTwin:
-    """A value that differs by blanks only from a listed one, `original`: it is in no group until it is listed, too."""
+    """A value that looks like another, `original`: like a listed one, it is in no group until it is listed, too."""
 
     feature: str
     value: str
     original: str
+    is_group: bool = False
 
 
-def count_twins(feature: str, records: Mapping[Any, int], listed: Iterable[GroupValue]) -> Counter[NearTwin]:
-    """Returns the near twins of listed values among those of a column, with their `records`."""
-    return Counter({NearTwin(feature, value, original): records[value] for value, original in find_twins(records, listed).items()})
+def count_twins(feature: str, records: Mapping[Any, int], listed: Iterable[GroupValue], seen: Sequence[object] = ()) -> Counter[NearTwin]:
+    """Returns the near twins of listed values among those of a column, with their `records`, and those among groups merely `seen`."""
+    twins = {NearTwin(feature, value, original): records[value] for value, original in find_twins(records, listed).items()}
+    alike = find_twins(seen, drop_twins(seen))
+    return Counter(twins | {NearTwin(feature, value, alike[value], is_group=True): records.get(value, 0) for value in alike})
 
 
 def describe_twins(twins: Counter[NearTwin], fate: str = "so it is in no group until it is listed") -> list[str]:
     """Returns a sentence on each of the `MAX_TWINS` with the most records, and on its fate."""
-    return [
-        f"{twin.feature!r}: {twin.value!r} ({records:,} record{'s' * (records > 1)}) differs from {twin.original!r} by a blank, {fate}"
-        for twin, records in twins.most_common(MAX_TWINS)
-    ]
+    sentences = []
+    for twin, count in twins.most_common(MAX_TWINS):
+        value, original, by = repr(twin.value), repr(twin.original), "by a blank"
+        if collapse_blanks(twin.value) != collapse_blanks(twin.original):
+            value, original, by = ascii(twin.value), ascii(twin.original), "in characters that look alike or cannot be seen"
+        end = "and is a group of its own" if twin.is_group else fate
+        sentences.append(f"{twin.feature!r}: {value} ({count:,} record{'s' * (count > 1)}) differs from {original} {by}, {end}")
+    return sentences
 
 
 def describe_misspelled(attribute: MonitoredAttribute, seen: Collection[Any]) -> list[str]:
@@ -76,22 +90,27 @@ def describe_misspelled(attribute: MonitoredAttribute, seen: Collection[Any]) ->
 
 
 def drop_twins(values: Iterable[object]) -> list[str]:
-    """Returns the texts, of those that differ by blanks only the first."""
+    """Returns the texts, of those that look alike only the first."""
     texts = [value for value in values if isinstance(value, str)]
-    return list({collapse_blanks(text): text for text in reversed(texts)}.values())
+    return list({look_of(text): text for text in reversed(texts)}.values())
 
 
 def find_twins(values: Iterable[object], listed: Iterable[GroupValue]) -> dict[str, str]:
-    """Returns the values that are not listed and differ from a listed one by blanks only, and that one."""
+    """Returns the values that are not listed and look like a listed one, and that one."""
     texts = dict.fromkeys(value for value in listed if isinstance(value, str))
-    originals = {collapse_blanks(text): text for text in texts}
+    originals = {look_of(text): text for text in texts}
     others = (value for value in values if isinstance(value, str) and value not in texts)
-    return {value: originals[text] for value in others if (text := collapse_blanks(value)) in originals}
+    return {value: originals[text] for value in others if (text := look_of(value)) in originals}
 
 
 def collapse_blanks(text: str) -> str:
     """Returns the text without outer blanks, and with one space for several or other blanks."""
     return _BLANKS.sub(" ", text).strip()
+
+
+def look_of(text: str) -> str:
+    """Returns what equals the same of any text that looks alike: blanks, what cannot be seen, Unicode's forms of a letter, alphabets."""
+    return collapse_blanks(text if text.isascii() else unicodedata.normalize("NFKD", text).translate(_SEEN_AS))
 
 
 @frozen

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
-from ..domain.groups import EVERYBODY_ELSE, MOST_REFERENCE_VALUES, count_twins, describe_twins, drop_twins, in_order
+from ..domain.groups import EVERYBODY_ELSE, MOST_REFERENCE_VALUES, count_twins, describe_twins, drop_twins, find_twins, in_order
 from ..domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS, MAX_GROUPS_TOGETHER
 from ..domain.texts import TOGETHER, quote_names
 from ..domain.value_tests import ValueTest
@@ -42,7 +42,7 @@ class FrameGrouping:
     """Groups, monitored ones first, and per record the position of its group or NEITHER.
 
     `sizes` are the groups' records and, last, those of none. `chosen` says that the largest group became the reference; `warnings` name
-    listed groups without records, and values that differ from a group by a blank.
+    listed groups without records, and values that look like a group.
     """
 
     names: tuple[str, ...]
@@ -79,7 +79,7 @@ class Crossing:
 class _Part:
     """One attribute: labels, roles (None where neither side was given), and the records' codes.
 
-    `notes` are on listed groups without records, on cells that are no numbers of ranges, and on values that differ from a group by a blank.
+    `notes` are on listed groups without records, on cells that are no numbers of ranges, and on values that look like a group.
     """
 
     name: str
@@ -293,10 +293,9 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
     records = encoded.counted()
     listed = [texts[place] for place in (*watched, *compared)]
     if not watched:
-        # Each other value is a group of its own: the one with the most records of those that differ by blanks only.
+        # Each other value is a group of its own: the one with the most records of those that look alike.
         listed = list(dict.fromkeys((*listed, *drop_twins((*listed, *records)))))
-    twins = count_twins(encoded.name, records, listed)
-    apart = {twin.value for twin in twins}
+    apart = find_twins(records, listed)
     others = [place for place in others if texts[place] not in apart]
     has_rest = has_rest and len(others) > MOST_REFERENCE_VALUES
     groups = len(watched) + len(compared) + (1 if has_rest else len(others))
@@ -321,6 +320,7 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
     unseen = tuple(
         f"{text!r} is not a value of {encoded.name!r}, which holds {encoded.described()}" for text in texts[len(encoded.texts) :]
     )
+    twins = count_twins(encoded.name, records, listed, () if has_rest else [texts[place] for place in others])
     notes = (*unseen, *describe_twins(twins))
     return _Part(encoded.name, tuple(labels), tuple(roles.values())[: len(labels)], codes, notes)
 

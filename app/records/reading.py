@@ -93,7 +93,9 @@ class RecordTable:
                 coded = stored_cells(self.values(attribute.feature)).coded()
                 _, *counts = np.bincount(coded.codes - MISSING, repeats, len(coded.values) + 1).astype(int).tolist()
                 records = dict(zip(coded.values, counts, strict=True))
-                twins.update(count_twins(attribute.feature, records, [group.value for group in grouping.groups]))
+                groups = [group.value for group in grouping.groups]
+                seen = groups[len(attribute.monitored) :] if attribute.reference is None else []
+                twins.update(count_twins(attribute.feature, records, groups, seen))
         return twins
 
     def describe_misspelled(self) -> list[str]:

@@ -117,7 +117,7 @@ _COUNTS = {
     "logged_in_span": "Records logged in the span",
     "records_of_other_revisions": "Records of other model revisions",
     "labels_of_some": "Labels",
-    "near_twins": "Values that differ from a listed one by a blank",
+    "near_twins": "Values that look like another one",
     "misspelled_groups": "Groups that records spell in other letters",
     "perturbed_records": "Copies with the attribute changed, by attribute",
     "repeats": "Records asked again unchanged",

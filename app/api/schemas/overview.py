@@ -189,7 +189,7 @@ class OverviewEntryOut(Out):
     """Null where nothing was measured yet. It may be older than the last check."""
 
     notes: list[str]
-    """Values of the last measured records that differ from a listed one by a blank, in words."""
+    """Values of the last measured records that look like another one, in words."""
 
     groups: int
     """Figures of groups. Among those that have a verdict, if any, `worst` was chosen."""
