@@ -74,6 +74,7 @@ _UNREADABLE = (
     lzma.LZMAError,
     zipfile.BadZipFile,
     tarfile.TarError,
+    KeyError,  # a link in an archive
     RuntimeError,
     ImportError,
 )
@@ -262,7 +263,7 @@ def _read_numbers(frame: pd.DataFrame, columns: Mapping[str, Sequence[str | None
 
 
 def name_twins(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
-    """Returns a sentence on each text that differs from a more frequent one of its column by a blank."""
+    """Returns a sentence on each text that looks like a more frequent one of its column."""
     counted = {name: frame[name].value_counts().to_dict() for name in columns}
     twins = [count_twins(name, records, drop_twins(records)) for name, records in counted.items()]
     return [note for one in twins for note in describe_twins(one, "and is a value of its own")]

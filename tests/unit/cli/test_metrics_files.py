@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -64,6 +65,35 @@ def test_a_file_that_cannot_be_read_as_csv_is_told_so(tmp_path: Path, name: str)
 
     assert message.startswith(f"{name} cannot be read as CSV: ")
     assert len(message) > len(f"{name} cannot be read as CSV: ")
+
+
+@pytest.mark.parametrize("member", ["../../outside.csv", "/outside.csv", "..\\outside.csv"])
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_a_member_of_an_archive_is_read_and_never_written_whatever_its_name(tmp_path: Path, member: str, kind: str) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    file = tmp_path / "a" / "b" / f"rows.{kind}"
+    if kind == "zip":
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr(member, ROWS)
+    else:
+        with tarfile.open(file, "w") as archive_of_tape:
+            described = tarfile.TarInfo(member)
+            described.size = len(ROWS)
+            archive_of_tape.addfile(described, io.BytesIO(ROWS))
+
+    assert len(read(file, {"attribute": ["sex"]}).frame) == 100
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [file]
+    assert not Path("/outside.csv").exists()
+
+
+@pytest.mark.parametrize("target", ["/etc/passwd", "../../../../../../etc/passwd"])
+def test_a_link_in_an_archive_is_not_followed(tmp_path: Path, target: str) -> None:
+    with tarfile.open(tmp_path / "rows.tar", "w") as archive:
+        link = tarfile.TarInfo("rows.csv")
+        link.type, link.linkname = tarfile.SYMTYPE, target
+        archive.addfile(link)
+
+    assert told(tmp_path / "rows.tar").startswith("rows.tar cannot be read as CSV: ")
 
 
 @pytest.mark.parametrize(
