@@ -62,7 +62,7 @@ def put_alert_rule(
         settle(session, before, after)
     if before != after:
         changes = changes_between(_rule_facts(before), _rule_facts(after))
-        record_activity(session, principal.actor, "alert_rule.changed", deployment=deployment, subject=rule_id, details=changes)
+        record_activity(session, principal.actor, "alert_rule.changed", deployment, subject=rule_id, details=changes)
     return AlertRuleOut.of(after)
 
 
@@ -78,7 +78,7 @@ def delete_alert_rule(deployment: LockedDeployment, rule_id: RuleId, session: Se
     rule = get_rule(session, deployment.no, rule_id)
     withdraw(session, rule)
     changes = changes_between(_rule_facts(rule), None)
-    record_activity(session, principal.actor, "alert_rule.deleted", deployment=deployment, subject=rule_id, details=changes)
+    record_activity(session, principal.actor, "alert_rule.deleted", deployment, subject=rule_id, details=changes)
 
 
 @router.post("/{rule_id}/notifications", status_code=202, responses=_SENT)
@@ -92,7 +92,7 @@ def send_open_alerts_of_rule(
     queued = {channel.id: one.queued for channel, one in zip(channels, found, strict=True) if one.queued}
     if queued:
         details = {"notifications": queued}
-        record_activity(session, principal.actor, "alert_rule.open_alerts_sent", deployment=deployment, subject=rule_id, details=details)
+        record_activity(session, principal.actor, "alert_rule.open_alerts_sent", deployment, subject=rule_id, details=details)
     return OpenAlertsSentOut.of(found)
 
 

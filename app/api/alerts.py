@@ -129,7 +129,7 @@ def close_alert(principal: Manager, deployments: DeploymentsIn, alert: ManagedAl
     closed, is_new = close_by_hand(session, alert, by=principal.actor, note=note, reason=body.reason)
     if is_new:
         details = {"note": note, "reason": body.reason and body.reason.value}
-        record_activity(session, principal.actor, "alert.closed", deployment=deployment, subject=alert.id, details=details)
+        record_activity(session, principal.actor, "alert.closed", deployment, subject=alert.id, details=details)
     return AlertOut.from_object(closed)
 
 
@@ -176,7 +176,7 @@ def assign_alert(
     assigned, is_new = record_assignment(session, alert, body.assignee)
     if is_new:
         deployment, details = deployments.by_no(alert.deployment_no), {"assignee": body.assignee}
-        record_activity(session, principal.actor, "alert.assigned", deployment=deployment, subject=alert.id, details=details)
+        record_activity(session, principal.actor, "alert.assigned", deployment, subject=alert.id, details=details)
     return AlertOut.from_object(assigned)
 
 
@@ -197,7 +197,7 @@ def put_alert_comment(
     comment, is_new = put_comment(session, alert, comment_id, by=principal.actor, text=words)
     if is_new:
         deployment, details = deployments.by_no(alert.deployment_no), {"comment": comment_id}
-        record_activity(session, principal.actor, "alert.commented", deployment=deployment, subject=alert.id, details=details)
+        record_activity(session, principal.actor, "alert.commented", deployment, subject=alert.id, details=details)
     return CommentOut.from_object(comment)
 
 
@@ -212,7 +212,7 @@ def _acknowledge(session: Session, deployments: DeploymentsIn, principal: Princi
     acknowledged, is_new = record_acknowledgement(session, alert, by=principal.actor, note=note)
     if is_new:
         deployment, details = deployments.by_no(alert.deployment_no), {"note": note}
-        record_activity(session, principal.actor, "alert.acknowledged", deployment=deployment, subject=alert.id, details=details)
+        record_activity(session, principal.actor, "alert.acknowledged", deployment, subject=alert.id, details=details)
     return acknowledged, is_new
 
 

@@ -54,7 +54,7 @@ def post_attribution(
     run = request_attribution(session, deployment.no, wanted, requested_by=principal.actor)
     if run.created_at == current_time(session):  # one that was waiting already was requested before
         details = {"from": [None, run.span.start.isoformat()], "to": [None, run.span.end.isoformat()]}
-        record_activity(session, principal.actor, "attribution.requested", deployment=deployment, subject=run.id, details=details)
+        record_activity(session, principal.actor, "attribution.requested", deployment, subject=run.id, details=details)
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/attributions/{run.id}"
     return AttributionOut.of(run)
 
@@ -78,7 +78,7 @@ def post_cancellation(
     before = get_attribution(session, deployment.no, attribution_id)
     after = cancel_attribution(session, before)
     if not before.cancel_requested:
-        record_activity(session, principal.actor, "attribution.cancelled", deployment=deployment, subject=attribution_id)
+        record_activity(session, principal.actor, "attribution.cancelled", deployment, subject=attribution_id)
     return AttributionOut.of(after)
 
 
@@ -89,7 +89,7 @@ def remove_attribution(deployment: ManagedDeployment, attribution_id: Attributio
     A night whose attribution is deleted is not attributed again.
     """
     delete_attribution(session, get_attribution(session, deployment.no, attribution_id))
-    record_activity(session, principal.actor, "attribution.deleted", deployment=deployment, subject=attribution_id)
+    record_activity(session, principal.actor, "attribution.deleted", deployment, subject=attribution_id)
 
 
 @router.get("/{attribution_id}")

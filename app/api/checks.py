@@ -53,7 +53,7 @@ def post_check(
         check = request_check_of(session, deployment.no, span, requested_by=principal.actor)
     if check.created_at == current_time(session):  # a check that was waiting already was requested before
         wanted = {"from": [None, check.span.start.isoformat()], "to": [None, check.span.end.isoformat()]}
-        record_activity(session, principal.actor, "check.requested", deployment=deployment, subject=check.id, details=wanted)
+        record_activity(session, principal.actor, "check.requested", deployment, subject=check.id, details=wanted)
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/checks/{check.id}"
     return CheckOut.of(check, outlook_of(session, deployment.no))
 
@@ -119,7 +119,7 @@ def cancel_check(deployment: ManagedDeployment, check_id: CheckId, session: Sess
     before = get(session, deployment.no, check_id)
     after = request_cancel(session, before)
     if not before.cancel_requested:
-        record_activity(session, principal.actor, "check.cancelled", deployment=deployment, subject=check_id)
+        record_activity(session, principal.actor, "check.cancelled", deployment, subject=check_id)
     return CheckOut.of(after, outlook_of(session, deployment.no))
 
 

@@ -56,7 +56,7 @@ def create_deployment(
         stored, is_new = Deployments(session, services.secret_box).create(body.id or _make_id(body.name), definition)
         if is_new:
             changes = definition_changes(None, definition)
-            record_activity(session, principal.actor, "deployment.created", deployment=stored, details=changes)
+            record_activity(session, principal.actor, "deployment.created", stored, details=changes)
     response.status_code = 201 if is_new and not validate_only else 200
     return DeploymentOut.of(stored)
 
@@ -110,7 +110,7 @@ def change_deployment(
             raise Conflict(f"The fairness monitor would no longer fit: {InvalidInput(broken)}. Change or delete the monitor first.")
         if before != changed:
             changes = definition_changes(before, changed)
-            record_activity(session, principal.actor, "deployment.changed", deployment=stored, details=changes)
+            record_activity(session, principal.actor, "deployment.changed", stored, details=changes)
     return DeploymentOut.of(stored)
 
 
@@ -126,7 +126,7 @@ def delete_deployment(deployment: LockedDeployment, deployments: DeploymentsIn, 
     if deployment.payload is not None:
         # A worker finds Evenhand's own files by it, once this is committed.
         details[DELETED_TABLE] = [[deployment.payload.location, deployment.payload.format.value], None]
-    record_activity(session, principal.actor, "deployment.deleted", deployment=deployment, details=details)
+    record_activity(session, principal.actor, "deployment.deleted", deployment, details=details)
     deployments.delete(deployment.id)
 
 

@@ -54,7 +54,7 @@ async def post_endpoint_test(
 def _note_answer(services: Services, principal: Principal, deployment_id: str) -> None:
     with services.database.transaction() as session:
         deployment = managed(principal, Deployments(session, services.secret_box), deployment_id)
-        record_activity(session, principal.actor, ENDPOINT_ANSWERED, deployment=deployment)
+        record_activity(session, principal.actor, ENDPOINT_ANSWERED, deployment)
 
 
 @router.post("/endpoint-tests", operation_id="testNewEndpoint")

@@ -61,7 +61,7 @@ def put_mitigation(body: MitigationIn, deployment: LockedDeployment, session: Se
     before = settings_of(session, deployment.no)
     after = put_settings(session, deployment.no, settings)
     if after != before:
-        record_activity(session, principal.actor, "mitigation.changed", deployment=deployment, details=settings_changes(before, after))
+        record_activity(session, principal.actor, "mitigation.changed", deployment, details=settings_changes(before, after))
     return MitigationOut.of(after, monitor)
 
 

@@ -96,7 +96,7 @@ def delete_fairness_monitor(deployment: LockedDeployment, session: SessionIn, pr
     """Deletes the monitor: no more checks. Its measurements stay."""
     changes = monitor_changes(_require_monitor(session, deployment), None)
     delete_monitor(session, deployment.no)
-    record_activity(session, principal.actor, "monitor.deleted", deployment=deployment, details=changes)
+    record_activity(session, principal.actor, "monitor.deleted", deployment, details=changes)
 
 
 def _require_monitor(session: Session, deployment: Deployment) -> Monitor:
@@ -108,5 +108,5 @@ def _put_monitor(session: Session, principal: Principal, deployment: Deployment,
     refuse(found)
     after = put_monitor(session, deployment.no, monitor)
     if after != before:
-        record_activity(session, principal.actor, "monitor.changed", deployment=deployment, details=monitor_changes(before, after))
+        record_activity(session, principal.actor, "monitor.changed", deployment, details=monitor_changes(before, after))
     return MonitorOut.of(after, monitor_warnings(session, deployment, after))

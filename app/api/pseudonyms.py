@@ -33,5 +33,5 @@ def make_pseudonyms(
         except CellRefused as error:
             faults.append(FieldProblem(f"values[{index}]", str(error)))
     refuse(faults)
-    record_activity(session, principal.actor, "pseudonyms.made", deployment=deployment, subject=column.name, details={"values": len(found)})
+    record_activity(session, principal.actor, "pseudonyms.made", deployment, subject=column.name, details={"values": len(found)})
     return PseudonymsOut(column=column.name, pseudonyms=found)

@@ -46,5 +46,5 @@ def accept_recommended_monitors(deployment: LockedDeployment, session: SessionIn
     accepted = put_monitor(session, deployment.no, monitor)
     if accepted != stored:
         changes = monitor_changes(stored, accepted)
-        record_activity(session, principal.actor, "monitor.accepted_recommendations", deployment=deployment, details=changes)
+        record_activity(session, principal.actor, "monitor.accepted_recommendations", deployment, details=changes)
     return MonitorOut.of(accepted, monitor_warnings(session, deployment, accepted))

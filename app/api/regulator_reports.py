@@ -171,7 +171,7 @@ def put_report_schedule(
     after = put_schedule(session, deployment.no, schedule_id, content)
     if before != after:
         changes = changes_between(_facts(before), _facts(after))
-        record_activity(session, principal.actor, "report_schedule.changed", deployment=deployment, subject=schedule_id, details=changes)
+        record_activity(session, principal.actor, "report_schedule.changed", deployment, subject=schedule_id, details=changes)
     return ReportScheduleOut.of(after, current_time(session))
 
 
@@ -187,7 +187,7 @@ def delete_report_schedule(deployment: LockedDeployment, schedule_id: ScheduleId
     schedule = get_schedule(session, deployment.no, schedule_id)
     delete_schedule(session, schedule)
     changes = changes_between(_facts(schedule), None)
-    record_activity(session, principal.actor, "report_schedule.deleted", deployment=deployment, subject=schedule_id, details=changes)
+    record_activity(session, principal.actor, "report_schedule.deleted", deployment, subject=schedule_id, details=changes)
 
 
 @router.post("/kept-reports", status_code=202, responses=_QUEUED | CONFLICT)
@@ -207,7 +207,7 @@ def request_kept_report(
         raise InvalidInput.of("until", "must not lie in the future: a kept report never changes, and its period would not be over")
     found = request_report(session, deployment.no, Span(start=start, end=end), wanted.to_json(), by=principal.actor)
     if found.created_at == now:
-        record_activity(session, principal.actor, "kept_report.requested", deployment=deployment, subject=found.id)
+        record_activity(session, principal.actor, "kept_report.requested", deployment, subject=found.id)
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/kept-reports/{found.id}"
     return KeptReportOut.of(found)
 

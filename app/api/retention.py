@@ -42,7 +42,7 @@ def put_retention(body: RetentionIn, deployment: LockedDeployment, session: Sess
     if after != before:
         names = ("version", "preset", "records_months", "feedback_months", "answers_months")
         changes = {name: [getattr(before, name), getattr(after, name)] for name in names if getattr(before, name) != getattr(after, name)}
-        record_activity(session, principal.actor, "retention.changed", deployment=deployment, details=changes)
+        record_activity(session, principal.actor, "retention.changed", deployment, details=changes)
     return RetentionOut.of(after, hold_of(session, deployment.no))
 
 
@@ -67,7 +67,7 @@ def delete_legal_hold(principal: Admin, deployment: LockedDeployment, session: S
     """Releases the hold. What waited for it is erased from then on. For admins."""
     if not release_hold(session, deployment.no, by=principal.actor):
         raise NotFound("legal hold in force of", deployment.id)
-    record_activity(session, principal.actor, "legal_hold.released", deployment=deployment)
+    record_activity(session, principal.actor, "legal_hold.released", deployment)
 
 
 @router.post("/erasures", status_code=202, operation_id="requestErasure", dependencies=[NEEDS_LOGGED], responses=_QUEUED | CONFLICT)
@@ -83,7 +83,7 @@ def post_erasure(
     selector = check_selector(session, deployment.no, body.read_as(RecordSelector), key)
     erasure, is_new = request_erasure(session, deployment.no, deployment.id, erasure_id=body.id, selector=selector, by=principal.actor)
     if is_new:
-        record_activity(session, principal.actor, "erasure.requested", deployment=deployment, subject=erasure.id, details=selector.scope())
+        record_activity(session, principal.actor, "erasure.requested", deployment, subject=erasure.id, details=selector.scope())
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/erasures/{erasure.id}"
     return ErasureOut.from_object(erasure)
 

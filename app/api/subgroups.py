@@ -43,7 +43,7 @@ def request_subgroup_scan(
         session, deployment.no, features=sent.features, direction=sent.direction, hours=sent.hours, requested_by=principal.actor
     )
     if scan.created_at == current_time(session):  # a scan that was open already was requested before
-        record_activity(session, principal.actor, "subgroup_scan.requested", deployment=deployment, subject=scan.id)
+        record_activity(session, principal.actor, "subgroup_scan.requested", deployment, subject=scan.id)
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/subgroup-scans/{scan.id}"
     return SubgroupScanOut.of(scan, None)
 

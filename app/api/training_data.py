@@ -134,7 +134,7 @@ def forget_training_data(deployment: LockedDeployment, session: SessionIn, princ
     """Deletes the uploaded training data."""
     changes = training_data_changes(_require_summary(session, deployment), None)
     delete_training_data(session, deployment.no)
-    record_activity(session, principal.actor, "training_data.deleted", deployment=deployment, details=changes)
+    record_activity(session, principal.actor, "training_data.deleted", deployment, details=changes)
 
 
 def _read_subject(services: Services, principal: Principal, deployment_id: str) -> tuple[Deployment, Monitor | None]:
@@ -168,7 +168,7 @@ def _store(services: Services, principal: Principal, deployment: Deployment, dat
             raise Conflict(f"The columns of {deployment.id} were changed while the data were read. Nothing was stored; upload again.")
         changes = training_data_changes(training_summary_of(session, present.no), data.summary)
         store_training_data(session, deployment.no, data)
-        record_activity(session, principal.actor, "training_data.replaced", deployment=present, details=changes)
+        record_activity(session, principal.actor, "training_data.replaced", present, details=changes)
 
 
 def _measure(data: TrainingData, monitor: Monitor, deployment: Deployment) -> Iterator[Measurement]:

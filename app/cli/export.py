@@ -49,7 +49,7 @@ def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version
             records = versions_of_month(reader, kind, deployment.no, span)
             schema = schemas_of(session, deployment.no)[_choose_version(kind, records, version, f"{month} of {deployment_id}")]
             details = {"rows": records[schema.version], "schema_version": schema.version}
-            record_activity(session, COMMAND_LINE, f"{kind.value}_records.exported", deployment=deployment, subject=month, details=details)
+            record_activity(session, COMMAND_LINE, f"{kind.value}_records.exported", deployment, subject=month, details=details)
         head = ExportHead(
             kind=kind,
             month=month,

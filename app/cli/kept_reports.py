@@ -74,7 +74,7 @@ def set_schedule(deployment_id: str, options: ScheduleOptions, wanted: SheetsWan
         )
         stored = put_schedule(session, deployment.no, options.schedule, content)
         details = {"version": stored.version}
-        record_activity(session, ACTOR, "report_schedule.changed", deployment=deployment, subject=options.schedule, details=details)
+        record_activity(session, ACTOR, "report_schedule.changed", deployment, subject=options.schedule, details=details)
     return f"Schedule {options.schedule} is stored, version {stored.version}: {options.rhythm}, {'off' if options.is_off else 'on'}."
 
 

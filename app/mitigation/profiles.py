@@ -223,7 +223,7 @@ def fit_again(
     with database.transaction() as session:
         stored = store_profile(session, deployment.no, fitted, unless=lambda _newest: False)
         details = {"records": [None, stored.records], "is_provisional": [None, stored.is_provisional]}
-        record_activity(session, actor, "mitigation_profile.fitted", deployment=deployment, subject=str(stored.version), details=details)
+        record_activity(session, actor, "mitigation_profile.fitted", deployment, subject=str(stored.version), details=details)
         return stored
 
 

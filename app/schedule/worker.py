@@ -40,7 +40,7 @@ from ..outbound.hops import identify
 from ..security.secrets import open_secret_box
 from ..settings import CHECK_MINUTES, Settings
 from ..store.checks.checks import get
-from ..store.checks.leases import claim, fail, finish
+from ..store.checks.leases import claim, finish
 from ..store.database.engine import Database
 from ..store.database.listener import exposed_on, name_installation
 from ..telemetry import metrics as telemetry
@@ -284,7 +284,7 @@ class Worker:
             raise
         except CheckCancelled:
             with self._database.transaction() as session:
-                finish(session, check, state=CheckState.CANCELLED, window=None, alerts_due=False, reason="Cancelled on request.")
+                finish(session, check, state=CheckState.CANCELLED, alerts_due=False, reason="Cancelled on request.")
         except EvenhandError as error:
             failure = next((kind for error_class, kind in _FAILURES.items() if isinstance(error, error_class)), Failure.OTHER)
             self._fail(check, str(error), failure, error.quotation if isinstance(error, ScoringFailed) else None)
@@ -296,9 +296,10 @@ class Worker:
     def _fail(self, check: CheckRun, reason: str, failure: Failure, model_answer: str | None = None) -> None:
         with self._database.transaction() as session:
             alerts_due, pause = self._policy.alerts_follow(check, CheckState.FAILED), self._policy.retry_after(check)
-            fail(
+            finish(
                 session,
                 check,
+                state=CheckState.FAILED,
                 reason=reason,
                 failure=failure,
                 model_answer=model_answer,

@@ -169,8 +169,7 @@ def merge_rare(distribution: Distribution) -> Distribution:
         merged = Cell(values, label, 0)
         records[merged] += cell.records
         weights[merged] += cell.weight or 0
-    is_weighted = any(cell.weight is not None for cell in distribution.cells)
-    cells = [cell._replace(records=count, weight=weights[cell] if is_weighted else None) for cell, count in records.items()]
+    cells = [cell._replace(records=count, weight=weights[cell] or None) for cell, count in records.items()]
     return replace(distribution, cells=tuple(cells))
 
 

@@ -20,7 +20,7 @@ from app.domain.paging import Paging
 from app.domain.retrying import CHECK_POLICY
 from app.store.alerts.alert_rules import find_rule, lock_alerts, put_rule
 from app.store.alerts.alerts import AlertFilter, alerts_page
-from app.store.checks.leases import fail, finish
+from app.store.checks.leases import finish
 from app.store.checks.results import store_measurements
 from app.store.database.engine import Database
 from app.store.tables import AlertChannelRow, AlertRuleRow, NotificationRow
@@ -110,7 +110,15 @@ class History:
         with self.database.transaction() as session:
             due = CHECK_POLICY.alerts_follow(check, CheckState.FAILED)
             pause = CHECK_POLICY.retry_after(check)
-            fail(session, check, reason="The model answered 500.", failure=failure, retry_after=pause, alerts_due=due)
+            finish(
+                session,
+                check,
+                state=CheckState.FAILED,
+                reason="The model answered 500.",
+                failure=failure,
+                retry_after=pause,
+                alerts_due=due,
+            )
         return check
 
     def evaluate(self) -> int:

@@ -117,14 +117,17 @@ def finish(
     check: CheckRun,
     *,
     state: CheckState,
-    window: dict[str, Any] | None,
     alerts_due: bool,
+    window: dict[str, Any] | None = None,
     reason: str | None = None,
     failure: Failure | None = None,
     model_answer: str | None = None,
     versions: VersionsUsed | None = None,
+    retry_after: timedelta | None = None,
 ) -> None:
-    """Ends the check; `alerts_due`: its alerts are to be decided. A success with a `failure` lacks figures.
+    """Ends the check, or with `retry_after` this attempt; `alerts_due`: its alerts are to be decided.
+
+    A success with a `failure` lacks figures.
 
     Call it first in the transaction that stores the results: until the commit no other process can take the check over or cancel it.
 
@@ -139,29 +142,6 @@ def finish(
         "model_answer": model_answer,
         "monitor_version": None if versions is None else versions.monitor_version,
         "model_revision": None if versions is None else versions.model_revision,
-        "finished_at": func.now(),
-        "alerts_due": alerts_due,
-        **_UNLEASED,
-    }
-    _write(session, check, values)
-
-
-def fail(
-    session: Session,
-    check: CheckRun,
-    *,
-    reason: str,
-    failure: Failure,
-    model_answer: str | None = None,
-    retry_after: timedelta | None,
-    alerts_due: bool,
-) -> None:
-    """Ends the attempt, to be tried again after `retry_after` (None: never). Raises LeaseLost."""
-    values = {
-        "state": CheckState.FAILED,
-        "reason": reason,
-        "failure": failure,
-        "model_answer": model_answer,
         "finished_at": func.now(),
         "alerts_due": alerts_due,
         **_UNLEASED,

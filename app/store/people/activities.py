@@ -50,8 +50,8 @@ def record_activity(
     session: Session,
     actor: str,
     action: str,
-    *,
     deployment: Deployment | None = None,
+    *,
     subject: str | None = None,
     details: Mapping[str, Any] | None = None,
 ) -> None:

@@ -8,7 +8,7 @@ from app.domain.checks import CheckRun, CheckState, DataSet, Failure, Measuremen
 from app.domain.comparisons import Comparison
 from app.domain.retrying import CHECK_POLICY
 from app.security.principals import Role
-from app.store.checks.leases import VersionsUsed, claim, fail, finish, renew
+from app.store.checks.leases import VersionsUsed, claim, finish, renew
 from app.store.checks.results import StoredTable, store_measurements, store_tables
 from tests.builders.bodies import deployment, monitor
 from tests.builders.check_results import read_results
@@ -158,7 +158,15 @@ def test_a_failed_check_says_why(watched: RunningService) -> None:
     check = started(watched)
     with watched.database.transaction() as session:
         pause = CHECK_POLICY.retry_after(check)
-        fail(session, check, reason="The model answered 500.", failure=Failure.SCORING_FAILED, retry_after=pause, alerts_due=True)
+        finish(
+            session,
+            check,
+            state=CheckState.FAILED,
+            reason="The model answered 500.",
+            failure=Failure.SCORING_FAILED,
+            retry_after=pause,
+            alerts_due=True,
+        )
 
     ended = watched.client.get(address).json()
 

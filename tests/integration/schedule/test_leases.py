@@ -12,7 +12,7 @@ from app.domain.checks import CheckRun, CheckState, Failure, Progress, Trigger
 from app.domain.retrying import CHECK_POLICY
 from app.errors import Conflict, LeaseLost
 from app.store.checks.checks import queue_scheduled, request_cancel
-from app.store.checks.leases import claim, fail, finish, release, renew
+from app.store.checks.leases import claim, finish, release, renew
 from app.store.database.engine import Database
 from app.store.database.leased_rows import shorten_waits
 from app.store.tables import CheckRow
@@ -42,7 +42,15 @@ def break_down(database: Database, check: CheckRun) -> None:
     with database.transaction() as session:
         due = POLICY.alerts_follow(check, CheckState.FAILED)
         pause = POLICY.retry_after(check)
-        fail(session, check, reason="The model is down.", failure=Failure.SCORING_FAILED, retry_after=pause, alerts_due=due)
+        finish(
+            session,
+            check,
+            state=CheckState.FAILED,
+            reason="The model is down.",
+            failure=Failure.SCORING_FAILED,
+            retry_after=pause,
+            alerts_due=due,
+        )
 
 
 def store(database: Database, step: Callable[[Session], object]) -> None:
@@ -175,7 +183,9 @@ def test_whoever_lost_the_lease_can_write_nothing(database: Database) -> None:
 
     for step in (
         lambda session: finish(session, lost, state=CheckState.SUCCEEDED, window={}, alerts_due=True),
-        lambda session: fail(session, lost, reason="no", failure=Failure.OTHER, retry_after=None, alerts_due=True),
+        lambda session: finish(
+            session, lost, state=CheckState.FAILED, reason="no", failure=Failure.OTHER, retry_after=None, alerts_due=True
+        ),
         lambda session: renew(session, lost, lease=POLICY.lease, progress=Progress(step="no")),
         lambda session: release(session, lost),
     ):
