@@ -33,7 +33,7 @@ from app.domain.outcomes import OutcomeRule
 from app.domain.tables_of_files import PayloadColumns, PayloadTable
 from app.domain.values import Range
 from scripts.benchmarks.lines import Line, show_lines
-from scripts.staging import columns_of
+from scripts.benchmarks.staging import columns_of
 from scripts.trials.spark_processes import ExecutorMemory, peak_megabytes
 
 START = datetime(2026, 3, 2, tzinfo=UTC)

@@ -37,7 +37,7 @@ from scripts.benchmarks.ingest import make_request, make_rows, native_body, prep
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.load import drive, percentile
 from scripts.benchmarks.service import find_postgres, postgres_seconds, service
-from scripts.staging import columns_of, own_database
+from scripts.benchmarks.staging import columns_of, own_database
 from tests.scenes import HOUR, PlainSealer, Scene, scene
 
 GOAL_GROWTH = 1.5

@@ -26,7 +26,7 @@ from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.load import Load, drive, make_post, percentile
 from scripts.benchmarks.model import model_of, serve_model
 from scripts.benchmarks.service import ROOT, Checkout, idle_megabytes, take_turns
-from scripts.staging import own_postgres
+from scripts.benchmarks.staging import own_postgres
 
 START_SECONDS = 180
 CUT_OFF = 0.5

@@ -31,7 +31,7 @@ from app.tracking.settling import settle_figures
 from app.tracking.updating import update_deployment
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.service import find_postgres, postgres_seconds
-from scripts.staging import columns_of, own_database
+from scripts.benchmarks.staging import columns_of, own_database
 from tests.scenes import HOUR, NOON, Scene, scene
 
 GOAL_MILLISECONDS = 50

@@ -27,7 +27,7 @@ from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.load import drive, make_post
 from scripts.benchmarks.model import model_of, serve_model
 from scripts.benchmarks.service import find_child, process_seconds, service
-from scripts.staging import create_deployments, define, own_database
+from scripts.benchmarks.staging import create_deployments, define, own_database
 
 GOAL_MS = 3.0
 DEPLOYMENT = "bench"

@@ -23,7 +23,7 @@ from app.store.database.migrate import upgrade
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.load import Load, drive, make_post, percentile
 from scripts.benchmarks.service import service, take_turns
-from scripts.staging import create_deployments, define, own_postgres
+from scripts.benchmarks.staging import create_deployments, define, own_postgres
 
 DEPLOYMENT = "bench"
 TEXTS = [f"kind_{position}" for position in range(10)]

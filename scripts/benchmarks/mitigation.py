@@ -30,7 +30,7 @@ from app.store.deployments.monitors import put_monitor
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.model import model_of, serve_model
 from scripts.benchmarks.service import Caller, service
-from scripts.staging import create_deployments, define, own_database
+from scripts.benchmarks.staging import create_deployments, define, own_database
 
 GOAL = 2.3
 GOAL_CALLS = 2

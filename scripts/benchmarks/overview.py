@@ -19,7 +19,7 @@ from app.store.database.engine import Database
 from app.views.overview import OverviewWanted, overview
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.service import Caller, count_statements, measure_calls, service
-from scripts.staging import own_database
+from scripts.benchmarks.staging import own_database
 from tests.builders.fleets import fill_fleet
 
 GOAL_MILLISECONDS = 100

@@ -30,7 +30,7 @@ from app.views.series import SeriesWanted, series_of, volume_of
 from app.views.timeline import TimelineWanted, choose_range, read_timeline
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.service import Caller, count_statements, measure_calls, service
-from scripts.staging import own_database
+from scripts.benchmarks.staging import own_database
 from tests.builders.fleets import fill_fleet
 
 GOAL_MILLISECONDS = 200

@@ -24,7 +24,7 @@ from scripts.benchmarks.ingest import DEPLOYMENT, make_request, make_rows, nativ
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.load import drive, percentile
 from scripts.benchmarks.service import find_child, find_postgres, postgres_seconds, process_seconds, service
-from scripts.staging import own_postgres
+from scripts.benchmarks.staging import own_postgres
 
 PGBENCH_SECONDS = 4
 PGBENCH, BARE, OURS = "pgbench", "bare server", "service"

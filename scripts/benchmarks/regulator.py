@@ -21,7 +21,7 @@ from app.reports.regulator.presets import PeriodSheet, SheetsWanted
 from app.store.database.partitions import ensure_months
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.service import find_postgres, postgres_seconds
-from scripts.staging import columns_of, own_database
+from scripts.benchmarks.staging import columns_of, own_database
 from tests.builders.applicants import monitor_of
 from tests.scenes import scene
 

@@ -19,7 +19,7 @@ import psycopg
 
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.service import ROOT, Checkout, idle_megabytes, install
-from scripts.staging import own_postgres
+from scripts.benchmarks.staging import own_postgres
 
 MAX_ENVIRONMENT_MB, MAX_MODULES, MAX_FIGURES = 850, 850, 120
 KEY = re.compile(r"evk_\w{8}_[\w-]{43}")

@@ -16,7 +16,7 @@ import structlog
 
 from app.clock import hour_of, utc_now
 from app.gateway import service as gateway
-from scripts.staging import own_database
+from scripts.benchmarks.staging import own_database
 from tests.field.comparing import compare_doors
 from tests.field.doors import SERVICE_DOORS, ServiceDoors, TypedFile, open_doors
 from tests.field.drawn_files import draw_file

@@ -26,7 +26,7 @@ import httpx
 import psycopg
 
 from scripts.benchmarks.service import ROOT, START_SECONDS, await_answer, install
-from scripts.staging import own_postgres
+from scripts.benchmarks.staging import own_postgres
 
 RELEASE = "7ba0896"
 

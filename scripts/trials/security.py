@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from app.telemetry.logs import configure_logging
-from scripts.staging import own_database
+from scripts.benchmarks.staging import own_database
 from tests.builders.issuers import running_issuer
 from tests.security.fuzzing import fuzz_a_deployment, fuzz_every_operation, fuzz_own_key
 from tests.security.matrix import people_of, rules_of_people, try_every_operation

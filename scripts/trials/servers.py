@@ -29,7 +29,7 @@ from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
 from app.store.deployments.monitors import put_monitor
 from app.store.writing.targets import read_target
-from scripts.staging import define, own_database
+from scripts.benchmarks.staging import define, own_database
 from scripts.trials.server_environments import PACKAGES, find_system_python, make_environment, versions
 from scripts.trials.server_events import EventQuestion, events_of
 from scripts.trials.server_processes import PROGRAMS, TYPES, Server, Way, documented, real_servers, running

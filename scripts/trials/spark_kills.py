@@ -19,7 +19,7 @@ from app.batch.engines import open_engine
 from app.checks.sources import TablePlaces
 from app.domain.deployments import Endpoint, EndpointSource
 from app.outbound.egress import EgressPolicy
-from scripts.staging import own_database
+from scripts.benchmarks.staging import own_database
 from scripts.trials.spark_processes import executors
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import lake_of
