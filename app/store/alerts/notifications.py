@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import delete, exists, func, insert, select, text, update
@@ -15,6 +15,7 @@ from ...domain.paging import Paging
 from ...domain.retrying import KEPT
 from ...errors import require_present
 from ...frozen import frozen
+from ..checks.checks import current_time
 from ..database.leased_rows import HeldRow, lease_row, write_held
 from ..database.paging import page_newest
 from ..database.rows import read_row
@@ -72,7 +73,7 @@ def queue_notifications(session: Session, alert: Alert, event: Event) -> int:
     # A channel that is being deleted must not be written to.
     present = channels.where(AlertRuleChannelRow.rule_no == alert.rule_no).with_for_update(read=True, key_share=True, of=AlertChannelRow)
     nos = session.scalars(present.order_by(AlertChannelRow.no)).all()
-    now = _current_time(session)
+    now = current_time(session)
     for no in nos:
         _insert(session, no, event, alert_message(alert, event, now=now), alert_no=alert.no)
     return len(nos)
@@ -80,14 +81,14 @@ def queue_notifications(session: Session, alert: Alert, event: Event) -> int:
 
 def queue_notification(session: Session, channel: Channel, alert: Alert, event: Event) -> None:
     """Queues one notification of the alert as it is now. The caller holds the channel."""
-    _insert(session, channel.no, event, alert_message(alert, event, now=_current_time(session)), alert_no=alert.no)
+    _insert(session, channel.no, event, alert_message(alert, event, now=current_time(session)), alert_no=alert.no)
 
 
 def queue_test(session: Session, channel: Channel) -> Notification:
     """Queues a test; raises NotFound if the channel was deleted."""
     present = select(AlertChannelRow.no).where(AlertChannelRow.no == channel.no).with_for_update(read=True, key_share=True)
     require_present(session.scalar(present), "alert channel", channel.id)
-    message = message_of_test(now=_current_time(session))
+    message = message_of_test(now=current_time(session))
     _insert(session, channel.no, Event.TEST, message, alert_no=None)
     return get_notification(session, channel, message.id)
 
@@ -186,10 +187,6 @@ def _insert(session: Session, channel_no: int, event: Event, message: Message, *
         "claimable_at": func.now(),
     }
     session.execute(insert(NotificationRow).values(values))
-
-
-def _current_time(session: Session) -> datetime:
-    return session.execute(select(func.now())).scalar_one()
 
 
 def _write(session: Session, claimed: ClaimedNotification, values: dict[str, Any]) -> None:
