@@ -42,7 +42,9 @@ def read_bounded(read: Callable[[int], _T]) -> _T:
     """Returns what `read` makes of a body that may have so many bytes. A large one is read in a child process."""
     try:
         return read(INLINE_BYTES)
-    except TooLarge:
+    except TooLarge as error:
+        if error.args != too_large().args:
+            raise
         found: _T = Apart(read, MAX_BODY_BYTES).result()
         return found
 
