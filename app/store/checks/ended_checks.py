@@ -124,6 +124,6 @@ def _is_decided(check: CheckRun) -> Sequence[ColumnElement[bool]]:
     return (
         CheckRow.deployment_no == check.deployment_no,
         CheckRow.trigger.in_(PRESENT_TRIGGERS),
-        CheckRow.span_end <= func.now(),
+        CheckRow.span_start <= func.now(),
         or_(not_(CheckRow.alerts_due), CheckRow.no == check.no),
     )

@@ -85,7 +85,7 @@ class OverviewEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # Checks of longer ranges are no part of the hourly series; one hour fills in history.
-OF_SERIES = "(c.trigger <> 'range' OR c.span_end <= c.span_start + interval '1 hour') AND c.span_end <= now()"
+OF_SERIES = "(c.trigger <> 'range' OR c.span_end <= c.span_start + interval '1 hour') AND c.span_start <= now()"
 
 
 def _counts_of(side: str, window: str) -> str:
