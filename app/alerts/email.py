@@ -72,7 +72,7 @@ def seconds_to_connect(addresses: int) -> float:
 
 
 class _Answers(RawIOBase):
-    """What the server says: at most so many bytes, and only until the conversation has to end."""
+    """Stream of the server's answers: so many bytes, and only until the conversation has to end."""
 
     def __init__(self, connection: "_Bounded") -> None:
         self._connection = connection

@@ -16,7 +16,6 @@ from app.apart import Apart
 from app.batch import locations
 from app.batch.locations import list_files
 from app.batch.table_files import WHOLE, TableFiles
-from app.clock import monotonic_seconds
 from app.domain.tables_of_files import PayloadTable
 from app.errors import InvalidInput
 from app.schedule.late_files import look_for_late_files
@@ -168,13 +167,9 @@ LISTINGS = {
 @pytest.mark.parametrize("lie", LISTINGS)
 def test_whatever_a_store_lists_the_listing_ends_and_says_why(lie: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locations, "MAX_SECONDS", SECONDS)
-    with lying(lie):
-        begins_at = monotonic_seconds()
-        with pytest.raises(InvalidInput, match=LISTINGS[lie]) as refused:
-            list_files(PayloadTable(location=FOLDER), [FOLDER], "payload")
-        seconds = monotonic_seconds() - begins_at
+    with lying(lie), pytest.raises(InvalidInput, match=LISTINGS[lie]) as refused:
+        list_files(PayloadTable(location=FOLDER), [FOLDER], "payload")
 
-    assert seconds < 5 * SECONDS
     assert len(str(refused.value)) < 600
     assert multiprocessing.active_children() == []
 

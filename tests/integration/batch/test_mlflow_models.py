@@ -127,6 +127,27 @@ def test_a_link_out_of_the_allowed_folders_is_refused_when_the_model_is_loaded(
     assert rows_asked(model) == []
 
 
+def test_an_error_with_characters_that_cannot_be_stored_is_the_reason_of_the_check(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_mlflow_on_path(tmp_path, monkeypatch)
+    code = "def load_model(folder):\n    raise RuntimeError('a\\0b\\x1b[31m')\n"
+    (tmp_path / "stub" / "mlflow" / "pyfunc.py").write_text(code)
+    lake = lake_with(database, tmp_path, loaded(rule_model(tmp_path / "models" / "rule")), "loaded")
+
+    assert "RuntimeError: a\\x00b\\x1b[31m" in (lake.check(NOON).run.reason or "")
+
+
+def test_a_model_that_is_loaded_without_end_is_ended_with_the_time_of_a_page(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_mlflow_on_path(tmp_path, monkeypatch)
+    (tmp_path / "stub" / "mlflow" / "pyfunc.py").write_text("import time\n\ndef load_model(folder):\n    time.sleep(1e6)\n")
+    lake = lake_with(database, tmp_path, loaded(rule_model(tmp_path / "models" / "rule"), timeout_seconds=0.3), "loaded")
+
+    assert "did not answer within 0.3 seconds" in (lake.check(NOON).run.reason or "")
+
+
 def test_the_model_gets_none_of_the_secrets_of_the_worker(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put_mlflow_on_path(tmp_path, monkeypatch)
     for name in ("EVENHAND_SECRET_KEY", "DATABASE_URL", "PGPASSWORD"):

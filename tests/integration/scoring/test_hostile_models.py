@@ -14,10 +14,7 @@ from app.outbound.model_uris import check_files
 from app.scoring import loaded_model
 from app.scoring.loaded_model import LoadedHere, ModelProcesses
 from app.scoring.model_process import ModelNotLoaded
-from app.store.database.engine import Database
-from tests.integration.batch.test_mlflow_models import lake_with, loaded
 from tests.models.mlflow_stub import put_mlflow_on_path, rule_model
-from tests.scenes import NOON
 
 PAGE = b'{"dataframe_split": {"columns": ["sex"], "data": [["male"]]}}'
 
@@ -55,12 +52,11 @@ LOADS = {
 }
 
 
-def ask(model: Path, seconds: float = 60) -> None:
+def ask(model: Path) -> None:
     async def send() -> None:
         processes = ModelProcesses(str(model), [str(model.parent)])
         try:
-            async with asyncio.timeout(seconds):
-                await processes.handle_async_request(httpx.Request("POST", "http://loaded.invalid/", content=PAGE))
+            await processes.handle_async_request(httpx.Request("POST", "http://loaded.invalid/", content=PAGE))
         finally:
             processes.close()
 
@@ -80,11 +76,6 @@ def test_whatever_loading_does_the_reason_is_short_text(name: str, tmp_path: Pat
 
     assert character_problem(str(failed.value)) is None
     assert len(str(failed.value)) < 1500
-
-
-def test_a_model_that_is_loaded_without_end_is_ended_with_the_time_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(TimeoutError):
-        ask(model_that("import time\n\ndef load_model(folder):\n    time.sleep(600)\n", tmp_path, monkeypatch), seconds=0.5)
 
 
 def test_a_model_is_unpickled_in_a_process_that_runs_out_of_memory_before_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,12 +114,6 @@ def test_a_link_of_any_name_is_refused_in_text(link: str, tmp_path: Path) -> Non
         check_files(str(tmp_path), [str(tmp_path)])
 
     assert character_problem(str(refused.value)) is None
-
-
-def test_the_check_of_such_a_model_ends_with_its_reason(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lake = lake_with(database, tmp_path, loaded(model_that(LOADS["raises-no-text"], tmp_path, monkeypatch)), "loaded")
-
-    assert "RuntimeError: a\\x00b\\x1b[31m" in (lake.check(NOON).run.reason or "")
 
 
 FLAVOUR = "flavors: {python_function: {loader_module: mlflow.pyfunc.model}}\n"
