@@ -189,7 +189,15 @@ def is_followed(connection: psycopg.Connection[Any], http: httpx.Client, name: s
     ).fetchone()
     found = http.get(f"/v1/deployments/{name}/evidence").raise_for_status().json()
     rows = [row for row in found["comparisons"] if row["id"]]
-    return waiting is None and bool(rows) and not any(row["is_stale"] or row["until"] != found["counted_until"] for row in rows)
+    return (
+        waiting is None
+        and bool(rows)
+        and not any(row["is_stale"] or _moment(row["until"]) < _moment(found["counted_until"]) for row in rows)
+    )
+
+
+def _moment(words: str) -> datetime:
+    return datetime.fromisoformat(words)
 
 
 def follow_again(connection: psycopg.Connection[Any], http: httpx.Client, names: Sequence[str]) -> FollowedAgain:
@@ -229,7 +237,8 @@ def _follow(row: dict[str, Any], found: dict[str, Any], counts: Counter[tuple[da
     What is known before an hour includes hours in which only the reference group had records.
     """
     first, begun = min(hour for hour, sex, _ in counts if sex == row["group"]), min(hour for hour, _, _ in counts)
-    until = datetime.fromisoformat(found["counted_until"])
+    # Hours without records that a wrong clock showed stay counted.
+    until = _moment(row["until"])
     every = [begun + number * HOUR for number in range((until - begun) // HOUR)]
     hours = every[(first - begun) // HOUR :]
 

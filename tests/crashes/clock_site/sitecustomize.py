@@ -19,5 +19,5 @@ def _sleep(seconds: float) -> None:
 
 
 # libfaketime 0.9.10 takes the absolute monotonic time of `clock_nanosleep` for one of the moved clock, and answers EINVAL.
-time.sleep = _sleep
-subprocess.Popen = _Popen  # type: ignore[misc]
+time.sleep = _sleep  # type: ignore[assignment]
+subprocess.Popen = _Popen  # type: ignore[assignment,misc]
