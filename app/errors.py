@@ -19,6 +19,7 @@ The tree:
     │   ├── EndpointRefused the address may not be called at all
     │   ├── PageRefused     the endpoint does not accept the records of a page
     │   └── EndpointDown    the endpoint did not answer, or answered that it cannot serve now
+    ├── CallLoop            the call came from this installation, or through too many
     ├── CheckCancelled      a person cancelled the check
     ├── CheckTooLong        the check used up its time
     ├── LeaseLost           another worker owns the check now; this one must write nothing

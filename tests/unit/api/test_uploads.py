@@ -60,7 +60,7 @@ def test_a_full_disk_is_no_fault_of_the_client(monkeypatch: pytest.MonkeyPatch) 
         def write(self, _: bytes) -> int:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("app.api.uploads.SpooledTemporaryFile", Full)
+    monkeypatch.setattr("app.api.uploads.TemporaryFile", Full)
     with pytest.raises(EvenhandError, match="no room on the disk"):
         received(request_of(part(b"a", more=False)))
 
