@@ -104,6 +104,8 @@ class Chaos:
             case Harm.SECOND | Harm.EVERYTHING:
                 victim = self.second if harm is Harm.SECOND else service
                 victim.kill(victim.pids())
+                if victim is self.second:  # it ends where the database is still in recovery
+                    service.connect().close()
                 victim.start()
             case Harm.PROGRAM:
                 self.program.kill()
