@@ -148,7 +148,7 @@ class Gateway:
         self._plans = CallPlans(database, sealer, policy)
         self._spool = Spool(data_dir / SPOOL_FOLDER, max_bytes=spool_bytes)
         self._losses = Losses(self._spool.root)
-        self._store = CallStore(database, ingestion, self._plans, clock=utc_now)
+        self._store = CallStore(database, ingestion, self._plans)
         self._delivery = Delivery(self._spool, self._store, self._losses, database)
 
     async def start(self) -> None:

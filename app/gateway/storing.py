@@ -2,13 +2,13 @@
 
 import asyncio
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 import structlog
 
-from ..clock import hour_of
+from ..clock import hour_of, monotonic_seconds, utc_now
 from ..domain.arrivals import LogKind, RecordSource, RejectionReason
 from ..domain.intake import IntakeCount, IntakeOutcome
 from ..errors import InvalidInput, NotFound, ScoringFailed, TooLarge, UnsupportedMediaType
@@ -89,11 +89,11 @@ class _PairedCalls:
 class CallStore:
     """Stores entries, and counts what became of them. Belongs to one event loop."""
 
-    def __init__(self, database: Database, ingestion: Ingestion, plans: CallPlans, *, clock: Callable[[], datetime]) -> None:
+    def __init__(self, database: Database, ingestion: Ingestion, plans: CallPlans) -> None:
         self._database = database
         self._ingestion = ingestion
         self._plans = plans
-        self._clock = clock
+        self._started_at, self._started = utc_now(), monotonic_seconds()
         self._new_halves = 0
         self.counts = IntakeCounts()
 
@@ -145,7 +145,9 @@ class CallStore:
 
         def sweep_database() -> None:
             with self._database.transaction() as session:
-                limit = self._clock() - HALF_LIFE
+                running = timedelta(seconds=monotonic_seconds() - self._started)
+                # A clock that was ahead at the start, or is ahead since, expires nothing early.
+                limit = None if running < HALF_LIFE else min(utc_now(), self._started_at + running) - HALF_LIFE
                 for one in expire_halves(session, before=limit):
                     side, at = CallSide(one.side), one.hour
                     expired.add(one.deployment_no, one.source, _EXPIRED[side], one.count, received_at=at, reason=_MISSING[side])
@@ -177,7 +179,7 @@ class CallStore:
                 log.warning("the deployment of a call was deleted, and another one has its id", deployment=call.deployment_id)
                 return
             source = RecordSource.GATEWAY if call.source is CallSource.GATEWAY else RecordSource.EVENT
-            receipt = await self._ingestion.log_exchange(call.deployment_id, call.exchange, plan.codec, source=source, now=self._clock())
+            receipt = await self._ingestion.log_exchange(call.deployment_id, call.exchange, plan.codec, source=source, now=utc_now())
         except NotFound:
             log.warning("the deployment of a call was deleted", deployment=call.deployment_id)
         except (InvalidInput, ScoringFailed, TooLarge, UnsupportedMediaType) as error:

@@ -149,7 +149,13 @@ def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> Follow
         hours = Span(start=min(late), end=max(late) + HOUR)
         replace_late_labels(session, era.no, hours, late_labels_of_hours(session, no, rewound, hours, horizon))
     note_progress(session, era.no, counted_until=latest, labels_until=labels_until)
-    return replace(followed, era=rewound)
+    followed = replace(followed, era=rewound)
+    starts = dict.fromkeys((comparison.label for comparison in comparisons_of(followed.monitor)), BEGINNING)
+    for data in (DataSet.PAYLOAD, DataSet.BALANCED, DataSet.FEEDBACK):
+        span = Span(start=labels_until or latest if data is DataSet.FEEDBACK else latest, end=era.counted_until)
+        replace_hours(session, era.no, data, span, (), starts)
+        settle_figures(session, followed, data, span, ())
+    return followed
 
 
 def _keep_figures(session: Session, followed: FollowedEra, starts_at: datetime) -> bool:

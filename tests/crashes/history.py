@@ -237,8 +237,7 @@ def _follow(row: dict[str, Any], found: dict[str, Any], counts: Counter[tuple[da
     What is known before an hour includes hours in which only the reference group had records.
     """
     first, begun = min(hour for hour, sex, _ in counts if sex == row["group"]), min(hour for hour, _, _ in counts)
-    # Hours without records that a wrong clock showed stay counted.
-    until = _moment(row["until"])
+    until = _moment(found["counted_until"])
     every = [begun + number * HOUR for number in range((until - begun) // HOUR)]
     hours = every[(first - begun) // HOUR :]
 

@@ -1,7 +1,7 @@
 """Figures of stored checks, computed again from the records with arithmetic that shares nothing with the service's."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -26,36 +26,34 @@ _FIGURES = """
 """
 
 
-@dataclass(frozen=True)
-class Recomputation:
-    """How many figures of how many checks were compared, and those that differ."""
+@dataclass
+class Recomputer:
+    """Checks whose figures were compared, how many figures these are, and those that differ."""
 
-    checks: int
-    figures: int
-    wrong: tuple[str, ...]
+    checks: set[int] = field(default_factory=set)
+    figures: int = 0
+    wrong: list[str] = field(default_factory=list)
 
-
-def recompute(connection: psycopg.Connection[Any]) -> Recomputation:
-    """Compares rates, their ratio and their difference of women and men in every check that succeeded."""
-    wrong: list[str] = []
-    checks = figures = 0
-    for check_no, check_id, deployment_no, start, end, own, additional, needed in connection.execute(_CHECKS).fetchall():
-        favourable, records, in_span = _count(connection, deployment_no, start, end, needed)
-        checks += 1
-        if (in_span, records.total() - in_span) != (own, additional):
-            wrong.append(
-                f"check {check_id} of {start} to {end} says {own} records and {additional} from before;"
-                f" {in_span} were logged, and {records.total() - in_span} are to be added"
-            )
-            continue
-        rates = {sex: favourable[sex] / records[sex] for sex in records}
-        for metric, group, value in connection.execute(_FIGURES, [check_no]):
-            right = _figure(metric, group, rates)
-            figures += 1
-            differs = right is not value if right is None or value is None else abs(value - right) > TOLERANCE
-            if differs:
-                wrong.append(f"check {check_id}: {metric} of {group} is {value}, by hand {right}")
-    return Recomputation(checks, figures, tuple(wrong))
+    def recompute(self, connection: psycopg.Connection[Any]) -> None:
+        """Compares rates, their ratio and their difference of women and men in every check that succeeded since the last call."""
+        for check_no, check_id, deployment_no, start, end, own, additional, needed in connection.execute(_CHECKS).fetchall():
+            if check_no in self.checks:
+                continue
+            self.checks.add(check_no)
+            favourable, records, in_span = _count(connection, deployment_no, start, end, needed)
+            if (in_span, records.total() - in_span) != (own, additional):
+                self.wrong.append(
+                    f"check {check_id} of {start} to {end} says {own} records and {additional} from before;"
+                    f" {in_span} were logged, and {records.total() - in_span} are to be added"
+                )
+                continue
+            rates = {sex: favourable[sex] / records[sex] for sex in records}
+            for metric, group, value in connection.execute(_FIGURES, [check_no]):
+                right = _figure(metric, group, rates)
+                self.figures += 1
+                differs = right is not value if right is None or value is None else abs(value - right) > TOLERANCE
+                if differs:
+                    self.wrong.append(f"check {check_id}: {metric} of {group} is {value}, by hand {right}")
 
 
 def _count(

@@ -50,10 +50,10 @@ _QUEUE_SCHEDULED = text("""
 
 _END_EARLY = text("""
     UPDATE checks c SET trigger = 'range' FROM monitors m
-    WHERE c.deployment_no = m.deployment_no AND c.trigger = 'schedule' AND c.span_start BETWEEN :latest - interval '23 hours' AND :latest
+    WHERE c.deployment_no = m.deployment_no AND c.trigger = 'schedule' AND c.span_start >= :latest - interval '23 hours'
       AND c.created_at > now() AND c.claimable_at IS NULL
 """)
-"""Checks that the clock made while it was ahead do not count as those of the hours that have ended since."""
+"""Checks that the clock made while it was ahead are not those of their hours."""
 
 
 def current_time(session: Session) -> datetime:

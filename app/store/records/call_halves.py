@@ -93,7 +93,7 @@ def remove_halves(session: Session, keys: Sequence[CallKey]) -> None:
     session.execute(delete(Row).where(_of_calls(keys)))
 
 
-def expire_halves(session: Session, *, before: datetime) -> list[ExpiredHalves]:
+def expire_halves(session: Session, *, before: datetime | None) -> list[ExpiredHalves]:
     """Deletes halves before that time, and each deployment's beyond the newest MAX_HALVES or MAX_HALVES_BYTES.
 
     Returns numbers, without those of stored records.

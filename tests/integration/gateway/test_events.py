@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from app.clock import utc_now
 from app.gateway import storing
 from app.security.principals import Role
 from app.store.records import call_halves
@@ -191,6 +192,16 @@ def test_halves_without_their_other_half_expire_and_are_counted(scene: GatewaySc
     assert {(one["outcome"], one["count"]) for one in found} == {("unpaired_request", 1), ("unpaired_response", 1)}
     assert waiting(scene) == 0
     wait_until(lambda: scene.orphans() == 2, "the page of ingestion counts both")
+
+
+def test_a_clock_that_jumps_ahead_expires_no_half(scene: GatewayScene) -> None:
+    send(scene, kserve("request", "c1", REQUEST))
+    wait_until(lambda: waiting(scene) == 1, "it waits")
+    with patch.object(storing, "utc_now", lambda: utc_now() + timedelta(days=3)):
+        with patch.object(storing, "expire_halves", wraps=call_halves.expire_halves) as expire:
+            wait_until(lambda: expire.call_count >= 2, "halves were looked at with the other clock")
+        send(scene, kserve("response", "c1", ANSWER))
+        scene.await_records(2)
 
 
 @pytest.mark.nightly

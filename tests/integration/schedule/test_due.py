@@ -132,6 +132,9 @@ def test_a_clock_that_was_ahead_neither_stops_the_schedule_nor_spares_an_hour_it
     early = min(hour for hour in hours(database) if hour > NOON)
 
     assert [queue(database, NOON + no * HOUR + 31 * SECOND) for no in (1, 2)] == [1, 1]
+    with database.transaction() as session:
+        shown = session.scalars(select(CheckRow.trigger).where(CheckRow.span_start >= early))
+        assert set(shown) == {"range"}
     assert queue(database, early + HOUR + 31 * SECOND) > 0
     with database.transaction() as session:
         of_hour = session.execute(select(CheckRow.trigger, CheckRow.state).where(CheckRow.span_start == early).order_by(CheckRow.no))

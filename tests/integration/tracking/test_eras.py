@@ -298,10 +298,11 @@ def test_hours_counted_while_the_clock_was_ahead_are_counted_again_once_they_hav
     log(stage, first, first_no=1)
     ahead = (utc_now() - START) // HOUR + 72
     follow(stage, ahead)
-    log(stage, [replace(one, hour=one.hour + HOUR) for one in first], first_no=100_000)
+    log(stage, [replace(record, hour=record.hour + HOUR) for record in first], first_no=100_000)
 
     follow(stage, 2)
     assert present_era(stage).counted_until == START + 2 * HOUR
+    assert below(stage).until == START + 2 * HOUR
     follow(stage, 4)
     follow(stage, 4)
     assert {hour: sum(cell[-1] for cell in cells) for hour, cells in counted(stage, present_era(stage)).items()} == {
