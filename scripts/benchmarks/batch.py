@@ -165,20 +165,20 @@ def main() -> int:
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--spark", default="")
     parser.add_argument("--only", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.only:
-        print(json.dumps(measure(asked.folder, asked.millions[0], asked.only, asked.spark)))
+    options = parser.parse_args()
+    if options.only:
+        print(json.dumps(measure(options.folder, options.millions[0], options.only, options.spark)))
         return 0
-    engines = ["local", *(["spark"] if asked.spark else [])]
+    engines = ["local", *(["spark"] if options.spark else [])]
     lines: list[Line] = []
     with tempfile.TemporaryDirectory() as temporary:
-        peaks: dict[str, list[float]] = {engine: [] for engine in [*engines, *(["executors' Python"] if asked.spark else [])]}
-        for millions in asked.millions:
-            folder = (asked.folder or Path(temporary)) / str(millions)
+        peaks: dict[str, list[float]] = {engine: [] for engine in [*engines, *(["executors' Python"] if options.spark else [])]}
+        for millions in options.millions:
+            folder = (options.folder or Path(temporary)) / str(millions)
             generate(folder, millions)
             for engine in engines:
-                bare = measured(folder, millions, {"local": "bare", "spark": "bare-spark"}[engine], asked.spark)
-                ours = measured(folder, millions, engine, asked.spark)
+                bare = measured(folder, millions, {"local": "bare", "spark": "bare-spark"}[engine], options.spark)
+                ours = measured(folder, millions, engine, options.spark)
                 ratio = ours["seconds"] / bare["seconds"]
                 peaks[engine].append(ours["peak"])
                 lines.append(Line(f"batch: {engine}, {millions} million records / bare count, time", ratio, GOALS[engine], is_most=True))

@@ -101,9 +101,9 @@ class Sides:
     sent: int = 0
 
     def run_round(self, figures: Figures, requests: int, way: Way) -> None:
-        unasked = process_seconds(self.model)
+        before = process_seconds(self.model)
         direct = drive(self.model_port, [make_post("/score", BODY)] * requests, way.callers, way.rate)
-        asked = process_seconds(self.model) - unasked
+        direct_seconds = process_seconds(self.model) - before
         path = f"/v1/deployments/{DEPLOYMENT}/predictions"
         prepared = [make_post(path, BODY, self.key, f"Evenhand-Record-Id: {uuid.uuid4()}\r\n") for _ in range(requests)]
         began = process_seconds(self.service)
@@ -117,7 +117,7 @@ class Sides:
             time.sleep(0.1)
         figures.direct.append(statistics.median(direct.latencies_ms))
         figures.through.append(statistics.median(through.latencies_ms))
-        figures.asked.append(1000 * asked / requests)
+        figures.asked.append(1000 * direct_seconds / requests)
         figures.answering.append(1000 * (answered - began) / requests)
         figures.in_all.append(1000 * (process_seconds(self.service) - began) / requests)
 

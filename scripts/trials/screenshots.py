@@ -72,8 +72,8 @@ def _take_database(folder: Path, fill: Callable[[Database], None], paths: Mappin
         fill(database)
         with running_browser() as browser, running_service(database, work) as service:
             if paths is None:
-                ids = [one["id"] for one in service.client.get("/v1/overview").json()["deployments"]]
-                paths = {"overview": "/"} | {one: f"/deployments/{one}" for one in ids}
+                ids = [deployment["id"] for deployment in service.client.get("/v1/overview").json()["deployments"]]
+                paths = {"overview": "/"} | {deployment_id: f"/deployments/{deployment_id}" for deployment_id in ids}
             for width in (DESKTOP, PHONE):
                 for scheme in get_args(Scheme):
                     with visiting(browser, service.base_url, width=width, scheme=scheme) as visit:

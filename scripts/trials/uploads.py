@@ -201,18 +201,18 @@ async def send_all(clients: list[httpx.AsyncClient], files: list[Hostile], seen:
     await asyncio.gather(*(send_some(client) for client in clients for _ in range(OF_KEY)))
 
 
-def post_until_asked(asked: Connection, address: str, key: str) -> None:
+def post_steadily(parent: Connection, address: str, key: str) -> None:
     """Posts records at a steady pace; sends the seconds of each answer. In a process of its own: the trial itself would delay them."""
     body = b'{"records":[' + b",".join([b'{"features":{"age":1,"sex":"male"},"prediction":1}'] * 100) + b"]}"
     headers = {"Content-Type": JSON, "Authorization": f"Bearer {key}"}
     seconds = []
     with httpx.Client(timeout=PATIENCE_SECONDS, headers=headers) as client:
-        while not asked.poll():
+        while not parent.poll():
             began = time.perf_counter()
             client.post(f"{address}/v1/deployments/doors/payload-records", content=body).raise_for_status()
             seconds.append(time.perf_counter() - began)
             time.sleep(max(0.0, PAUSE_SECONDS - seconds[-1]))
-    asked.send(seconds)
+    parent.send(seconds)
 
 
 @contextmanager
@@ -220,7 +220,7 @@ def good_posts(service: Service, seconds: list[float]) -> Iterator[None]:
     """Posts records during the block; the seconds of the answers are added."""
     ours, theirs = multiprocessing.Pipe()
     arguments = (theirs, f"http://{HOST}:{service.port}", service.logger)
-    process = multiprocessing.get_context("spawn").Process(target=post_until_asked, args=arguments)
+    process = multiprocessing.get_context("spawn").Process(target=post_steadily, args=arguments)
     process.start()
     try:
         yield
@@ -305,9 +305,9 @@ def main() -> int:
     parser.add_argument("--code", type=Path, default=REPOSITORY, metavar="FOLDER", help="the repository whose service is attacked")
     parser.add_argument("--files", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
-    files = hostile_files(asked.seed, asked.files)
-    with running(asked.code.resolve()) as service:
+    options = parser.parse_args()
+    files = hostile_files(options.seed, options.files)
+    with running(options.code.resolve()) as service:
         return asyncio.run(try_uploads(service, files))
 
 

@@ -303,7 +303,9 @@ def _report(report: Report, chaos: Chaos, historian: Historian, seconds: float) 
         again = chaos.recomputer
         again.recompute(connection)
     report.add_checks(truth, looks=made.watch.looks, wrong=made.watch.wrong, may_fail=True)
-    report.add("figures of checks computed again from the records", f"{again.figures} of {len(again.checks)} checks, {len(again.wrong)} differ")
+    report.add(
+        "figures of checks computed again from the records", f"{again.figures} of {len(again.checks)} checks, {len(again.wrong)} differ"
+    )
     report.violations += again.wrong
     if chaos.clocks:
         _report_clocks(report, chaos)

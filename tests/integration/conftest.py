@@ -1,4 +1,7 @@
-"""Snapshots of what services say, which run at the present time on ports and in folders of their own."""
+"""Snapshots of what services say, which run at the present time on ports and in folders of their own, and small processes."""
+
+from collections.abc import Iterator
+from multiprocessing import forkserver
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -10,3 +13,12 @@ from tests.builders.page_words import hide_varying
 def snapshot(snapshot: SnapshotAssertion) -> SnapshotAssertion:
     """The stored words of the state that the test makes, without what another run has otherwise."""
     return snapshot.with_defaults(matcher=hide_varying)
+
+
+@pytest.fixture
+def little_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Processes that read get 64 MiB each."""
+    monkeypatch.setenv("EVENHAND_UPLOAD_MEMORY_BYTES", str(2**26))
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]  # noqa: SLF001 - its variables stay as they are otherwise
+    yield
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]  # noqa: SLF001

@@ -1,8 +1,6 @@
 """A small file of a table that unpacks to much fails its check, in a process that is gone afterwards."""
 
 import multiprocessing
-from collections.abc import Iterator
-from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
@@ -12,15 +10,6 @@ from app.store.database.engine import Database
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import lake_of
 from tests.scenes import NOON, scene
-
-
-@pytest.fixture
-def little_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Processes that read get 64 MiB each."""
-    monkeypatch.setenv("EVENHAND_UPLOAD_MEMORY_BYTES", str(2**26))
-    forkserver._forkserver._stop()  # type: ignore[attr-defined]  # noqa: SLF001 - its variables stay as they are otherwise
-    yield
-    forkserver._forkserver._stop()  # type: ignore[attr-defined]  # noqa: SLF001
 
 
 @pytest.mark.usefixtures("little_memory")

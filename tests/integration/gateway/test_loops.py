@@ -90,7 +90,7 @@ def test_receivers_and_models_of_checks_get_the_mark(model: ModelServer) -> None
 
 def test_a_call_passes_through_other_installations_up_to_a_number(scene: GatewayScene) -> None:
     def call(*installations: str) -> tuple[int, str | None]:
-        answer = scene.predict(headers=[("Evenhand-Hops", one) for one in installations])
+        answer = scene.predict(headers=[("Evenhand-Hops", installation) for installation in installations])
         return answer.status_code, scene.model.counts.hops[-1]
 
     own = hops.own_id()

@@ -2,9 +2,7 @@
 
 import gzip
 import multiprocessing
-from collections.abc import Iterator
 from http.client import HTTPConnection
-from multiprocessing import forkserver
 
 import httpx
 import pyarrow as pa
@@ -25,15 +23,6 @@ def client(service: RunningService) -> httpx.Client:
     features = [{"name": "age", "type": "integer"}, {"name": "sex", "type": "string"}]
     service.client.post("/v1/deployments", json=deployment(id="doors", features=features, meta=[])).raise_for_status()
     return service.client
-
-
-@pytest.fixture
-def little_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Processes that read get 64 MiB each."""
-    monkeypatch.setenv("EVENHAND_UPLOAD_MEMORY_BYTES", str(2**26))
-    forkserver._forkserver._stop()  # type: ignore[attr-defined]  # noqa: SLF001 - its variables stay as they are otherwise
-    yield
-    forkserver._forkserver._stop()  # type: ignore[attr-defined]  # noqa: SLF001
 
 
 def send(client: httpx.Client, kind: Kind) -> httpx.Response:

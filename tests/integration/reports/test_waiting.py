@@ -69,11 +69,11 @@ def test_a_report_whose_process_is_ended_is_answered_503_and_the_next_one_is_mad
     with httpx.Client(base_url=reported.service.base_url, headers=reported.service.client.headers, timeout=None) as client:
         before = client.get(address).status_code
         with ThreadPoolExecutor(1) as thread:
-            asked = thread.submit(client.get, address)
+            answer = thread.submit(client.get, address)
             wait_until(multiprocessing.active_children, "a process makes the report")
             for process in multiprocessing.active_children():
                 process.kill()
-            ended = asked.result()
+            ended = answer.result()
         after = client.get(address).status_code
 
     assert (before, ended.status_code, after) == (200, 503, 200)
