@@ -29,6 +29,8 @@ class Clock:
             "FAKETIME_TIMESTAMP_FILE": str(self.file),
             "FAKETIME_CACHE_DURATION": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            # With its fix, threads of Python that compute do not take turns.
+            "FAKETIME_FORCE_MONOTONIC_FIX": "0",
             "NO_FAKE_STAT": "1",
             "PYTHONPATH": f"{SITE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
         }
