@@ -105,14 +105,14 @@ def next_due(now: datetime, schedule: Schedule | None) -> datetime | None:
             return None
 
 
-def of_first_check(one: OverviewEntry, outlook: Outlook) -> Because:
-    if one.newest_record_at is None:
+def of_first_check(entry: OverviewEntry, outlook: Outlook) -> Because:
+    if entry.newest_record_at is None:
         return Because(cause=Cause.NO_RECORDS, outlook=outlook)
     return Because(cause=_waits_for(outlook), outlook=outlook)
 
 
-def of_stale_figures(one: OverviewEntry, success: Success, outlook: Outlook) -> Because:
-    newest = one.newest_record_at
+def of_stale_figures(entry: OverviewEntry, success: Success, outlook: Outlook) -> Because:
+    newest = entry.newest_record_at
     nothing_came = newest is None or newest < success.measured_at
     cause = Cause.RECORDS_STOPPED if nothing_came else _waits_for(outlook)
     return Because(cause=cause, outlook=outlook, since=newest or success.measured_at, measured_at=success.measured_at)
@@ -170,9 +170,9 @@ def of_check(check: CheckRun, outlook: Outlook) -> Because:
                 cause=cause, outlook=outlook, is_of_check=True, stated=check.reason, retry_at=check.next_attempt_at, check_id=check.id
             )
         case CheckState.INSUFFICIENT_DATA:
-            found = WindowCounts.of(check.window)
+            counts = WindowCounts.of(check.window)
             cause = Cause.TOO_FEW_RECORDS
-            return Because(cause=cause, outlook=outlook, is_of_check=True, stated=check.reason, have=found.records, needed=found.needed)
+            return Because(cause=cause, outlook=outlook, is_of_check=True, stated=check.reason, have=counts.records, needed=counts.needed)
         case CheckState.CANCELLED:
             return Because(cause=Cause.CANCELLED, outlook=outlook, is_of_check=True, stated=check.reason)
 

@@ -52,7 +52,7 @@ class AlertLine:
     @property
     def first(self) -> Alert:
         """Alert that the line opens: the gravest, of equals the one as logged."""
-        return min(self.alerts, key=lambda one: _GRAVEST.index(one.state))
+        return min(self.alerts, key=lambda alert: _GRAVEST.index(alert.state))
 
     @property
     def state(self) -> AlertState:
@@ -61,27 +61,27 @@ class AlertLine:
     @property
     def gravity(self) -> tuple[int, int, float]:
         """Sort key, the gravest first: state, verdict, distance beyond the limit."""
-        return min(gravity_of(one) for one in self.alerts)
+        return min(gravity_of(alert) for alert in self.alerts)
 
     @property
     def open_ids(self) -> tuple[str, ...]:
-        return tuple(one.id for one in self.alerts if one.state is AlertState.OPEN)
+        return tuple(alert.id for alert in self.alerts if alert.state is AlertState.OPEN)
 
     @property
     def opened_at(self) -> datetime:
-        return min(one.opened_at for one in self.alerts)
+        return min(alert.opened_at for alert in self.alerts)
 
     @property
     def last_seen_at(self) -> datetime:
-        return max(one.last_seen_at for one in self.alerts)
+        return max(alert.last_seen_at for alert in self.alerts)
 
     @property
     def assignees(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(one.assignee for one in self.alerts if one.assignee is not None))
+        return tuple(dict.fromkeys(alert.assignee for alert in self.alerts if alert.assignee is not None))
 
     @property
     def figures(self) -> tuple[AlertFigure, ...]:
-        return tuple(figure_of(one) for one in self.alerts if one.subject.data is not None)
+        return tuple(figure_of(alert) for alert in self.alerts if alert.subject.data is not None)
 
 
 @frozen(kw_only=True)
@@ -112,20 +112,20 @@ class _LineKey:
     alone: int | None
 
 
-def list_lines(session: Session, found: Sequence[Alert], state: AlertState | None) -> list[AlertsOfDeployment]:
+def list_lines(session: Session, page: Sequence[Alert], state: AlertState | None) -> list[AlertsOfDeployment]:
     """Lines of a page's alerts; a line is on the page of its newest alert.
 
     Lines and deployments are in the order of gravity, of equals newest first; pages go on by age.
     """
-    numbers = {one.no for one in found}
-    every = {one.no: one for one in (*found, *counterparts_of(session, found, state))}
+    numbers = {alert.no for alert in page}
+    every = {alert.no: alert for alert in (*page, *counterparts_of(session, page, state))}
     by_key: dict[_LineKey, list[Alert]] = {}
     for no in sorted(every, reverse=True):
         by_key.setdefault(_key_of(every[no]), []).append(every[no])
     by_deployment: dict[int, list[AlertLine]] = {}
     for alerts in by_key.values():
         if alerts[0].no in numbers:
-            line = AlertLine(alerts=tuple(sorted(alerts, key=lambda one: one.subject.data is not DataSet.PAYLOAD)))
+            line = AlertLine(alerts=tuple(sorted(alerts, key=lambda alert: alert.subject.data is not DataSet.PAYLOAD)))
             by_deployment.setdefault(alerts[0].deployment_no, []).append(line)
     ordered = [sorted(lines, key=lambda line: line.gravity) for lines in by_deployment.values()]
     return [
@@ -139,18 +139,18 @@ def gravity_of(alert: Alert) -> tuple[int, int, float]:
 
     Of evidence the interval's end next to the limit counts. Alerts without a figure come last; one that is over has no gravity.
     """
-    place = _GRAVEST.index(alert.state)
+    rank = _GRAVEST.index(alert.state)
     metric = CATALOGUE.get(alert.subject.metric or "")
     if alert.state is AlertState.RESOLVED or metric is None:
-        return place, len(GRAVEST), 0.0
+        return rank, len(GRAVEST), 0.0
     lower_limit, upper_limit = (_number(alert.facts.get(name)) for name in ("lower_limit", "upper_limit"))
     value, verdict = _number(alert.facts.get("value")), alert.facts.get("verdict")
     if alert.kind is RuleKind.EVIDENCE:
         verdict, ends = Verdict.UNFAIR, alert.facts.get("interval")
         if isinstance(ends, list):
             value = _number(ends[0] if lower_limit is None else ends[1])
-    known = Verdict(verdict) if isinstance(verdict, str) else None
-    return place, GRAVEST.index(known), 0.0 if value is None else -how_far_out(value, metric, (lower_limit, upper_limit))
+    grade = Verdict(verdict) if isinstance(verdict, str) else None
+    return rank, GRAVEST.index(grade), 0.0 if value is None else -how_far_out(value, metric, (lower_limit, upper_limit))
 
 
 def figure_of(alert: Alert) -> AlertFigure:
@@ -162,8 +162,8 @@ def figure_of(alert: Alert) -> AlertFigure:
     lower, upper = (_number(end) for end in bounds) if isinstance(bounds, list) else (None, None)
     value = _number(facts.get("value"))
     marks = (0.0, 1.0, _number(facts.get("lower_limit")), _number(facts.get("upper_limit")))
-    digits = max((digits_apart(one, marks, _HUNDREDTHS) for one in (value, lower, upper) if one is not None), default=_HUNDREDTHS)
-    text, low, high = ("" if one is None else write_minus(f"{one:.{digits}f}") for one in (value, lower, upper))
+    digits = max((digits_apart(number, marks, _HUNDREDTHS) for number in (value, lower, upper) if number is not None), default=_HUNDREDTHS)
+    text, low, high = ("" if number is None else write_minus(f"{number:.{digits}f}") for number in (value, lower, upper))
     interval = ""
     if low and high:
         interval = f"{low}{join_of(lower or 0.0)}{high}"
@@ -207,18 +207,18 @@ def read_trend(session: Session, alert: Alert) -> AlertTrend | None:
     about, since = alert.subject, start_of_alert(alert)
     if about.data is None or about.metric is None or about.group is None:
         return None
-    found = recent_checks(session, alert.deployment_no, most=_MOST_CHECKS, until=since + AROUND)
-    checks = [one for one in found if one.at >= since - AROUND]
+    latest = recent_checks(session, alert.deployment_no, most=_MOST_CHECKS, until=since + AROUND)
+    checks = [check for check in latest if check.at >= since - AROUND]
     recent = [
-        one
-        for one in recent_figures(session, alert.deployment_no, about.metric, checks)
-        if one.data is about.data and one.attribute == about.attribute and one.group == about.group
+        figure
+        for figure in recent_figures(session, alert.deployment_no, about.metric, checks)
+        if figure.data is about.data and figure.attribute == about.attribute and figure.group == about.group
     ]
     strips = collect_strips(ForestSource(monitor=None, evidence=None, checks=checks, measured=(), recent=recent))
     points = next(iter(strips.values()), ())
-    if not any(one.value is not None for one in points):
+    if not any(point.value is not None for point in points):
         return None
-    return AlertTrend(since=since, points=points, begun=next((no for no, one in enumerate(points) if one.at >= since), None))
+    return AlertTrend(since=since, points=points, begun=next((no for no, point in enumerate(points) if point.at >= since), None))
 
 
 def affected_records(alert: Alert) -> RecordsWanted | None:
@@ -250,12 +250,12 @@ class AffectedRecords:
     count: RecordCount
 
 
-def read_affected(session: Session, alert: Alert, wanted: RecordsWanted | None) -> AffectedRecords | None:
+def read_affected(session: Session, alert: Alert, query: RecordsWanted | None) -> AffectedRecords | None:
     """None where there are none to ask for, or the monitor no longer has the group."""
     try:
-        if wanted is None:
+        if query is None:
             return None
-        count = count_of(session, alert.deployment_no, wanted, most=MOST_COUNTED)
-        return AffectedRecords(records=records_of(session, alert.deployment_no, wanted), count=count)
+        count = count_of(session, alert.deployment_no, query, limit=MOST_COUNTED)
+        return AffectedRecords(records=records_of(session, alert.deployment_no, query), count=count)
     except (InvalidInput, Conflict, NotFound):
         return None

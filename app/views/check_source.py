@@ -88,12 +88,12 @@ class CheckSource:
 
     def comparisons(self) -> list[Comparison]:
         divided = [comparison for data, comparison in self.tables if data is DataSet.PAYLOAD]
-        measured = dict.fromkeys(one.comparison for one in self.figures if one.data is DataSet.PAYLOAD)
-        order = {comparison: place for place, comparison in enumerate(measured)}
-        return sorted(divided, key=lambda one: (one.is_together, order.get(one, len(order)), one.label))
+        measured = dict.fromkeys(figure.comparison for figure in self.figures if figure.data is DataSet.PAYLOAD)
+        order = {comparison: position for position, comparison in enumerate(measured)}
+        return sorted(divided, key=lambda comparison: (comparison.is_together, order.get(comparison, len(order)), comparison.label))
 
     def of(self, data: DataSet, comparison: Comparison, metric: str) -> Iterator[Measurement]:
-        return (one for one in self.figures if (one.data, one.comparison, one.metric) == (data, comparison, metric))
+        return (figure for figure in self.figures if (figure.data, figure.comparison, figure.metric) == (data, comparison, metric))
 
     def measured(self, data: DataSet, comparison: Comparison, metric: str, table: Table) -> list[Measurement]:
         """The check's own measurements; where it stored none, the same code over the table."""
@@ -102,12 +102,12 @@ class CheckSource:
     def measured_again(self, data: DataSet, comparison: Comparison, metric: str, table: Table) -> list[Measurement]:
         """Measures a table under the present limits."""
         check, stored = self.counted.check, self.tables.get((data, comparison))
-        others = merge_revisions(() if stored is None else stored.cells)
+        revisions = merge_revisions(() if stored is None else stored.cells)
         measured = measure_table(
-            data, comparison, table, monitor=self.monitor, at=check.span.end, picked=[CATALOGUE[metric]], others=others
+            data, comparison, table, monitor=self.monitor, at=check.span.end, picked=[CATALOGUE[metric]], others=revisions
         )
         is_carried = self.counted.origin.no != check.no
-        return [replace(one, carried_forward=is_carried) for one in with_not_scored(measured, self.window)]
+        return [replace(measurement, carried_forward=is_carried) for measurement in with_not_scored(measured, self.window)]
 
 
 def counted_check(session: Session, check: CheckRun) -> CountedCheck:
@@ -120,22 +120,22 @@ def read_left_out(session: Session, counted: CountedCheck) -> CheckRecords:
     lost = count_not_stored(session, counted.check.deployment_no, counted.hours)
     counts = {"rejected": lost.rejected, "dropped": lost.not_received, "erased": counted.window.get(ERASED_RECORDS, 0)}
     return {
-        data: {label: name_lost(one, **counts) for label, one in several.items()}
+        data: {label: name_lost(records, **counts) for label, records in several.items()}
         for data, several in counted.window.get(LEFT_OUT, {}).items()
     }
 
 
 def source_of(session: Session, counted: CountedCheck, *, data: Sequence[DataSet], metrics: Collection[str]) -> CheckSource:
-    found: dict[tuple[DataSet, Comparison], list[StoredTable]] = {}
+    by_comparison: dict[tuple[DataSet, Comparison], list[StoredTable]] = {}
     for stored in tables_of(session, counted.origin.no, data=data):
-        found.setdefault((stored.data, stored.comparison), []).append(stored)
+        by_comparison.setdefault((stored.data, stored.comparison), []).append(stored)
 
     tables: dict[tuple[DataSet, Comparison], StoredParts] = {}
-    for (of_data, comparison), parts in found.items():
-        read = [TABLE_TYPES[of_data].from_json(stored.cells) for stored in parts]
-        additional = [table for table, stored in zip(read, parts, strict=True) if stored.part == ADDITIONAL]
+    for (of_data, comparison), stored_tables in by_comparison.items():
+        read = [TABLE_TYPES[of_data].from_json(stored.cells) for stored in stored_tables]
+        additional = [table for table, stored in zip(read, stored_tables, strict=True) if stored.part == ADDITIONAL]
         tables[of_data, comparison] = StoredParts(
-            merged(of_data, read), merged(of_data, additional), tuple(stored.cells for stored in parts)
+            merged(of_data, read), merged(of_data, additional), tuple(stored.cells for stored in stored_tables)
         )
 
     monitor = monitor_of(session, counted.check.deployment_no)
@@ -179,13 +179,13 @@ def window_of_check(session: Session, deployment_no: int, check_id: str) -> Chec
         raise InvalidInput.of("check", f"has read no records: it is {check.state.value}")
     window, span = check.window, check.span
     version = _count(window, "schema_version") or None
-    own, additional = _count(window, "records"), _count(window, "additional_records")
-    if own + additional == 0:
+    in_span, additional = _count(window, "records"), _count(window, "additional_records")
+    if in_span + additional == 0:
         return CheckWindow(span, version, None)
-    if not additional and own == _count(window, "logged_in_span"):
+    if not additional and in_span == _count(window, "logged_in_span"):
         return CheckWindow(span, version, RecordPlace(span.start, 0))
     since = datetime.fromisoformat(str(window["oldest_record_at"]))
-    oldest = nth_newest(session, deployment_no, version, before=span.end, since=since, count=own + additional)
+    oldest = nth_newest(session, deployment_no, version, before=span.end, since=since, count=in_span + additional)
     return CheckWindow(span, version, oldest or RecordPlace(since, 0))
 
 

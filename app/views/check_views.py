@@ -196,8 +196,8 @@ class CheckView:
 
 def side_subject(role: Role, groups: Groups) -> "ShareSubject":
     """A role's only group, or all of them pooled."""
-    places = of_role(groups, role)
-    return ShareSubject(Scope.GROUP, groups[places[0]].label) if len(places) == 1 else ShareSubject(_POOLED[role], None)
+    positions = of_role(groups, role)
+    return ShareSubject(Scope.GROUP, groups[positions[0]].label) if len(positions) == 1 else ShareSubject(_POOLED[role], None)
 
 
 @frozen
@@ -225,7 +225,7 @@ class GroupFigures:
 
     @property
     def worst(self) -> Measurement | None:
-        return next((one for one in self.comparisons.values() if one.worst_of is not None), None)
+        return next((comparison for comparison in self.comparisons.values() if comparison.worst_of is not None), None)
 
 
 def side(
@@ -237,9 +237,9 @@ def side(
 ) -> GroupFigures:
     """`counted_as` is the name of favourable ones among the details."""
     return GroupFigures(
-        {ShareSubject.of(one): _outcomes(one, counted_as) for one in rates},
-        {ShareSubject.of(one): one for one in comparisons},
-        {ShareSubject.of(one): one for one in openscale},
+        {ShareSubject.of(figure): _outcomes(figure, counted_as) for figure in rates},
+        {ShareSubject.of(figure): figure for figure in comparisons},
+        {ShareSubject.of(figure): figure for figure in openscale},
     )
 
 
@@ -258,10 +258,10 @@ def divide_shares(
     of_label = {group.label: earlier for group, earlier in zip(additional.groups, own_outcomes(additional), strict=True)}
     listed = [of_label.get(group.label, np.zeros(2, np.int64)) for group in table.groups]
     earlier = np.array(listed, dtype=np.int64).reshape(len(table.groups), 2)
-    intervals = {label: _sub_ranges(one) for label, one in (inside or {}).items()}
+    intervals = {label: _sub_ranges(ranges) for label, ranges in (inside or {}).items()}
 
-    def share(subject: ShareSubject, group: str | None, role: Role, places: Sequence[int]) -> GroupShare:
-        chosen = list(places)
+    def share(subject: ShareSubject, group: str | None, role: Role, positions: Sequence[int]) -> GroupShare:
+        chosen = list(positions)
         return GroupShare(
             group=group,
             role=role,
@@ -279,7 +279,9 @@ def divide_shares(
 
     return AttributeView(
         comparison=comparison,
-        groups=tuple(share(ShareSubject(Scope.GROUP, label), label, role, [place]) for place, (label, role) in enumerate(table.groups)),
+        groups=tuple(
+            share(ShareSubject(Scope.GROUP, label), label, role, [position]) for position, (label, role) in enumerate(table.groups)
+        ),
         pooled=tuple(share(side_subject(role, table.groups), None, role, of_role(table.groups, role)) for role in SIDES),
         worst=before.worst,
         worst_after=None if after is None else after.worst,
@@ -318,12 +320,12 @@ def _outcomes(figure: Measurement, counted_as: str) -> Outcomes:
 
 
 def _sub_ranges(ranges: SubRanges) -> tuple[SubRange, ...]:
-    found = []
+    sub_ranges = []
     for label, (unfavourable, favourable, unclassified) in zip(ranges.labels, ranges.counts.tolist(), strict=True):
         records = favourable + unfavourable
         interval = proportion(favourable, records) if records else None
         reason = f"no record of {label} was classified" if unclassified else f"there is no record of {label}"
-        found.append(
+        sub_ranges.append(
             SubRange(
                 label=label,
                 favourable=favourable,
@@ -335,4 +337,4 @@ def _sub_ranges(ranges: SubRanges) -> tuple[SubRange, ...]:
                 reason=None if records else reason,
             )
         )
-    return tuple(found)
+    return tuple(sub_ranges)

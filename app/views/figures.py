@@ -174,8 +174,8 @@ def sentence_of(measurement: Measurement) -> str:
 
 def statements_of(measurement: Measurement) -> tuple[str, ...]:
     figure = judged_figure(measurement)
-    found = (gap_statement(figure), limit_statement(figure), choice_statement(figure))
-    return tuple(one for one in found if one is not None)
+    statements = (gap_statement(figure), limit_statement(figure), choice_statement(figure))
+    return tuple(statement for statement in statements if statement is not None)
 
 
 def _list_counts(details: Details) -> Iterator[FigureCount]:
@@ -186,10 +186,10 @@ def _list_counts(details: Details) -> Iterator[FigureCount]:
         side = next((side for side in SIDES if name.startswith(f"{side}_")), None)
         noun = name if side is None else name.removeprefix(f"{side}_")
         weighed = f"weight of {noun.removesuffix('_weight')}" if noun.endswith("_weight") else noun
-        words = _WORDS.get(noun, weighed).replace("_", " ")
-        label = words
+        text = _WORDS.get(noun, weighed).replace("_", " ")
+        label = text
         if side is not None:
             group = details.name_of(side)
-            label = f"{f'the {side} group' if group is None else group}: {words}"
+            label = f"{f'the {side} group' if group is None else group}: {text}"
         shown = value if isinstance(value, str | int | float) else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         yield FigureCount(label=label, value=shown)

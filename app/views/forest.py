@@ -58,9 +58,9 @@ class ForestFigure:
     @property
     def beyond(self) -> float:
         """Distance beyond the limits; see `how_far_out`. 0 without a value."""
-        one = self.measurement
-        limits = (one.lower_limit, one.upper_limit)
-        return 0.0 if one.value is None else how_far_out(one.value, CATALOGUE[one.metric], limits)
+        measurement = self.measurement
+        limits = (measurement.lower_limit, measurement.upper_limit)
+        return 0.0 if measurement.value is None else how_far_out(measurement.value, CATALOGUE[measurement.metric], limits)
 
     @property
     def gravity(self) -> tuple[int, float]:
@@ -93,12 +93,12 @@ class ForestRow:
 
     @property
     def figures(self) -> tuple[ForestFigure, ...]:
-        return tuple(one for one in (self.logged, self.counterfactual) if one is not None)
+        return tuple(figure for figure in (self.logged, self.counterfactual) if figure is not None)
 
     @property
     def leading(self) -> ForestFigure:
         """Gravest figure; of equals the one as logged."""
-        return min(self.figures, key=lambda one: one.gravity[0])
+        return min(self.figures, key=lambda figure: figure.gravity[0])
 
     @property
     def verdict(self) -> Verdict | None:
@@ -121,12 +121,12 @@ class ForestRow:
         return self.leading.evidence
 
     def _count(self, side: str) -> int | None:
-        for one in self.figures:
-            details = one.measurement.details
+        for figure in self.figures:
+            details = figure.measurement.details
             counts = details.monitored_counts if side == "monitored" else details.reference_counts
-            found = next((counts[name] for name in ("own_n", "original_n", "n") if counts.get(name) is not None), None)
-            if found is not None:
-                return round(found)
+            count = next((counts[name] for name in ("own_n", "original_n", "n") if counts.get(name) is not None), None)
+            if count is not None:
+                return round(count)
         return None
 
 
@@ -158,7 +158,7 @@ class Forest:
     def compared(self) -> int:
         """Number of figures that the worst one is chosen from: those with enough records."""
         few = (Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE)
-        return sum(one.verdict not in few for row in self.rows for one in row.figures)
+        return sum(figure.verdict not in few for row in self.rows for figure in row.figures)
 
 
 @frozen(kw_only=True)
@@ -174,19 +174,29 @@ class ForestSource:
 
 def choose_metric(measured: Iterable[Measurement]) -> str:
     """Disparate impact, else the first metric of groups with limits, else the first."""
-    found = [one for one in measured if one.scope is Scope.GROUP and one.data in SHOWN and one.metric in CATALOGUE]
-    if not found or any(one.metric == IMPACT for one in found):
+    eligible = [
+        measurement
+        for measurement in measured
+        if measurement.scope is Scope.GROUP and measurement.data in SHOWN and measurement.metric in CATALOGUE
+    ]
+    if not eligible or any(measurement.metric == IMPACT for measurement in eligible):
         return IMPACT
-    return min(found, key=lambda one: one.verdict is None).metric
+    return min(eligible, key=lambda measurement: measurement.verdict is None).metric
 
 
 def build_forest(source: ForestSource, *, metric: str, now: datetime) -> Forest:
     """Without rows where the newest check did not measure the metric."""
-    words, unseen = GroupWords.of(source.monitor), notes_on_unseen(source.checks[0].unseen if source.checks else {})
+    names, unseen = GroupWords.of(source.monitor), notes_on_unseen(source.checks[0].unseen if source.checks else {})
     figures: dict[str, dict[str, dict[DataSet, Measurement]]] = {}
-    for one in source.measured:
-        if one.metric == metric and one.scope is Scope.GROUP and one.data in SHOWN and one.attribute is not None and one.group is not None:
-            figures.setdefault(one.attribute, {}).setdefault(one.group, {})[one.data] = one
+    for figure in source.measured:
+        if (
+            figure.metric == metric
+            and figure.scope is Scope.GROUP
+            and figure.data in SHOWN
+            and figure.attribute is not None
+            and figure.group is not None
+        ):
+            figures.setdefault(figure.attribute, {}).setdefault(figure.group, {})[figure.data] = figure
     strips = collect_strips(source)
     states = [] if source.evidence is None else source.evidence.comparisons
 
@@ -194,22 +204,23 @@ def build_forest(source: ForestSource, *, metric: str, now: datetime) -> Forest:
         if measurement is None:
             return None
         key = _Series(measurement.data, measurement.attribute, measurement.group)
-        own = [one for one in states if _Series(one.data, one.attribute, one.group) == key and one.metric == metric]
-        return ForestFigure(measurement=measurement, strip=strips.get(key, ()), evidence=find_evidence(measurement, own))
+        matching = [state for state in states if _Series(state.data, state.attribute, state.group) == key and state.metric == metric]
+        return ForestFigure(measurement=measurement, strip=strips.get(key, ()), evidence=find_evidence(measurement, matching))
 
     rows = []
     for attribute, groups in figures.items():
         for group, by_data in groups.items():
             reference = next(
-                (one.details.reference for one in by_data.values() if one.details.reference is not None), "the reference group"
+                (measurement.details.reference for measurement in by_data.values() if measurement.details.reference is not None),
+                "the reference group",
             )
             row = ForestRow(
                 attribute=attribute,
                 group=group,
-                name=words.label(attribute, group),
+                name=names.label(attribute, group),
                 reference=reference,
-                reference_name=words.label(attribute, reference),
-                parts=words.parts(attribute, group),
+                reference_name=names.label(attribute, reference),
+                parts=names.parts(attribute, group),
                 logged=figure_of(next((by_data[data] for data in LOGGED if data in by_data), None)),
                 counterfactual=figure_of(by_data.get(DataSet.BALANCED)),
                 notes=unseen.get(attribute, ()) if DataSet.BALANCED in by_data else (),
@@ -219,7 +230,7 @@ def build_forest(source: ForestSource, *, metric: str, now: datetime) -> Forest:
     return Forest(
         metric=metric,
         rows=tuple(sorted(rows, key=lambda row: row.leading.gravity)),
-        words=words,
+        words=names,
         check=newest,
         checks=tuple(source.checks),
         is_stale=newest is not None and now - newest.measured_at > STALE_AFTER,
@@ -241,36 +252,36 @@ class _Series:
 def collect_strips(source: ForestSource) -> dict[_Series, tuple[StripPoint, ...]]:
     """Last verdicts by series: one for each check since the first with a figure, oldest first."""
     by_series: dict[_Series, dict[int, RecentFigure]] = {}
-    for one in source.recent:
-        by_series.setdefault(_Series(one.data, one.attribute, one.group), {})[one.check_no] = one
-    found = {}
+    for figure in source.recent:
+        by_series.setdefault(_Series(figure.data, figure.attribute, figure.group), {})[figure.check_no] = figure
+    strips = {}
     oldest_first = list(reversed(source.checks))
     for series, by_check in by_series.items():
         # Figures of an earlier definition are other figures.
         definition = list(by_check.values())[-1].definition
-        kept = {no: one for no, one in by_check.items() if one.definition == definition}
-        start = next(place for place, check in enumerate(oldest_first) if check.no in kept)
-        found[series] = tuple(
+        comparable = {no: figure for no, figure in by_check.items() if figure.definition == definition}
+        start = next(position for position, check in enumerate(oldest_first) if check.no in comparable)
+        strips[series] = tuple(
             StripPoint(
                 check_id=check.id,
                 at=check.at,
-                value=None if check.no not in kept else kept[check.no].value,
-                verdict=None if check.no not in kept else kept[check.no].verdict,
+                value=None if check.no not in comparable else comparable[check.no].value,
+                verdict=None if check.no not in comparable else comparable[check.no].verdict,
                 carried_forward=check.carried_forward,
                 is_topped_up=check.is_topped_up,
             )
             for check in oldest_first[start:]
         )
-    return found
+    return strips
 
 
-def find_evidence(one: Measurement, sides: Sequence[ComparisonState]) -> ComparisonState | None:
+def find_evidence(measurement: Measurement, sides: Sequence[ComparisonState]) -> ComparisonState | None:
     """Evidence on the limit that the figure is beyond, else on the side that decides the state."""
     # Evidence that a group is favoured says nothing about a figure that shows it at a disadvantage.
     side = None
-    if one.value is not None and not reaches(one.value, one.lower_limit):
+    if measurement.value is not None and not reaches(measurement.value, measurement.lower_limit):
         side = UnfairSide.BELOW
-    elif one.value is not None and not keeps_to(one.value, one.upper_limit):
+    elif measurement.value is not None and not keeps_to(measurement.value, measurement.upper_limit):
         side = UnfairSide.ABOVE
     return find_governing([state for state in sides if side is None or state.direction is side])
 
@@ -291,13 +302,13 @@ def forest_of_check(session: Session, check: CheckRun, measured: Sequence[Measur
 
 def evidence_before(evidence: DeploymentEvidence | None, end: datetime) -> DeploymentEvidence | None:
     """States that began before that moment."""
-    return evidence and replace(evidence, comparisons=[one for one in evidence.comparisons if one.since is None or one.since < end])
+    return evidence and replace(evidence, comparisons=[state for state in evidence.comparisons if state.since is None or state.since < end])
 
 
 def checks_up_to(session: Session, check: CheckRun) -> list[RecentCheck]:
     """The check and those before it, newest first."""
     counted, window = counted_check(session, check), check.window or {}
-    own = RecentCheck(
+    newest = RecentCheck(
         no=check.no,
         id=check.id,
         at=check.span.end,
@@ -308,4 +319,4 @@ def checks_up_to(session: Session, check: CheckRun) -> list[RecentCheck]:
         is_topped_up=bool(window.get("additional_records")),
     )
     before = recent_checks(session, check.deployment_no, most=STRIP_CHECKS, until=check.span.end)
-    return [own, *(one for one in before if one.at < own.at)][:STRIP_CHECKS]
+    return [newest, *(earlier for earlier in before if earlier.at < newest.at)][:STRIP_CHECKS]

@@ -86,80 +86,86 @@ def word_forest(forest: Forest) -> ForestHeadline:
     if not forest.rows:
         return ForestHeadline(lead=f"The check did not measure the {title.lower()} of any group", parts=age)
     row = forest.rows[0]
-    one = row.leading.measurement
-    if one.value is None:
-        lead = f"{title} of {row.name} cannot be computed: {one.reason or 'no reason is known'}"
+    measurement = row.leading.measurement
+    if measurement.value is None:
+        lead = f"{title} of {row.name} cannot be computed: {measurement.reason or 'no reason is known'}"
         return ForestHeadline(lead=lead, parts=age, row=row)
     if row.verdict is Verdict.INSUFFICIENT_DATA:
         sizes = f"records of {row.name}: {row.n}, of {row.reference_name}: {row.n_reference}; fewer than {MINIMUM_GROUP_SIZE} on a side"
         return ForestHeadline(lead="No comparison has a verdict", parts=(sizes, *age), row=row)
 
     clause = allow_for_choice(forest, row)
-    parts, windows = (*say_history(forest, row), *age), tuple(say_windows(forest, row, is_turned=clause.is_turned))
+    remarks, windows = (*say_history(forest, row), *age), tuple(say_windows(forest, row, is_turned=clause.is_turned))
     if row.verdict is Verdict.UNFAIR and share_records(row.leading.strip):
         windows = (*windows, SHARED_RECORDS)
     # A row is as grave as its gravest figure, so no other comparison is outside its limits.
     if row.verdict is Verdict.FAIR:
-        unjudged = sum(other.verdict is not Verdict.FAIR for other in forest.rows)
+        unjudged = sum(comparison.verdict is not Verdict.FAIR for comparison in forest.rows)
         fair = "No comparison with a verdict is outside its limits" if unjudged else "Every comparison is inside its limits"
         lead = f"{fair}. Nearest to a limit: {clause.text}"
     elif row.verdict is Verdict.UNDECIDED:
         lead = f"No comparison is outside its limits, but this one may be: {clause.text}"
     else:
         lead = capitalise(clause.text)
-    return ForestHeadline(lead=lead, interval=clause.interval, note=clause.note, windows=windows, parts=parts, row=row)
+    return ForestHeadline(lead=lead, interval=clause.interval, note=clause.note, windows=windows, parts=remarks, row=row)
 
 
 OF_ATTRIBUTE = "The verdict allows for the choice among the groups of its attribute"
 
 
 def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
-    figure, one = row.leading, row.leading.measurement
-    own = word_figure(row, figure, forest.words)
-    if forest.compared <= 1 or one.value is None:
-        return own
+    figure, measurement = row.leading, row.leading.measurement
+    clause = word_figure(row, figure, forest.words)
+    if forest.compared <= 1 or measurement.value is None:
+        return clause
     chosen = f"this one of {forest.compared} figures was picked as the worst, and by chance the worst of several looks worse than it is"
-    alone = Value(one.value, one.lower, one.upper, str(one.interval_method), one.n)
-    found = widen_for_choice(CATALOGUE[one.metric], alone, forest.compared)
-    shown = word_figure(row, figure, forest.words, ends=(found.lower, found.upper))
-    if own.interval:
+    alone = Value(measurement.value, measurement.lower, measurement.upper, str(measurement.interval_method), measurement.n)
+    widened = widen_for_choice(CATALOGUE[measurement.metric], alone, forest.compared)
+    shown = word_figure(row, figure, forest.words, ends=(widened.lower, widened.upper))
+    if clause.interval:
         return replace(shown, note=f"95 % interval, made wider because {chosen}; the figure's own is {shown.own_interval}. {OF_ATTRIBUTE}")
     # The sentence of such a figure has its own interval.
-    interval = format_figure(one.value, found.lower, found.upper).interval
-    return replace(own, note=f"{chosen}: with that allowed for, the 95 % interval is {interval}. {OF_ATTRIBUTE}")
+    interval = format_figure(measurement.value, widened.lower, widened.upper).interval
+    return replace(clause, note=f"{chosen}: with that allowed for, the 95 % interval is {interval}. {OF_ATTRIBUTE}")
 
 
-def word_figure(row: ForestRow, figure: ForestFigure, words: GroupWords, *, ends: Ends | None = None) -> Clause:
+def word_figure(row: ForestRow, figure: ForestFigure, names: GroupWords, *, ends: Ends | None = None) -> Clause:
     """Figure from the side at a disadvantage; only ratios of favourable outcomes are turned.
 
     `ends` replace the figure's own interval, which is `own_interval` then.
     """
-    one, metric = figure.measurement, CATALOGUE[figure.measurement.metric]
+    measurement, metric = figure.measurement, CATALOGUE[figure.measurement.metric]
     is_favoured = is_ratio(metric) and isinstance(metric.measure, ComparedRate) and metric.measure.rate == _FAVOURED
-    is_balanced = one.data is DataSet.BALANCED
+    is_balanced = measurement.data is DataSet.BALANCED
     # Copies of an attribute that the model does not see are not the same records.
-    if one.value is None or not is_favoured or (is_balanced and row.is_unseen):
-        return Clause(text=sentence_of(words.rename(one)).rstrip("."))
-    value, groups, intervals = one.value, (row.group, row.reference), [(one.lower, one.upper), *([] if ends is None else [ends])]
-    limits = (one.lower_limit, one.upper_limit)
+    if measurement.value is None or not is_favoured or (is_balanced and row.is_unseen):
+        return Clause(text=sentence_of(names.rename(measurement)).rstrip("."))
+    value, groups, intervals = (
+        measurement.value,
+        (row.group, row.reference),
+        [(measurement.lower, measurement.upper), *([] if ends is None else [ends])],
+    )
+    limits = (measurement.lower_limit, measurement.upper_limit)
     marks = [mark for mark in (*limits, *mirror_of(metric, limits)) if mark is not None]
-    is_turned = judged_figure(one).disadvantaged is Disadvantaged.REFERENCE
-    seen = [found for each in intervals if is_turned and (found := turned(value, *each)) is not None]
-    if seen:
-        value, groups = seen[0].value, (row.reference, row.group)
-        intervals = [(each.lower, each.upper) for each in seen]
+    is_turned = judged_figure(measurement).disadvantaged is Disadvantaged.REFERENCE
+    mirrored = [mirror for bounds in intervals if is_turned and (mirror := turned(value, *bounds)) is not None]
+    if mirrored:
+        value, groups = mirrored[0].value, (row.reference, row.group)
+        intervals = [(mirror.lower, mirror.upper) for mirror in mirrored]
         marks = [1 / mark for mark in marks if mark > 0]
     shown = [end for end in (value, *chain(*intervals)) if end is not None]
     digits = max(digits_apart(end, (0.0, 1.0, *marks), _HUNDREDTHS) for end in shown)
     times = f"{value:.{digits}f} times as often as" if value else "0 times as often as"
     texts = [f"{lower or 0:.{digits}f}{' and more' if upper is None else f'–{upper:.{digits}f}'}" for lower, upper in intervals]
-    interval, own = texts[-1], "" if ends is None else texts[0]
+    interval, own_interval = texts[-1], "" if ends is None else texts[0]
     if is_balanced:
-        first, second = (words.role(row.attribute, group) for group in groups)
-        text = f"scored as {first}, the same records {words.favourable} {times} when scored as {second}"
-        return Clause(text=text, interval=interval, own_interval=own, is_turned=bool(seen))
-    first, second = (words.subject(row.attribute, group) for group in groups)
-    return Clause(text=f"{first} {words.favourable} {times} {second}", interval=interval, own_interval=own, is_turned=bool(seen))
+        first, second = (names.role(row.attribute, group) for group in groups)
+        text = f"scored as {first}, the same records {names.favourable} {times} when scored as {second}"
+        return Clause(text=text, interval=interval, own_interval=own_interval, is_turned=bool(mirrored))
+    first, second = (names.subject(row.attribute, group) for group in groups)
+    return Clause(
+        text=f"{first} {names.favourable} {times} {second}", interval=interval, own_interval=own_interval, is_turned=bool(mirrored)
+    )
 
 
 def say_windows(forest: Forest, row: ForestRow, *, is_turned: bool) -> Iterator[str]:
@@ -171,13 +177,13 @@ def say_windows(forest: Forest, row: ForestRow, *, is_turned: bool) -> Iterator[
         sizes = _say_sizes(row, row.n, row.n_reference)
         scored = ", each scored as both" if row.leading.measurement.data is DataSet.BALANCED and not row.is_unseen else ""
         yield f"In this check (up to {_say_moment(forest, forest.check.measured_at)}): {sizes}{scored}."
-    one, state = row.leading.measurement, row.evidence
-    if one.value is None or state is None or state.until is None or state.interval_from is None or state.interval == (None, None):
+    measurement, state = row.leading.measurement, row.evidence
+    if measurement.value is None or state is None or state.until is None or state.interval_from is None or state.interval == (None, None):
         return
-    metric, (lower, upper) = CATALOGUE[one.metric], state.interval
-    seen = turned(one.value, lower, upper) if is_turned else None
-    value, lower, upper = (one.value, lower, upper) if seen is None else (seen.value, seen.lower, seen.upper)
-    marks = (metric.ideal, one.lower_limit, one.upper_limit)
+    metric, (lower, upper) = CATALOGUE[measurement.metric], state.interval
+    mirror = turned(measurement.value, lower, upper) if is_turned else None
+    value, lower, upper = (measurement.value, lower, upper) if mirror is None else (mirror.value, mirror.lower, mirror.upper)
+    marks = (metric.ideal, measurement.lower_limit, measurement.upper_limit)
     digits = max(digits_apart(end, marks, _HUNDREDTHS) for end in (lower, upper) if end is not None)
     low, high = (None if end is None else write_minus(f"{end:.{digits}f}") for end in (lower, upper))
     ends = f"up to {high}" if low is None else f"{low} and more" if high is None else f"{low}{join_of(lower or 0.0)}{high}"
@@ -217,23 +223,23 @@ def count_verdicts(strip: Sequence[StripPoint], verdict: Verdict) -> str:
         return "the only check" if strip[0].verdict == verdict else "no check"
     # There may be more checks than those that are shown.
     shown = f"the last {len(strip)}" if len(strip) >= STRIP_CHECKS else f"{len(strip)}"
-    return f"{sum(one.verdict == verdict for one in strip)} of {shown} checks"
+    return f"{sum(point.verdict == verdict for point in strip)} of {shown} checks"
 
 
 def share_records(strip: Sequence[StripPoint]) -> bool:
     """Whether some of several checks are topped up with records of earlier hours."""
-    return len(strip) > 1 and any(one.is_topped_up for one in strip)
+    return len(strip) > 1 and any(point.is_topped_up for point in strip)
 
 
 def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
-    figure, one = row.leading, row.leading.measurement
+    figure, measurement = row.leading, row.leading.measurement
     year = None if forest.check is None else forest.check.at.astimezone(UTC).year
     match row.verdict:
         case Verdict.UNFAIR:
-            found = _find_oldest([figure])
-            begun = "" if found is None else f"since {day_of(found.since, year)}, "
+            onset = _find_oldest([figure])
+            begun = "" if onset is None else f"since {day_of(onset.since, year)}, "
             yield f"{begun}unfair in {count_verdicts(figure.strip, Verdict.UNFAIR)}"
-            if found is not None and found.may_be_older:
+            if onset is not None and onset.may_be_older:
                 yield _FROM_BEFORE
         case Verdict.SUSPECTED:
             yield "suspected, not certain: its own interval reaches the limit"
@@ -244,14 +250,14 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
         case None:
             yield "no limit is set"
     # The newest hour may be fair by chance, or have too few records.
-    others = ((other, oldest) for other in forest.rows if (oldest := _find_oldest(other.figures)) is not None)
-    if row.verdict is not Verdict.UNFAIR and (first := next(others, None)) is not None:
-        other, oldest = first
-        yield f"over all hours unfair for {other.name} since {day_of(oldest.since, year)}"
+    unfair_rows = ((candidate, oldest) for candidate in forest.rows if (oldest := _find_oldest(candidate.figures)) is not None)
+    if row.verdict is not Verdict.UNFAIR and (first := next(unfair_rows, None)) is not None:
+        unfair_row, oldest = first
+        yield f"over all hours unfair for {unfair_row.name} since {day_of(oldest.since, year)}"
         if oldest.may_be_older:
             yield _FROM_BEFORE
-    short = one.details.shortfall
-    is_short = judged_figure(one).disadvantaged is Disadvantaged.MONITORED and one.data is DataSet.PAYLOAD
+    short = measurement.details.shortfall
+    is_short = judged_figure(measurement).disadvantaged is Disadvantaged.MONITORED and measurement.data is DataSet.PAYLOAD
     if short is not None and round(short) >= 1 and is_short:
         reference = forest.words.subject(row.attribute, row.reference)
         yield f"{round(short):,} fewer favourable outcomes in this check than at the rate of {reference}"
@@ -267,9 +273,9 @@ class _Onset:
 
 def _find_oldest(figures: Sequence[ForestFigure]) -> _Onset | None:
     """Earliest onset of figures that are unfair over all hours; None where none is."""
-    unfair = [one.evidence for one in figures if one.evidence is not None and one.evidence.state is State.UNFAIR]
-    onsets = [_Onset(one.since, one.reaches_first_hour) for one in unfair if one.since is not None]
-    return min(onsets, key=lambda one: one.since, default=None)
+    unfair = [figure.evidence for figure in figures if figure.evidence is not None and figure.evidence.state is State.UNFAIR]
+    onsets = [_Onset(state.since, state.reaches_first_hour) for state in unfair if state.since is not None]
+    return min(onsets, key=lambda onset: onset.since, default=None)
 
 
 def _say_age(forest: Forest) -> Iterator[str]:

@@ -102,28 +102,28 @@ def headlines(measurements: Sequence[Measurement], window: Mapping[str, Any] | N
     The check's `window` says which attributes the model does not see.
     """
     notes_of = notes_on_unseen(window or {})
-    worst = [one for one in measurements if one.worst_of is not None and one.data in DATA_NAMES]
-    comparisons = dict.fromkeys(one.comparison for one in worst if one.comparison.features)
+    worst = [measurement for measurement in measurements if measurement.worst_of is not None and measurement.data in DATA_NAMES]
+    comparisons = dict.fromkeys(measurement.comparison for measurement in worst if measurement.comparison.features)
 
-    found = []
-    for comparison in sorted(comparisons, key=lambda one: one.is_together):
+    lines = []
+    for comparison in sorted(comparisons, key=lambda comparison: comparison.is_together):
         absent = NOT_TOGETHER if comparison.is_together else NOT_MEASURED
-        parts = []
+        by_data = []
         for data, name in DATA_NAMES.items():
-            candidates = [one for one in worst if one.comparison == comparison and one.data is data]
+            candidates = [measurement for measurement in worst if measurement.comparison == comparison and measurement.data is data]
             # Disparate impact, else the first figure that is compared with a limit.
-            chosen = min(candidates, key=lambda one: (one.metric != IMPACT, one.verdict is None), default=None)
-            parts.append(OnData(data=data, name=name.capitalize(), figure=None if chosen is None else word_figure(chosen), absent=absent))
+            chosen = min(candidates, key=lambda measurement: (measurement.metric != IMPACT, measurement.verdict is None), default=None)
+            by_data.append(OnData(data=data, name=name.capitalize(), figure=None if chosen is None else word_figure(chosen), absent=absent))
 
         notes = notes_of.get(comparison.label, ())
-        figures = [part.figure for part in parts if part.figure is not None]
+        figures = [on_data.figure for on_data in by_data if on_data.figure is not None]
         reading = None
         # If the model does not see the attribute, these readings would be untrue.
         if len(figures) == len(DATA_NAMES) and not notes:
             reading = read_together(*figures)
-        has_copies = any(part.data is DataSet.BALANCED and part.figure is not None for part in parts)
-        found.append(Headline(comparison=comparison, parts=tuple(parts), reading=reading, notes=notes if has_copies else ()))
-    return tuple(found)
+        has_copies = any(on_data.data is DataSet.BALANCED and on_data.figure is not None for on_data in by_data)
+        lines.append(Headline(comparison=comparison, parts=tuple(by_data), reading=reading, notes=notes if has_copies else ()))
+    return tuple(lines)
 
 
 def read_together(logged: WordedFigure, equal: WordedFigure) -> str | None:
@@ -134,14 +134,14 @@ def read_together(logged: WordedFigure, equal: WordedFigure) -> str | None:
     if not set(verdicts) <= _PLACES.keys():
         return None
     as_logged, counterfactual = map(_PLACES.__getitem__, verdicts)
-    places = f"The figure as logged is {as_logged}; the counterfactual one is {counterfactual}."
+    sentence = f"The figure as logged is {as_logged}; the counterfactual one is {counterfactual}."
     if as_logged == counterfactual:
-        places = f"Both figures are {as_logged.replace('its interval', 'the interval of each')}."
+        sentence = f"Both figures are {as_logged.replace('its interval', 'the interval of each')}."
     sides = ""
     if logged.disadvantaged_group and equal.disadvantaged_group and logged.disadvantaged is not equal.disadvantaged:
         groups = f"as logged {logged.disadvantaged_group}, counterfactual {equal.disadvantaged_group}"
         sides = f" They point to opposite sides at a disadvantage: {groups}."
-    return f"{places}{sides} {_EVERYTHING_EQUAL[verdicts[1]]}{say_parts(logged.measurement, equal.measurement)}"
+    return f"{sentence}{sides} {_EVERYTHING_EQUAL[verdicts[1]]}{say_parts(logged.measurement, equal.measurement)}"
 
 
 def say_parts(logged: Measurement, equal: Measurement) -> str:
@@ -151,37 +151,43 @@ def say_parts(logged: Measurement, equal: Measurement) -> str:
     """
     gaps = []
     for details in (logged.details, equal.details):
-        one, other = (find_share("favourable", details.counts_of(side)) for side in SIDES)
-        if one is None or other is None:
+        monitored, reference = (find_share("favourable", details.counts_of(side)) for side in SIDES)
+        if monitored is None or reference is None:
             return ""
-        gaps.append(round(100 * (one - other), 1))
+        gaps.append(round(100 * (monitored - reference), 1))
     gap, stays = gaps
     share = ""
     if judged_figure(logged).excludes_equality and gap and 0 <= stays / gap <= 1:
         share = f" ({abs(100 * stays / gap):.0f} %)"
-    whole, first, rest = (format_to(points, 1) for points in (gap, stays, round(gap - stays, 1)))
+    gap_text, first, remainder = (format_to(points, 1) for points in (gap, stays, round(gap - stays, 1)))
     sides = f"The rate of {logged.details.monitored} less that of {logged.details.reference}"
-    parts = f"{first}{share} with everything else equal, and {rest} through other things in which they differ"
-    return f" {sides} is {whole} percentage points as logged: {parts}."
+    explanation = f"{first}{share} with everything else equal, and {remainder} through other things in which they differ"
+    return f" {sides} is {gap_text} percentage points as logged: {explanation}."
 
 
-def word_figure(one: Measurement) -> WordedFigure:
-    figure = judged_figure(one)
+def word_figure(measurement: Measurement) -> WordedFigure:
+    figure = judged_figure(measurement)
     return WordedFigure(
-        measurement=one,
-        group=str(one.group or one.details.monitored or ""),
-        sentence=sentence_of(one),
-        statements=statements_of(one),
-        limits=limits_of(one),
+        measurement=measurement,
+        group=str(measurement.group or measurement.details.monitored or ""),
+        sentence=sentence_of(measurement),
+        statements=statements_of(measurement),
+        limits=limits_of(measurement),
         disadvantaged=figure.disadvantaged,
         disadvantaged_group=figure.disadvantaged_group,
     )
 
 
 def summary(shown: Sequence[Headline]) -> list[tuple[str | None, list[str]]]:
-    found: dict[str | None, dict[str, list[str]]] = {}
-    for one in shown:
-        for part in one.parts:
-            if part.figure is not None:
-                found.setdefault(part.figure.measurement.verdict, {}).setdefault(one.attribute, []).append(part.name.lower())
-    return [(grade, [f"{attribute} ({', '.join(on)})" for attribute, on in found[grade].items()]) for grade in GRAVEST if grade in found]
+    by_verdict: dict[str | None, dict[str, list[str]]] = {}
+    for headline in shown:
+        for on_data in headline.parts:
+            if on_data.figure is not None:
+                by_verdict.setdefault(on_data.figure.measurement.verdict, {}).setdefault(headline.attribute, []).append(
+                    on_data.name.lower()
+                )
+    return [
+        (grade, [f"{attribute} ({', '.join(on)})" for attribute, on in by_verdict[grade].items()])
+        for grade in GRAVEST
+        if grade in by_verdict
+    ]

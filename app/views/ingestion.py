@@ -116,7 +116,7 @@ class IngestionView:
 
     @property
     def sources(self) -> Sequence[RecordSource]:
-        return [one for one in RecordSource if any(one in hour.payload or one in hour.feedback for hour in self.hours)]
+        return [source for source in RecordSource if any(source in hour.payload or source in hour.feedback for hour in self.hours)]
 
 
 def ingestion_of(session: Session, deployment_no: int, now: datetime, *, hours: int) -> IngestionView:
@@ -132,17 +132,17 @@ def ingestion_in(session: Session, deployment_no: int, span: Span, now: datetime
     hours = (span.end - span.start) // HOUR
     missing = missing_hours(session, deployment_no, since=span.start, until=span.end, limit=hours)
     waiting = waiting_labels(session, deployment_no)
-    found = _by_hour(span, arrivals, rejections, missing)
+    ingestion_hours = _by_hour(span, arrivals, rejections, missing)
     lines = _by_reason(rejections)
     counted = intake_hours(session, deployment_no, since=span.start, until=span.end, limit=hours)
-    ignored = [one for counts in counted.values() for one in counts if one.outcome is IntakeOutcome.IGNORED]
+    ignored = [intake for counts in counted.values() for intake in counts if intake.outcome is IntakeOutcome.IGNORED]
     return IngestionView(
-        hours=found,
+        hours=ingestion_hours,
         rejections=lines,
         waiting_labels=min(waiting, MOST_WAITING),
         is_more=waiting > MOST_WAITING,
         ignored=_sum_ignored(ignored),
-        signs=_find_signs(found, rejections, ignored, is_present=span.end > now),
+        signs=_find_signs(ingestion_hours, rejections, ignored, is_present=span.end > now),
     )
 
 
@@ -162,16 +162,16 @@ def _by_hour(
     span: Span, arrivals: Sequence[Arrivals], rejections: Sequence[RejectionCount], missing: Sequence[MissingHour]
 ) -> list[IngestionHour]:
     arrived = defaultdict[datetime, dict[LogKind, dict[RecordSource, int]]](lambda: {kind: {} for kind in LogKind})
-    for each in arrivals:
-        arrived[each.hour][each.kind][each.source] = each.records
+    for arrival in arrivals:
+        arrived[arrival.hour][arrival.kind][arrival.source] = arrival.records
     rejected, unreadable = Counter[datetime](), Counter[datetime]()
-    for one in rejections:
-        (unreadable if one.reason is RejectionReason.UNREADABLE else rejected)[one.hour] += one.records
-    lost = {one.hour: one for one in missing}
+    for rejection in rejections:
+        (unreadable if rejection.reason is RejectionReason.UNREADABLE else rejected)[rejection.hour] += rejection.records
+    lost = {missing_hour.hour: missing_hour for missing_hour in missing}
     hours = []
     hour = span.end - HOUR
     while hour >= span.start:
-        gone = lost.get(hour)
+        loss = lost.get(hour)
         hours.append(
             IngestionHour(
                 hour=hour,
@@ -179,8 +179,8 @@ def _by_hour(
                 feedback=arrived[hour][LogKind.FEEDBACK],
                 rejected=rejected[hour],
                 unreadable_requests=unreadable[hour],
-                not_received=0 if gone is None else gone.not_received,
-                left_out=0 if gone is None else gone.left_out,
+                not_received=0 if loss is None else loss.not_received,
+                left_out=0 if loss is None else loss.left_out,
             )
         )
         hour -= HOUR
@@ -189,16 +189,18 @@ def _by_hour(
 
 def _by_reason(rejections: Sequence[RejectionCount]) -> list[RejectionCount]:
     sums: dict[tuple[RecordSource, LogKind, RejectionReason, str], RejectionCount] = {}
-    for one in rejections:
-        key = (one.source, one.kind, one.reason, one.field)
+    for rejection in rejections:
+        key = (rejection.source, rejection.kind, rejection.reason, rejection.field)
         # Newest first, so the first of each has its newest hour.
-        sums[key] = replace(sums[key], records=sums[key].records + one.records) if key in sums else one
-    return sorted(sums.values(), key=lambda one: (-one.records, sentence_of(one)))
+        sums[key] = replace(sums[key], records=sums[key].records + rejection.records) if key in sums else rejection
+    return sorted(sums.values(), key=lambda rejection: (-rejection.records, sentence_of(rejection)))
 
 
 def _sum_ignored(counts: Sequence[IntakeCount]) -> IgnoredEvents:
     """Counts are newest first."""
-    return IgnoredEvents(events=sum(one.count for one in counts), reason=next((one.reason for one in counts if one.reason), ""))
+    return IgnoredEvents(
+        events=sum(intake.count for intake in counts), reason=next((intake.reason for intake in counts if intake.reason), "")
+    )
 
 
 def _find_signs(
@@ -208,30 +210,32 @@ def _find_signs(
     newest = hours[:24]
     span = ("hour" if len(newest) == 1 else f"{len(newest)} hours") + ("" if is_present else " of this time")
     signs = []
-    silent_since = next((one.hour + HOUR for one in hours if one.payload), None)
+    silent_since = next((hour.hour + HOUR for hour in hours if hour.payload), None)
     # The present hour may have just begun, so one whole hour without a record comes first.
     if is_present and silent_since is not None and silent_since < hours[0].hour:
         signs.append(f"No payload record has arrived since {silent_since:%Y-%m-%d %H:%M} UTC. Look whether the model is still called.")
-    rejected = sum(one.rejected for one in newest)
+    rejected = sum(hour.rejected for hour in newest)
     if rejected:
-        sent = rejected + sum(sum(one.payload.values()) + sum(one.feedback.values()) for one in newest)
+        sent = rejected + sum(sum(hour.payload.values()) + sum(hour.feedback.values()) for hour in newest)
         since = newest[-1].hour
-        lines = _by_reason([one for one in rejections if one.hour >= since and one.reason is not RejectionReason.UNREADABLE])
+        lines = _by_reason(
+            [rejection for rejection in rejections if rejection.hour >= since and rejection.reason is not RejectionReason.UNREADABLE]
+        )
         share = f"{rejected:,} of {sent:,}" if sent > rejected else f"All {rejected:,}"
         signs.append(
             f"{share} records of the last {span} were rejected and are in no figure. The most frequent reason: "
             f"{sentence_of(lines[0])} ({lines[0].records:,})."
         )
-    unreadable = sum(one.unreadable_requests for one in newest)
+    unreadable = sum(hour.unreadable_requests for hour in newest)
     if unreadable:
         requests = "1 request" if unreadable == 1 else f"{unreadable:,} requests"
         signs.append(f"{requests} of the last {span} could not be read. Each may have held many records.")
-    unused = _sum_ignored([one for one in ignored if one.hour >= newest[-1].hour])
+    unused = _sum_ignored([intake for intake in ignored if intake.hour >= newest[-1].hour])
     # Some senders also send events that are no calls. Where nothing else came, the sender is set up wrongly.
-    if unused.events and not any(one.payload.get(RecordSource.EVENT) for one in newest):
+    if unused.events and not any(hour.payload.get(RecordSource.EVENT) for hour in newest):
         were = "The only event of the last {span} was" if unused.events == 1 else f"All {unused.events:,} events of the last {{span}} were"
         signs.append(f"{were.format(span=span)} ignored: {unused.reason}.")
-    lost = sum(one.not_received for one in newest)
+    lost = sum(hour.not_received for hour in newest)
     if lost:
         records, were = ("1 record", "was") if lost == 1 else (f"{lost:,} records", "were")
         signs.append(f"{records} of the last {span} {were} dropped by the programs that log before they reached Evenhand.")

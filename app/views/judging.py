@@ -28,7 +28,7 @@ FURTHEST = 1e6
 
 _HEADLINE_DATA = {DataSet.PAYLOAD.value, DataSet.BALANCED.value}
 
-_GRAVITY: Mapping[str | None, int] = {None if verdict is None else verdict.value: place for place, verdict in enumerate(GRAVEST)}
+_GRAVITY: Mapping[str | None, int] = {None if verdict is None else verdict.value: rank for rank, verdict in enumerate(GRAVEST)}
 
 _JUDGED_ON: Mapping[str, frozenset[str]] = {
     key: frozenset(_HEADLINE_DATA & {data.value for data in map(DataSet, metric.data)} or {DataSet.FEEDBACK.value})
@@ -107,8 +107,8 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
         """Adds the interval for a choice from so many figures."""
         if self.value is None or chosen_from <= 1:
             return self
-        own = Value(self.value, self.lower, self.upper, "", self.n)
-        return msgspec.structs.replace(self, for_choice=widen_for_choice(CATALOGUE[self.metric], own, chosen_from))
+        alone = Value(self.value, self.lower, self.upper, "", self.n)
+        return msgspec.structs.replace(self, for_choice=widen_for_choice(CATALOGUE[self.metric], alone, chosen_from))
 
 
 class JudgedBy(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,18 +122,18 @@ class JudgedBy(msgspec.Struct, frozen=True, kw_only=True):
 NOTHING_JUDGED = JudgedBy()
 
 
-def judge(session: Session, found: Iterable[OverviewEntry]) -> dict[int, JudgedBy]:
+def judge(session: Session, entries: Iterable[OverviewEntry]) -> dict[int, JudgedBy]:
     """Keys are numbers of newest successes."""
     of_check: dict[int, tuple[Success, str]] = {}
     keys = []
-    for one in found:
-        if one.success is not None and one.monitor_version is not None:
+    for entry in entries:
+        if entry.success is not None and entry.monitor_version is not None:
             # Disparate impact, else the first picked metric that has limits.
-            picked = [] if one.picked is None or HEADLINE in one.picked else [key for key in one.picked if key in CATALOGUE]
+            picked = [] if entry.picked is None or HEADLINE in entry.picked else [key for key in entry.picked if key in CATALOGUE]
             limited = (key for key in picked if "group" in CATALOGUE[key].scopes and CATALOGUE[key].limits != (None, None))
             metric = next(limited, HEADLINE)
-            of_check[one.success.no] = (one.success, metric)
-            keys.append(RankedKey(one.no, one.success.no, one.success.at, metric))
+            of_check[entry.success.no] = (entry.success, metric)
+            keys.append(RankedKey(entry.no, entry.success.no, entry.success.at, metric))
 
     figures: dict[int, list[RankedFigure]] = {}
     for figure in ranked_figures(session, keys):
@@ -144,10 +144,10 @@ def judge(session: Session, found: Iterable[OverviewEntry]) -> dict[int, JudgedB
     # Only figures of the gravest verdict are ranked by distance; one per deployment is read in full.
     chosen = {}
     for no, ranked in figures.items():
-        verdicts = [one.verdict for one in ranked]
+        verdicts = [figure.verdict for figure in ranked]
         gravity = min(map(_GRAVITY.__getitem__, verdicts))
-        worst = beyond.furthest(of_check[no][1], [one for one in ranked if _GRAVITY[one.verdict] == gravity])
-        chosen[no] = worst, len(ranked), sum(given in ON_FAIRNESS for given in verdicts)
+        worst = beyond.furthest(of_check[no][1], [figure for figure in ranked if _GRAVITY[figure.verdict] == gravity])
+        chosen[no] = worst, len(ranked), sum(verdict in ON_FAIRNESS for verdict in verdicts)
     figures_of = {figure.no: figure for figure in group_figures(session, [worst.no for worst, *_ in chosen.values()])}
     judged_by = {}
     for no, (worst, groups, judged) in chosen.items():
@@ -170,13 +170,13 @@ class Distances:
             return figures[0] if len(figures) == 1 else max(figures, key=partial(self.of, metric))
         # Distance grows to both sides of a point between the limits: only the ends can be furthest out.
         ends: dict[Limits, tuple[RankedFigure, RankedFigure]] = {}
-        for one in figures:
-            limits = one.lower_limit, one.upper_limit
-            lowest, highest = ends.get(limits, (one, one))
-            if one.value is None or lowest.value is None or highest.value is None:
+        for figure in figures:
+            limits = figure.lower_limit, figure.upper_limit
+            lowest, highest = ends.get(limits, (figure, figure))
+            if figure.value is None or lowest.value is None or highest.value is None:
                 return max(figures, key=partial(self.of, metric))
-            ends[limits] = (one if one.value < lowest.value else lowest, one if one.value > highest.value else highest)
-        candidates = {one.no: one for pair in ends.values() for one in pair}
+            ends[limits] = (figure if figure.value < lowest.value else lowest, figure if figure.value > highest.value else highest)
+        candidates = {end.no: end for pair in ends.values() for end in pair}
         return max((candidates[no] for no in sorted(candidates)), key=partial(self.of, metric))
 
     def of(self, metric: str, figure: RankedFigure) -> float:

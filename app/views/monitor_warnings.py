@@ -10,7 +10,7 @@ from ..training.unseen import find_unseen
 
 
 def monitor_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    found = [*find_unseen(session, deployment, monitor), *chance_warnings(session, deployment, monitor)]
+    warnings = [*find_unseen(session, deployment, monitor), *chance_warnings(session, deployment, monitor)]
 
     name = monitor.strata
     if name is not None and name in {attribute.feature for attribute in monitor.attributes}:
@@ -18,5 +18,5 @@ def monitor_warnings(session: Session, deployment: Deployment, monitor: Monitor)
             f"{name!r} is one of the attributes, too: each of its values holds one of its groups only, so the conditional metrics of"
             f" {name} itself have no value"
         )
-        found.append(FieldProblem("strata", message))
-    return found
+        warnings.append(FieldProblem("strata", message))
+    return warnings

@@ -70,46 +70,48 @@ _LOOK = NextStep("Show", "")
 _OF_DATA: Mapping[DataSet, str] = {DataSet.BALANCED: ", counterfactual", DataSet.FEEDBACK: " on labelled records"}
 
 
-def needs_of(found: Overview, *, now: datetime, may_manage: bool, may_acknowledge: bool) -> Needs:
+def needs_of(overview: Overview, *, now: datetime, may_manage: bool, may_acknowledge: bool) -> Needs:
     """Lines for all deployments that the caller may see, whatever the filter, with verbs that they may do."""
     lines = []
-    silence = silence_of(found.workers)
-    if silence is not None and found.every:
+    silence = silence_of(overview.workers)
+    if silence is not None and overview.every:
         lines.append(PressingNeed(state=DeploymentState.FAILING, sentence=silence, verb="Runbook", address=WORKER_HELP))
     states = list(DeploymentState)
 
-    def gravity(one: DeploymentOverview) -> tuple[int, object]:
+    def gravity(deployment: DeploymentOverview) -> tuple[int, object]:
         # An alert that nobody acknowledged is at least as grave as a suspicion.
-        place = states.index(one.state)
-        return min(place, states.index(DeploymentState.SUSPECTED)) if one.unacknowledged else place, place_of(one, OverviewSort.SEVERITY)
+        rank = states.index(deployment.state)
+        return min(rank, states.index(DeploymentState.SUSPECTED)) if deployment.unacknowledged else rank, place_of(
+            deployment, OverviewSort.SEVERITY
+        )
 
-    needing = [one for one in found.every if is_needing(one)]
-    for one in sorted(needing, key=gravity)[:MOST_LINES]:
-        address = f"/deployments/{one.id}"
-        step = STEPS.get(one.cause, _LOOK) if may_manage else _LOOK
-        verb, page = step.verb, step.page.format(check=one.last_check.id if one.last_check else "")
+    needing = [deployment for deployment in overview.every if is_needing(deployment)]
+    for deployment in sorted(needing, key=gravity)[:MOST_LINES]:
+        address = f"/deployments/{deployment.id}"
+        step = STEPS.get(deployment.cause, _LOOK) if may_manage else _LOOK
+        verb, page = step.verb, step.page.format(check=deployment.last_check.id if deployment.last_check else "")
         acknowledges = None
         # A failed check is fixed first, and its alert then resolves.
-        if one.unacknowledged is not None and one.state is not DeploymentState.FAILING:
-            many = one.unacknowledged.alerts
-            verb, page = ("Show alert", "") if many == 1 else (_name_review(one.unacknowledged), "/alerts?state=open")
-            if many == 1:
-                address = f"/alerts/{one.unacknowledged.alert_id}"
-                acknowledges = one.unacknowledged.alert_id if may_acknowledge else None
+        if deployment.unacknowledged is not None and deployment.state is not DeploymentState.FAILING:
+            alerts = deployment.unacknowledged.alerts
+            verb, page = ("Show alert", "") if alerts == 1 else (_name_review(deployment.unacknowledged), "/alerts?state=open")
+            if alerts == 1:
+                address = f"/alerts/{deployment.unacknowledged.alert_id}"
+                acknowledges = deployment.unacknowledged.alert_id if may_acknowledge else None
                 verb = "Acknowledge" if may_acknowledge else verb
         lines.append(
             PressingNeed(
-                deployment_id=one.id,
-                name=one.name,
-                state=one.state,
-                sentence=sentence_of(one, now),
+                deployment_id=deployment.id,
+                name=deployment.name,
+                state=deployment.state,
+                sentence=sentence_of(deployment, now),
                 verb=verb,
                 address=address + page,
                 acknowledges=acknowledges,
             )
         )
-    waiting = sum(one.unacknowledged.alerts for one in found.every if one.unacknowledged is not None)
-    total = len(needing) + (silence is not None and bool(found.every))
+    waiting = sum(deployment.unacknowledged.alerts for deployment in overview.every if deployment.unacknowledged is not None)
+    total = len(needing) + (silence is not None and bool(overview.every))
     return Needs(lines=tuple(lines[:MOST_LINES]), total=total, alerts=waiting)
 
 
@@ -119,45 +121,45 @@ def _name_review(waiting: Unacknowledged) -> str:
     return f"Review {waiting.alerts} alerts on {waiting.lines} line{'' if waiting.lines == 1 else 's'}"
 
 
-def is_needing(one: DeploymentOverview) -> bool:
+def is_needing(deployment: DeploymentOverview) -> bool:
     """Whether an alert is not acknowledged, or the deployment does not get on by itself.
 
     Unfair deployments whose alerts are all acknowledged are in somebody's hands.
     """
-    if one.unacknowledged is not None:
+    if deployment.unacknowledged is not None:
         return True
-    return one.open_alerts == 0 if one.state is DeploymentState.UNFAIR else one.cause in STEPS
+    return deployment.open_alerts == 0 if deployment.state is DeploymentState.UNFAIR else deployment.cause in STEPS
 
 
-def sentence_of(one: DeploymentOverview, now: datetime) -> str:
-    worst = one.worst
-    if one.state is DeploymentState.UNFAIR and worst is not None:
-        group, side = _name(one, worst.group), worst.disadvantaged_group
-        to = "Unfair" if side is None else f"Unfair to {_name(one, side)}"
+def sentence_of(deployment: DeploymentOverview, now: datetime) -> str:
+    worst = deployment.worst
+    if deployment.state is DeploymentState.UNFAIR and worst is not None:
+        group, side = _name(deployment, worst.group), worst.disadvantaged_group
+        to = "Unfair" if side is None else f"Unfair to {_name(deployment, side)}"
         number = 0.0 if worst.value is None else worst.value
         digits = digits_apart(number, (worst.lower_limit, worst.upper_limit), 2)
         # The line is read at a glance: a group is named once.
         of = "" if side == worst.group else f" of {group}"
-        said = f"{to}: {worst.metric.replace('_', ' ')}{of} {write_minus(f'{number:.{digits}f}')}{_OF_DATA.get(worst.data, '')}."
-    elif one.state is DeploymentState.FAILING:
-        said = f"The last check failed. {one.reason or ''}"
-    elif one.state is DeploymentState.NO_MONITOR:
-        said = "No monitor is set, so nothing is checked."
+        sentence = f"{to}: {worst.metric.replace('_', ' ')}{of} {write_minus(f'{number:.{digits}f}')}{_OF_DATA.get(worst.data, '')}."
+    elif deployment.state is DeploymentState.FAILING:
+        sentence = f"The last check failed. {deployment.reason or ''}"
+    elif deployment.state is DeploymentState.NO_MONITOR:
+        sentence = "No monitor is set, so nothing is checked."
     else:
-        said = one.reason or ""
-    waiting = one.unacknowledged
+        sentence = deployment.reason or ""
+    waiting = deployment.unacknowledged
     if waiting is not None:
         age = lasting(now - waiting.since)
-        said += f" {_say_waiting(waiting, age)}"
-    elif one.state is DeploymentState.UNFAIR:
-        said += " No alert is open on it."
-    return said.strip()
+        sentence += f" {_say_waiting(waiting, age)}"
+    elif deployment.state is DeploymentState.UNFAIR:
+        sentence += " No alert is open on it."
+    return sentence.strip()
 
 
-def _name(one: DeploymentOverview, group: str) -> str:
-    attribute = "" if one.worst is None else one.worst.attribute
-    label = one.words.label(attribute, group)
-    return label if one.words.is_named(attribute, group) else f"{label} ({attribute})"
+def _name(deployment: DeploymentOverview, group: str) -> str:
+    attribute = "" if deployment.worst is None else deployment.worst.attribute
+    label = deployment.words.label(attribute, group)
+    return label if deployment.words.is_named(attribute, group) else f"{label} ({attribute})"
 
 
 def _say_waiting(waiting: Unacknowledged, age: str) -> str:

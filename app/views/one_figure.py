@@ -70,25 +70,29 @@ def key_of(measurement: Measurement) -> MeasurementKey:
     )
 
 
-def explain_figure(session: Session, deployment: Deployment, counted: CountedCheck, key: MeasurementKey, words: GroupWords) -> Explanation:
-    """Explains a figure of the check, or of the present training data; `words` name its groups.
+def explain_figure(session: Session, deployment: Deployment, counted: CountedCheck, key: MeasurementKey, names: GroupWords) -> Explanation:
+    """Explains a figure of the check, or of the present training data; `names` name its groups.
 
     Raises:
         NotFound: the check has no such figure.
     """
-    found: Iterable[Measurement] = ()
+    figures: Iterable[Measurement] = ()
     if key.data is DataSet.TRAINING:
-        found = training_figures(session, deployment)
+        figures = training_figures(session, deployment)
     elif key.metric in CATALOGUE:
         rates = _UNPICKED.get(key.data)
         source = source_of(session, counted, data=[] if rates is None else [rates.table], metrics={key.metric})
-        found = source.figures
+        figures = source.figures
         if rates is not None and key.metric in rates.metrics:
-            tables = ((one, parts) for (data, one), parts in source.tables.items() if (data, one.label) == (rates.table, key.attribute))
-            for comparison, parts in tables:
-                found = source.measured(key.data, comparison, key.metric, parts.whole)
+            tables = (
+                (comparison, stored)
+                for (data, comparison), stored in source.tables.items()
+                if (data, comparison.label) == (rates.table, key.attribute)
+            )
+            for comparison, stored in tables:
+                figures = source.measured(key.data, comparison, key.metric, stored.whole)
 
-    measurement = next((one for one in found if key_of(one) == key), None)
+    measurement = next((figure for figure in figures if key_of(figure) == key), None)
     if measurement is None:
-        raise NotFound("figure of this check", ", ".join(str(part) for part in (key.metric, key.attribute, key.group) if part))
-    return explained(words.rename(measurement))
+        raise NotFound("figure of this check", ", ".join(str(name) for name in (key.metric, key.attribute, key.group) if name))
+    return explained(names.rename(measurement))

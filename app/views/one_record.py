@@ -77,22 +77,22 @@ def record_details(session: Session, deployment_no: int, record_id: str, *, chec
     (summary,) = summaries(session, deployment_no, [record], lens, window)
     feedback = None
     if (stored := find_feedback(session, deployment_no, record_id)) is not None:
-        word = None if lens.monitor is None else WORDS[lens.monitor.outcomes.classify(stored.label)]
-        feedback = Feedback(label=shown_value(stored.label), outcome=word, logged_at=stored.logged_at)
+        classified = None if lens.monitor is None else WORDS[lens.monitor.outcomes.classify(stored.label)]
+        feedback = Feedback(label=shown_value(stored.label), outcome=classified, logged_at=stored.logged_at)
 
     # Copies under another revision or schema are counterfactuals of another answer.
-    own = (record.model_revision, record.schema_version)
-    kinds = {no: lens.kinds[no] for no, key in lens.targets.items() if (key.model_revision, key.schema_version) == own}
+    version = (record.model_revision, record.schema_version)
+    kinds = {no: lens.kinds[no] for no, key in lens.targets.items() if (key.model_revision, key.schema_version) == version}
     copies = copies_of(session, [record.record_no], kinds)
     donated = {kinds[copy.target_no].attribute for copy in copies if kinds[copy.target_no].digest is not None}
     donors = donors_of(session, deployment_no, donated) if donated else {}
     roles, schema = {group.attribute: group.role for group in lens.groups(record)}, lens.schemas[record.schema_version]
-    found = []
+    counterfactuals = []
     for copy in copies:
         kind, key = lens.kinds[copy.target_no], lens.targets[copy.target_no]
         outcome, own_role = lens.outcome(copy), roles.get(kind.attribute)
         target = _copy_target(kind, key, schema, donors.get(kind.attribute))
-        found.append(
+        counterfactuals.append(
             Counterfactual(
                 attribute=kind.attribute,
                 group=kind.group,
@@ -108,8 +108,10 @@ def record_details(session: Session, deployment_no: int, record_id: str, *, chec
                 is_present=kind.role is not None and own_role not in (None, kind.role),
             )
         )
-    found.sort(key=lambda one: (not one.is_present, one.attribute, one.group, one.draw))
-    return RecordDetails(summary=summary, feedback=feedback, counterfactuals=tuple(found))
+    counterfactuals.sort(
+        key=lambda counterfactual: (not counterfactual.is_present, counterfactual.attribute, counterfactual.group, counterfactual.draw)
+    )
+    return RecordDetails(summary=summary, feedback=feedback, counterfactuals=tuple(counterfactuals))
 
 
 def _copy_target(kind: CopyKind, key: TargetKey, schema: RecordSchema, donors: Donors | None) -> CopyTarget | None:

@@ -65,7 +65,7 @@ class DeploymentState(StrEnum):
 _JUDGED: Mapping[str | None, DeploymentState] = {verdict: DeploymentState(verdict) for verdict in ON_FAIRNESS}
 """State for each verdict on fairness."""
 
-_URGENCY: Mapping[DeploymentState, int] = {state: place for place, state in enumerate(DeploymentState)}
+_URGENCY: Mapping[DeploymentState, int] = {state: rank for rank, state in enumerate(DeploymentState)}
 
 
 class OverviewSort(StrEnum):
@@ -150,38 +150,38 @@ class Overview:
     next_step: str | None = None
 
 
-def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Overview:
-    found = overview_entries(session, only_no=wanted.only_no)
-    judged_by = judge(session, found)
+def overview(session: Session, query: OverviewWanted, *, now: datetime) -> Overview:
+    entries = overview_entries(session, only_no=query.only_no)
+    judged_by = judge(session, entries)
     workers = workers_seen(session)
     due_at = {schedule: next_due(now, schedule) for schedule in (*Schedule, None)}
-    seen = []
-    for one in found:
-        by_files = one.schedule is Schedule.BATCH
-        outlook = Outlook(workers=workers, due_at=due_at[one.schedule], by_files=by_files, under_way=one.under_way)
-        by = judged_by.get(one.success.no, NOTHING_JUDGED) if one.success else NOTHING_JUDGED
-        seen.append(_describe(one, by, outlook, now))
+    described = []
+    for entry in entries:
+        by_files = entry.schedule is Schedule.BATCH
+        outlook = Outlook(workers=workers, due_at=due_at[entry.schedule], by_files=by_files, under_way=entry.under_way)
+        by = judged_by.get(entry.success.no, NOTHING_JUDGED) if entry.success else NOTHING_JUDGED
+        described.append(_describe(entry, by, outlook, now))
 
-    text = wanted.text.strip().casefold()
+    text = query.text.strip().casefold()
     chosen = [
-        one
-        for one in seen
-        if (not wanted.states or one.state in wanted.states)
-        and (wanted.owner is None or one.owner == wanted.owner)
-        and (text in one.name.casefold() or text in one.id or text in (one.owner or "").casefold())
+        deployment
+        for deployment in described
+        if (not query.states or deployment.state in query.states)
+        and (query.owner is None or deployment.owner == query.owner)
+        and (text in deployment.name.casefold() or text in deployment.id or text in (deployment.owner or "").casefold())
     ]
-    chosen.sort(key=lambda one: place_of(one, wanted.sort))
-    listed = [one for one in chosen if wanted.after is None or place_of(one, wanted.sort) > wanted.after][: wanted.limit]
+    chosen.sort(key=lambda deployment: place_of(deployment, query.sort))
+    listed = [deployment for deployment in chosen if query.after is None or place_of(deployment, query.sort) > query.after][: query.limit]
 
-    counts = Counter(one.state for one in seen)
+    counts = Counter(deployment.state for deployment in described)
     next_step = None
-    if not seen:
+    if not described:
         next_step = "No deployment is registered yet. Register one, set its fairness monitor, and log payload records."
     elif not chosen:
         next_step = "No deployment fits the filter. Leave the text, the owner or the state out."
     return Overview(
-        deployments=tuple(_add_details(session, listed, points=wanted.points, now=now)),
-        every=tuple(seen),
+        deployments=tuple(_add_details(session, listed, points=query.points, now=now)),
+        every=tuple(described),
         workers=workers,
         counts={state: counts[state] for state in DeploymentState},
         next_step=next_step,
@@ -191,59 +191,67 @@ def overview(session: Session, wanted: OverviewWanted, *, now: datetime) -> Over
 def _add_details(session: Session, listed: Sequence[DeploymentOverview], *, points: int, now: datetime) -> Iterator[DeploymentOverview]:
     """Adds records, trends, evidence and the wider interval in three statements."""
     keys = [
-        GroupKey(deployment_no=one.no, metric=one.worst.metric, data=one.worst.data, attribute=one.worst.attribute, group=one.worst.group)
-        for one in listed
-        if one.worst is not None
+        GroupKey(
+            deployment_no=deployment.no,
+            metric=deployment.worst.metric,
+            data=deployment.worst.data,
+            attribute=deployment.worst.attribute,
+            group=deployment.worst.group,
+        )
+        for deployment in listed
+        if deployment.worst is not None
     ]
     of_deployment = dict(zip((key.deployment_no for key in keys), trends(session, keys, points=points), strict=True))
-    evidence = evidence_counts(session, [one.no for one in listed])
-    records = count_records(session, [one.no for one in listed], now=now)
-    for one in listed:
+    evidence = evidence_counts(session, [deployment.no for deployment in listed])
+    records = count_records(session, [deployment.no for deployment in listed], now=now)
+    for deployment in listed:
         yield msgspec.structs.replace(
-            one,
-            worst=None if one.worst is None else one.worst.allow_for_choice(one.chosen_from),
-            records=records.get(one.no, 0),
-            trend=tuple(of_deployment.get(one.no, ())),
-            evidence=evidence.get(one.no),
+            deployment,
+            worst=None if deployment.worst is None else deployment.worst.allow_for_choice(deployment.chosen_from),
+            records=records.get(deployment.no, 0),
+            trend=tuple(of_deployment.get(deployment.no, ())),
+            evidence=evidence.get(deployment.no),
         )
 
 
-def place_of(one: DeploymentOverview, sort: OverviewSort) -> OverviewPlace:
+def place_of(deployment: DeploymentOverview, sort: OverviewSort) -> OverviewPlace:
     """Position under that sort.
 
     By severity, the graver of state and last verdict counts: a stale or failing deployment does not hide that it was unfair, but comes
     after all that are so now.
     """
-    name = one.name.casefold()
+    name = deployment.name.casefold()
     match sort:
         case OverviewSort.NAME:
-            return OverviewPlace(rank=0.0, nearness=0.0, name=name, no=one.no)
+            return OverviewPlace(rank=0.0, nearness=0.0, name=name, no=deployment.no)
         case OverviewSort.LAST_CHECK:
-            ended = 0.0 if one.last_check is None else one.last_check.at.timestamp()
-            return OverviewPlace(rank=-ended, nearness=0.0, name=name, no=one.no)
+            ended = 0.0 if deployment.last_check is None else deployment.last_check.at.timestamp()
+            return OverviewPlace(rank=-ended, nearness=0.0, name=name, no=deployment.no)
         case OverviewSort.SEVERITY:
-            known = one.state if one.worst is None else _JUDGED.get(one.worst.verdict, one.state)
-            rank = min(_URGENCY[one.state], _URGENCY[known])
-            earlier = 0.0 if _URGENCY[one.state] == rank else 0.5
-            return OverviewPlace(rank=rank + earlier, nearness=-one.worst.beyond if one.worst else 0.0, name=name, no=one.no)
+            judged = deployment.state if deployment.worst is None else _JUDGED.get(deployment.worst.verdict, deployment.state)
+            rank = min(_URGENCY[deployment.state], _URGENCY[judged])
+            earlier = 0.0 if _URGENCY[deployment.state] == rank else 0.5
+            return OverviewPlace(
+                rank=rank + earlier, nearness=-deployment.worst.beyond if deployment.worst else 0.0, name=name, no=deployment.no
+            )
 
 
-def _describe(one: OverviewEntry, by: JudgedBy, outlook: Outlook, now: datetime) -> DeploymentOverview:
+def _describe(entry: OverviewEntry, by: JudgedBy, outlook: Outlook, now: datetime) -> DeploymentOverview:
     worst = by.worst
-    last, success = one.last, one.success
+    last, success = entry.last, entry.success
     state = DeploymentState.WAITING
-    if one.monitor_version is None:
+    if entry.monitor_version is None:
         state, because = DeploymentState.NO_MONITOR, Because(cause=Cause.NO_MONITOR, outlook=outlook)
     elif last is None:
-        because = of_first_check(one, outlook)
+        because = of_first_check(entry, outlook)
     elif last.state is not CheckState.SUCCEEDED or success is None:
         state = DeploymentState.FAILING if last.state is CheckState.FAILED else state
         because = of_ended_check(last, outlook)
     elif now - success.measured_at > STALE_AFTER:
-        state, because = DeploymentState.STALE, of_stale_figures(one, success, outlook)
+        state, because = DeploymentState.STALE, of_stale_figures(entry, success, outlook)
     else:
         state = DeploymentState.UNDECIDED if worst is None else _JUDGED.get(worst.verdict, DeploymentState.UNDECIDED)
-        if success.monitor_version != one.monitor_version:
+        if success.monitor_version != entry.monitor_version:
             because = Because(cause=Cause.MONITOR_CHANGED, outlook=outlook)
         elif state is DeploymentState.UNDECIDED:
             because = of_figures(worst, success, outlook)
@@ -253,10 +261,10 @@ def _describe(one: OverviewEntry, by: JudgedBy, outlook: Outlook, now: datetime)
 
     advice = advice_of(because)
     return DeploymentOverview(
-        no=one.no,
-        id=one.id,
-        name=one.name,
-        owner=one.owner,
+        no=entry.no,
+        id=entry.id,
+        name=entry.name,
+        owner=entry.owner,
         state=state,
         cause=advice.cause,
         reason=advice.reason,
@@ -265,9 +273,9 @@ def _describe(one: OverviewEntry, by: JudgedBy, outlook: Outlook, now: datetime)
         groups=by.groups,
         judged=by.judged,
         last_check=last,
-        open_alerts=one.open_alerts,
+        open_alerts=entry.open_alerts,
         notes=() if success is None else success.notes,
-        unacknowledged=one.unacknowledged,
-        words=GroupWords(one.names),
-        newest_record_at=one.newest_record_at,
+        unacknowledged=entry.unacknowledged,
+        words=GroupWords(entry.names),
+        newest_record_at=entry.newest_record_at,
     )

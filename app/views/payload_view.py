@@ -70,12 +70,12 @@ PROVISIONAL = "The profile that mitigation uses is provisional: it is fitted to 
 def payload_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
     views = []
     for comparison in source.comparisons():
-        parts = source.tables[DataSet.PAYLOAD, comparison]
+        stored = source.tables[DataSet.PAYLOAD, comparison]
         figures = side(
-            source.measured(DataSet.PAYLOAD, comparison, RATE, parts.whole),
+            source.measured(DataSet.PAYLOAD, comparison, RATE, stored.whole),
             source.of(DataSet.PAYLOAD, comparison, IMPACT),
         )
-        view = divide_shares(comparison, parts.whole, parts.additional, figures, inside=inside(parts.cells))
+        view = divide_shares(comparison, stored.whole, stored.additional, figures, inside=inside(stored.cells))
         views.append(replace(view, records=source.records_on(DataSet.PAYLOAD, comparison)))
     return tuple(views)
 
@@ -88,19 +88,19 @@ def perturbed_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
             reason = NOT_PERTURBED if comparison.is_together else NOT_PICKED
             views.append(AttributeView(comparison=comparison, reason=reason))
             continue
-        parts = source.tables[DataSet.BALANCED, comparison]
+        stored = source.tables[DataSet.BALANCED, comparison]
         rates, equality, openscale = (
-            source.measured(DataSet.PAYLOAD_PERTURBED, comparison, metric, parts.whole) for metric in (RATE, EQUALITY, OPENSCALE)
+            source.measured(DataSet.PAYLOAD_PERTURBED, comparison, metric, stored.whole) for metric in (RATE, EQUALITY, OPENSCALE)
         )
         figures = side(rates, source.of(DataSet.BALANCED, comparison, IMPACT), openscale=openscale)
         copies, unclassified = copies_of(source, comparison.label)
         views.append(
             replace(
-                divide_shares(comparison, parts.whole, parts.additional, figures),
+                divide_shares(comparison, stored.whole, stored.additional, figures),
                 records=source.records_on(DataSet.BALANCED, comparison),
                 perturbed_records=copies,
                 unclassified_copies=unclassified,
-                perfect_equality=next((one for one in equality if one.scope is Scope.ATTRIBUTE), None),
+                perfect_equality=next((measurement for measurement in equality if measurement.scope is Scope.ATTRIBUTE), None),
                 notes=notes_on_unseen(source.window).get(comparison.label, ()),
             )
         )
@@ -116,20 +116,20 @@ def why_not_perturbed(counted: CountedCheck) -> str | None:
 
 def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
     unseen, through = notes_on_unseen(source.window), source.window.get("correlated_features", {})
-    others = int(source.window.get("records_of_other_revisions", 0))
-    copied = [one for one in with_copies if one.attribute not in unseen or one.attribute in through]
+    other_revisions = int(source.window.get("records_of_other_revisions", 0))
+    copied = [view for view in with_copies if view.attribute not in unseen or view.attribute in through]
     # With one group on each side every record is in both; else some are in more groups than others.
-    unequal = [one for one in copied if len(one.groups) > _TWO_SIDES or len({group.records for group in one.groups}) > 1]
+    unequal = [view for view in copied if len(view.groups) > _TWO_SIDES or len({group.records for group in view.groups}) > 1]
     return (
         *(note for notes in unseen.values() for note in notes),
-        *(UNEQUAL.format(attribute=one.attribute) for one in unequal),
-        *((OTHER_REVISIONS.format(records=others),) if others else ()),
+        *(UNEQUAL.format(attribute=view.attribute) for view in unequal),
+        *((OTHER_REVISIONS.format(records=other_revisions),) if other_revisions else ()),
         *notes_on_answers(source.window),
     )
 
 
 def notes_on_intervals(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
-    methods = {group.outcomes.interval_method for one in with_copies for group in one.groups}
+    methods = {group.outcomes.interval_method for view in with_copies for group in view.groups}
     return (INTERVALS_DIFFER,) if DataSet.DEBIASED in source.counted.data_sets and RESAMPLING in methods else ()
 
 
@@ -140,7 +140,7 @@ def notes_on_answers(window: Mapping[str, Any]) -> tuple[str, ...]:
     if not counted:
         return notes
     records = ", ".join(f"{count:,} of {name}" for name, count in counted.items())
-    because = "; ".join(str(one["reason"]) for one in window.get("not_scored_because", ()))
+    because = "; ".join(str(cause["reason"]) for cause in window.get("not_scored_because", ()))
     return (*notes, NOT_SCORED.format(records=records, because=because))
 
 
@@ -148,10 +148,10 @@ def notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """Of attributes that the model does not see, the meaning of counterfactual figures and whether they can be trusted."""
     through = window.get("correlated_features", {})
     plain = [name for name in window.get("attributes_unseen_by_model", ()) if name not in through]
-    found: dict[str, tuple[str, ...]] = {name: (LIKE_PAYLOAD.format(attribute=name),) for name in plain}
+    notes: dict[str, tuple[str, ...]] = {name: (LIKE_PAYLOAD.format(attribute=name),) for name in plain}
     for name, used in through.items():
-        found[name] = (THROUGH.format(attribute=name, features=", ".join(used["features"])), *notes_on_doubts(name, used))
-    return found
+        notes[name] = (THROUGH.format(attribute=name, features=", ".join(used["features"])), *notes_on_doubts(name, used))
+    return notes
 
 
 def copies_of(source: CheckSource, attribute: str) -> tuple[int | None, int | None]:
@@ -168,9 +168,9 @@ def debiased_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
             reason = NOT_TOGETHER if comparison.is_together else NOT_MITIGATED.format(attribute=comparison.label)
             views.append(AttributeView(comparison=comparison, reason=reason))
             continue
-        parts = source.tables[DataSet.DEBIASED, comparison]
+        stored = source.tables[DataSet.DEBIASED, comparison]
         before, after = (
-            side(source.measured(DataSet.DEBIASED, comparison, rate, parts.whole), source.of(DataSet.DEBIASED, comparison, impact))
+            side(source.measured(DataSet.DEBIASED, comparison, rate, stored.whole), source.of(DataSet.DEBIASED, comparison, impact))
             for rate, impact in ((RATE_BEFORE, IMPACT_BEFORE), (RATE_AFTER, IMPACT_AFTER))
         )
         counts = _mitigation(source).get("attributes", {}).get(comparison.label)
@@ -186,7 +186,7 @@ def debiased_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
             )
         views.append(
             replace(
-                divide_shares(comparison, parts.whole, parts.additional, before, after=after),
+                divide_shares(comparison, stored.whole, stored.additional, before, after=after),
                 records=source.records_on(DataSet.DEBIASED, comparison),
                 accuracy=tuple(_accuracy_changes(source, comparison)),
                 mitigated=mitigated,
@@ -200,8 +200,8 @@ def balanced_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
     for comparison in source.comparisons():
         if (DataSet.DEBIASED, comparison) not in source.tables:
             continue
-        parts = source.tables[DataSet.DEBIASED, comparison]
-        table = cast("DebiasedCells", parts.whole)
+        stored = source.tables[DataSet.DEBIASED, comparison]
+        table = cast("DebiasedCells", stored.whole)
         before = side(
             source.measured(DataSet.BALANCED, comparison, RATE, table.balanced_before),
             source.measured(DataSet.DEBIASED, comparison, BALANCED_BEFORE, table),
@@ -211,11 +211,11 @@ def balanced_attributes(source: CheckSource) -> tuple[AttributeView, ...]:
             source.measured(DataSet.DEBIASED, comparison, BALANCED_AFTER, table),
         )
         # The catalogue has no rate after mitigation, and statements on the one before would be untrue.
-        after = replace(after, outcomes={subject: replace(one, figure=None) for subject, one in after.outcomes.items()})
+        after = replace(after, outcomes={subject: replace(outcomes, figure=None) for subject, outcomes in after.outcomes.items()})
         copies, unclassified = copies_of(source, comparison.label)
         views.append(
             replace(
-                divide_shares(comparison, parts.whole, parts.additional, before, after=after),
+                divide_shares(comparison, stored.whole, stored.additional, before, after=after),
                 records=source.records_on(DataSet.BALANCED, comparison),
                 perturbed_records=copies,
                 unclassified_copies=unclassified,
@@ -237,8 +237,8 @@ def why_not_debiased(counted: CountedCheck, *, is_in_files: bool) -> str | None:
 
 
 def mode_of(source: CheckSource) -> str | None:
-    found = _mitigation(source).get("mode")
-    return None if found is None else str(found)
+    mode = _mitigation(source).get("mode")
+    return None if mode is None else str(mode)
 
 
 def notes_on_mitigation(source: CheckSource) -> tuple[str, ...]:
@@ -248,12 +248,14 @@ def notes_on_mitigation(source: CheckSource) -> tuple[str, ...]:
 def _accuracy_changes(source: CheckSource, comparison: Comparison) -> Iterable[Change]:
     """All records come first."""
     data = DataSet.DEBIASED_FEEDBACK
-    parts = source.tables.get((data, comparison))
+    stored = source.tables.get((data, comparison))
     for names in QUALITY:
         before, after, change = (
             {
-                (one.scope, one.group): one
-                for one in (source.of(data, comparison, name) if parts is None else source.measured(data, comparison, name, parts.whole))
+                (measurement.scope, measurement.group): measurement
+                for measurement in (
+                    source.of(data, comparison, name) if stored is None else source.measured(data, comparison, name, stored.whole)
+                )
             }
             for name in names
         )

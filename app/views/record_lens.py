@@ -76,23 +76,23 @@ class Lens:
             column, value = attribute.column_in(schema), values.get(attribute.feature)
             if attribute.rule is not None:
                 value = label_of((attribute.monitored if attribute.rule.is_met_by(values) else attribute.reference or ())[0])
-            found = None if column is None or value is None else ListedGroups.of(attribute, column).find([value])[0]
-            groups.append(RecordGroup(attribute.feature, *(found or (None, None))))
+            group = None if column is None or value is None else ListedGroups.of(attribute, column).find([value])[0]
+            groups.append(RecordGroup(attribute.feature, *(group or (None, None))))
         return groups
 
     def changes(self, record: StoredRecord, copies: Iterable[StoredCopy]) -> dict[str, Change]:
         """Changes by the present monitor's copies; an attribute without a classified copy is left out."""
-        own, found = self.outcome(record), dict[str, Change]()
+        outcome, changes = self.outcome(record), dict[str, Change]()
         roles = {group.attribute: group.role for group in self.groups(record)}
         for copy in copies:
             key, kind = self.targets[copy.target_no], self.kinds[copy.target_no]
             is_own = (key.model_revision, key.schema_version) == (record.model_revision, record.schema_version)
             if not is_own or kind.role is None or roles.get(kind.attribute) in (None, kind.role):
                 continue
-            change = change_of(own, self.outcome(copy))
-            if change is not None and found.get(kind.attribute, "none") == "none":
-                found[kind.attribute] = change
-        return found
+            change = change_of(outcome, self.outcome(copy))
+            if change is not None and changes.get(kind.attribute, "none") == "none":
+                changes[kind.attribute] = change
+        return changes
 
     def asked_for(self, attributes: Iterable[str] | None = None) -> list[int]:
         names = None if attributes is None else set(attributes)
@@ -102,18 +102,18 @@ class Lens:
 def open_lens(session: Session, deployment_no: int) -> Lens:
     """Takes four statements."""
     monitor = monitor_of(session, deployment_no)
-    through = [one.feature for one in monitor.attributes if one.correlated_features] if monitor is not None else []
+    through = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features] if monitor is not None else []
     digests = donor_digests_of(session, deployment_no, through)
     schemas, targets = schemas_of(session, deployment_no), targets_of(session, deployment_no)
     kinds = {no: _read_kind(key, schemas[key.schema_version], monitor, digests) for no, key in targets.items()}
     return Lens(monitor, schemas, targets, kinds)
 
 
-def change_of(own: Outcome | None, copy: Outcome | None) -> Change | None:
+def change_of(original: Outcome | None, copy: Outcome | None) -> Change | None:
     """None where one of the two is in neither outcome list."""
-    if own is None or copy is None or Outcome.UNCLASSIFIED in (own, copy):
+    if original is None or copy is None or Outcome.UNCLASSIFIED in (original, copy):
         return None
-    if own is copy:
+    if original is copy:
         return "none"
     return "gained" if copy is Outcome.FAVOURABLE else "lost"
 
@@ -123,7 +123,7 @@ def _read_kind(key: TargetKey, schema: RecordSchema, monitor: Monitor | None, di
     column = schema.column(key.feature)
     target, donated, digest = key.target, (), None
     # The model does not see a meta field: its copies take the features of a donor.
-    is_donated = any(one.name == key.feature for one in schema.meta)
+    is_donated = any(column.name == key.feature for column in schema.meta)
     if is_donated:
         stored = json.loads(key.target)
         target, donated, digest = stored["target"], tuple(stored["features"]), stored["donors"]
@@ -132,7 +132,9 @@ def _read_kind(key: TargetKey, schema: RecordSchema, monitor: Monitor | None, di
     value = Range(*json.loads(target)) if is_range else target
     kind = CopyKind(key.feature, value.label if isinstance(value, Range) else value, value, None, donated, digest)
 
-    attribute = next((one for one in monitor.attributes if one.feature == key.feature), None) if monitor is not None else None
+    attribute = (
+        next((attribute for attribute in monitor.attributes if attribute.feature == key.feature), None) if monitor is not None else None
+    )
     if monitor is None or attribute is None or column is None:
         return kind
     # Of a single value there is nothing to draw.
@@ -141,6 +143,6 @@ def _read_kind(key: TargetKey, schema: RecordSchema, monitor: Monitor | None, di
         return kind
     if (kind.digest, set(kind.donated)) != (digests.get(key.feature) if is_donated else None, set(attribute.correlated_features)):
         return kind
-    seen: list[Scalar] = [] if isinstance(kind.value, Range) else [kind.value]
-    groups: tuple[Group, ...] = groups_of(attribute, column, seen)
+    values: list[Scalar] = [] if isinstance(kind.value, Range) else [kind.value]
+    groups: tuple[Group, ...] = groups_of(attribute, column, values)
     return replace(kind, role=next((group.role for group in groups if group.label == kind.group), None))

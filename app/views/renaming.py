@@ -9,42 +9,44 @@ from .check_views import AttributeView, CheckView
 from .series import Series
 
 
-def rename_state(words: GroupWords, one: ComparisonState) -> ComparisonState:
-    return one if one.group is None else replace(one, group=words.label(one.attribute, one.group))
+def rename_state(names: GroupWords, state: ComparisonState) -> ComparisonState:
+    return state if state.group is None else replace(state, group=names.label(state.attribute, state.group))
 
 
-def rename_evidence(words: GroupWords, evidence: DeploymentEvidence | None) -> DeploymentEvidence | None:
-    return evidence and replace(evidence, comparisons=[rename_state(words, one) for one in evidence.comparisons])
+def rename_evidence(names: GroupWords, evidence: DeploymentEvidence | None) -> DeploymentEvidence | None:
+    return evidence and replace(evidence, comparisons=[rename_state(names, state) for state in evidence.comparisons])
 
 
-def rename_gap(words: GroupWords, gap: AttributedGap) -> AttributedGap:
+def rename_gap(names: GroupWords, gap: AttributedGap) -> AttributedGap:
     """Renames both sides as a sentence says them: `people aged 18–25`."""
 
     def call(side: SideCounts) -> SideCounts:
-        if side.label is None or not words.is_named(gap.attribute, side.label):
+        if side.label is None or not names.is_named(gap.attribute, side.label):
             return side
-        return replace(side, label=words.role(gap.attribute, side.label))
+        return replace(side, label=names.role(gap.attribute, side.label))
 
     return replace(gap, monitored=call(gap.monitored), reference=call(gap.reference))
 
 
-def rename_series(words: GroupWords, series: Series) -> Series:
+def rename_series(names: GroupWords, series: Series) -> Series:
     if series.attribute is None:
         return series
     attribute = series.attribute
-    groups = (one if one.group is None else replace(one, group=words.label(attribute, one.group)) for one in series.groups)
+    groups = (group if group.group is None else replace(group, group=names.label(attribute, group.group)) for group in series.groups)
     return replace(series, groups=tuple(groups))
 
 
-def rename_shares(words: GroupWords, view: AttributeView) -> AttributeView:
-    groups = (one if one.group is None else replace(one, group=words.label(view.attribute, one.group)) for one in view.groups)
+def rename_shares(names: GroupWords, view: AttributeView) -> AttributeView:
+    groups = (group if group.group is None else replace(group, group=names.label(view.attribute, group.group)) for group in view.groups)
     accuracy = (
-        one if one.before.group is None else replace(one, before=replace(one.before, group=words.label(view.attribute, one.before.group)))
-        for one in view.accuracy
+        change
+        if change.before.group is None
+        else replace(change, before=replace(change.before, group=names.label(view.attribute, change.before.group)))
+        for change in view.accuracy
     )
     return replace(view, groups=tuple(groups), accuracy=tuple(accuracy))
 
 
-def rename_view(words: GroupWords, view: CheckView) -> CheckView:
-    attributes, balanced = (tuple(rename_shares(words, one) for one in each) for each in (view.attributes, view.balanced))
+def rename_view(names: GroupWords, view: CheckView) -> CheckView:
+    attributes, balanced = (tuple(rename_shares(names, attribute) for attribute in views) for views in (view.attributes, view.balanced))
     return replace(view, attributes=attributes, balanced=balanced)

@@ -55,24 +55,29 @@ def totals_of(
         check = next(iter(checks.page(session, deployment.no, Paging(1), state=CheckState.SUCCEEDED)), None)
     if check is None or monitor is None or check.state is not CheckState.SUCCEEDED:
         return check, []
-    words, seen = GroupWords.of(monitor), {column.name for column in deployment.schema.features}
-    attributes = {one.feature: one for one in monitor.attributes if one.feature in seen}
-    found = []
-    for one in measurements_of(session, counted_check(session, check).origin.no, metrics=[FLIPS]):
-        attribute = None if one.attribute is None else attributes.get(one.attribute)
-        if one.data is not DataSet.BALANCED or one.scope is not Scope.GROUP or one.group is None or attribute is None:
+    names, features = GroupWords.of(monitor), {column.name for column in deployment.schema.features}
+    attributes = {attribute.feature: attribute for attribute in monitor.attributes if attribute.feature in features}
+    totals = []
+    for measurement in measurements_of(session, counted_check(session, check).origin.no, metrics=[FLIPS]):
+        attribute = None if measurement.attribute is None else attributes.get(measurement.attribute)
+        if (
+            measurement.data is not DataSet.BALANCED
+            or measurement.scope is not Scope.GROUP
+            or measurement.group is None
+            or attribute is None
+        ):
             continue
-        gained, records = one.details.counts.get("gained"), one.details.counts.get("n")
-        if gained is not None and records and one.group in {label_of(value) for value in attribute.monitored}:
-            sentence = _word_total(attribute, one.group, int(gained), int(records), words)
-            sentence += f" Caution: the flip rate {one.details.caution}." if "repeats" in one.details.counts else ""
-            query = {"check": check.id, "attribute": attribute.feature, "group": one.group, "changed": "gained"}
-            found.append(FlipTotal(sentence=sentence, records=int(gained), query=query))
-    return check, sorted(found, key=lambda total: -total.records)[:MAX_SENTENCES]
+        gained, records = measurement.details.counts.get("gained"), measurement.details.counts.get("n")
+        if gained is not None and records and measurement.group in {label_of(value) for value in attribute.monitored}:
+            sentence = _word_total(attribute, measurement.group, int(gained), int(records), names)
+            sentence += f" Caution: the flip rate {measurement.details.caution}." if "repeats" in measurement.details.counts else ""
+            query = {"check": check.id, "attribute": attribute.feature, "group": measurement.group, "changed": "gained"}
+            totals.append(FlipTotal(sentence=sentence, records=int(gained), query=query))
+    return check, sorted(totals, key=lambda total: -total.records)[:MAX_SENTENCES]
 
 
-def _word_total(attribute: MonitoredAttribute, group: str, gained: int, records: int, words: GroupWords) -> str:
-    name, groups, change = words.names.favourable, words.subject(attribute.feature, group), _word_change(attribute, words)
+def _word_total(attribute: MonitoredAttribute, group: str, gained: int, records: int, names: GroupWords) -> str:
+    name, groups, change = names.names.favourable, names.subject(attribute.feature, group), _word_change(attribute, names)
     if not gained:
         not_so, so = ("got another outcome", "have got the favourable one") if name is None else (f"was not {name}", "have been")
         return f"Of {records:,} {groups}, none that {not_so} would {so} {change}."
@@ -81,16 +86,16 @@ def _word_total(attribute: MonitoredAttribute, group: str, gained: int, records:
     return f"{gained:,} of {records:,} {groups} {not_so}, and would {so} {change}."
 
 
-def _word_change(attribute: MonitoredAttribute, words: GroupWords) -> str:
+def _word_change(attribute: MonitoredAttribute, names: GroupWords) -> str:
     """`as men`, with one reference value, else `with age as in the reference (26-75)`."""
     reference = attribute.reference
     if reference is not None and len(reference) == 1 and not isinstance(reference[0], Range):
-        return f"as {words.subject(attribute.feature, label_of(reference[0]))}"
+        return f"as {names.subject(attribute.feature, label_of(reference[0]))}"
     if reference is None:
         return f"with another value of {attribute.feature}"
-    named = [words.label(attribute.feature, label_of(one)) for one in reference]
-    more = f" and {len(named) - MOST_REFERENCES:,} more" if len(named) > MOST_REFERENCES else ""
-    return f"with {attribute.feature} as in the reference ({', '.join(named[:MOST_REFERENCES])}{more})"
+    named = [names.label(attribute.feature, label_of(value)) for value in reference]
+    remainder = f" and {len(named) - MOST_REFERENCES:,} more" if len(named) > MOST_REFERENCES else ""
+    return f"with {attribute.feature} as in the reference ({', '.join(named[:MOST_REFERENCES])}{remainder})"
 
 
 def pick_labels(monitor: Monitor | None) -> Sequence[Scalar]:
@@ -105,13 +110,13 @@ def known_gap(flag: FlaggedRecord) -> float | None:
     return None if flag.own_score is None or flag.reference_score is None else flag.gap
 
 
-def why(flag: FlaggedRecord, words: GroupWords) -> str:
+def why(flag: FlaggedRecord, names: GroupWords) -> str:
     outcome, negation = ("favourable", "") if flag.direction == "lifted" else ("unfavourable", "not ")
-    copied = f"with reference values of {flag.attribute} instead of {words.label(flag.attribute, flag.group)}"
+    copied = f"with reference values of {flag.attribute} instead of {names.label(flag.attribute, flag.group)}"
     if flag.kind == "likely":
         score = "" if flag.bias_score is None else f" (bias score {flag.bias_score:.4g})"
         return f"The bias detector expects the model's answer to be {outcome} {copied}{score}."
-    name = words.names.favourable
+    name = names.names.favourable
     answer = f"the model's answer is {outcome}" if name is None else f"the record is {negation}{name}"
     scores = ""
     if flag.own_score is not None and flag.reference_score is not None:

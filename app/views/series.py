@@ -104,7 +104,7 @@ class SeriesWanted(SeriesKey):
     rollup: Period | None = None
 
 
-def series_of(session: Session, deployment_no: int, wanted: SeriesWanted, *, runs: Sequence[EndedRun] | None = None) -> Series:
+def series_of(session: Session, deployment_no: int, query: SeriesWanted, *, runs: Sequence[EndedRun] | None = None) -> Series:
     """Oldest point first; two statements without a roll-up, three with one.
 
     Of several checks that end at one moment the one of an hour counts, of these the newest. A roll-up is computed from the count tables of
@@ -114,11 +114,11 @@ def series_of(session: Session, deployment_no: int, wanted: SeriesWanted, *, run
     Raises:
         InvalidInput: the range leaves more hours than one roll-up adds up.
     """
-    if wanted.rollup is not None:
-        return _roll_up_series(session, deployment_no, wanted, wanted.rollup)
+    if query.rollup is not None:
+        return _roll_up_series(session, deployment_no, query, query.rollup)
 
-    runs = ended_runs(session, deployment_no, wanted.since, wanted.until) if runs is None else runs
-    groups = _group_points(stored_points(session, deployment_no, wanted), {run.no: run for run in runs})
+    runs = ended_runs(session, deployment_no, query.since, query.until) if runs is None else runs
+    groups = _group_points(stored_points(session, deployment_no, query), {run.no: run for run in runs})
     newest = max((group.points[-1] for group in groups), key=lambda point: point.at, default=None)
     limits = Limits() if newest is None else Limits(lower=newest.lower_limit, upper=newest.upper_limit)
 
@@ -126,7 +126,7 @@ def series_of(session: Session, deployment_no: int, wanted: SeriesWanted, *, run
     failed = {run.span_end: run for run in runs if run.state != CheckState.SUCCEEDED}
     measured = {run.span_end for run in runs if run.state == CheckState.SUCCEEDED} if failed else frozenset[datetime]()
     gaps = tuple(Gap(at=at, state=CheckState(run.state), reason=run.reason) for at, run in failed.items() if at not in measured)
-    return _series(wanted, limits, groups, gaps)
+    return _series(query, limits, groups, gaps)
 
 
 def disadvantaged_at(series: Series, point: SeriesPoint) -> Disadvantaged | None:
@@ -143,12 +143,12 @@ def volume_of(
     """
     counted = span_counts(session, deployment_no, since, until)
     if rollup is None:
-        return tuple(Volume(at=one.span_end, records=one.logged, additional=one.additional) for one in counted)
+        return tuple(Volume(at=count.span_end, records=count.logged, additional=count.additional) for count in counted)
     sums: dict[datetime, tuple[int, int]] = {}
-    for one in counted:
-        start = period_start(one.span_start.replace(minute=0, second=0, microsecond=0), rollup)
+    for count in counted:
+        start = period_start(count.span_start.replace(minute=0, second=0, microsecond=0), rollup)
         records, additional = sums.get(start, (0, 0))
-        sums[start] = (records + one.logged, additional + one.additional)
+        sums[start] = (records + count.logged, additional + count.additional)
     return tuple(Volume(at=start, records=records, additional=additional) for start, (records, additional) in sorted(sums.items()))
 
 
@@ -158,25 +158,25 @@ def count_period(session: Session, deployment_no: int, monitor: Monitor, span: S
     chosen = SeriesFilter(data=DataSet.PAYLOAD, attribute=comparison.label, since=span.start, until=span.end)
     tables = summed_tables(session, deployment_no, chosen, outcomes=monitor.outcomes, most=MOST_TABLES)
     counted = CountedRecords.of_table(
-        comparison.label, GroupCounts.merged([GroupCounts.from_json(one.cells) for one in tables]), "predictions"
+        comparison.label, GroupCounts.merged([GroupCounts.from_json(table.cells) for table in tables]), "predictions"
     )
-    hours = [one for one in span_counts(session, deployment_no, span.start, span.end + HOUR) if span.start <= one.span_start < span.end]
-    beyond_newest = sum(one.beyond_newest for one in hours)
+    hours = [hour for hour in span_counts(session, deployment_no, span.start, span.end + HOUR) if span.start <= hour.span_start < span.end]
+    beyond_newest = sum(hour.beyond_newest for hour in hours)
     not_checked = max(0, count_logged(session, deployment_no, span) - counted.of - beyond_newest)
-    words = {"newest": f"{monitor.max_records:,} of an hour"}
+    texts = {"newest": f"{monitor.max_records:,} of an hour"}
     counted = counted.add_ungrouped(beyond_newest=beyond_newest, not_checked=not_checked)
-    return replace(counted, words=words).named(GroupWords.of(monitor).label)
+    return replace(counted, words=texts).named(GroupWords.of(monitor).label)
 
 
 def _group_points(stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]) -> tuple[GroupSeries, ...]:
     """Of several checks that end at one moment the one of an hour counts, of these the newest."""
-    found: dict[tuple[str, str | None], list[SeriesPoint]] = {}
+    by_subject: dict[tuple[str, str | None], list[SeriesPoint]] = {}
     last: dict[tuple[str, str | None], EndedRun] = {}
     for check_no, scope, group, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, upper_limit, definition in stored:
         run, subject = runs.get(check_no), (scope, group)
         if run is None:  # it ended between the two statements, and is there the next time
             continue
-        points = found.setdefault(subject, [])
+        points = by_subject.setdefault(subject, [])
         if points and points[-1].at == run.span_end:
             if last[subject].is_hourly and not run.is_hourly:
                 continue
@@ -185,52 +185,52 @@ def _group_points(stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]) -
         # By position: by name it takes three times as long, and a year has thousands.
         figure = (value, lower, upper, n, verdict, reason, carried_forward)
         points.append(SeriesPoint(run.span_end, *figure, run.id, lower_limit, upper_limit, definition))
-    return tuple(GroupSeries(group=group, scope=Scope(scope), points=tuple(points)) for (scope, group), points in found.items())
+    return tuple(GroupSeries(group=group, scope=Scope(scope), points=tuple(points)) for (scope, group), points in by_subject.items())
 
 
-def _roll_up_series(session: Session, deployment_no: int, wanted: SeriesWanted, period: Period) -> Series:
+def _roll_up_series(session: Session, deployment_no: int, query: SeriesWanted, period: Period) -> Series:
     monitor = monitor_of(session, deployment_no)
     if monitor is None:
-        return _series(wanted, Limits(), (), ())
-    chosen = SeriesFilter(data=table_data(wanted.data), attribute=wanted.attribute or "", since=wanted.since, until=wanted.until)
+        return _series(query, Limits(), (), ())
+    chosen = SeriesFilter(data=table_data(query.data), attribute=query.attribute or "", since=query.since, until=query.until)
     tables = summed_tables(session, deployment_no, chosen, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
-    if sum(one.hours for one in tables) > MOST_TABLES:
+    if sum(table.hours for table in tables) > MOST_TABLES:
         raise InvalidInput.of("since", f"leaves more than {MOST_TABLES:,} checked hours to add up; choose a later one")
-    only = replace(monitor, metrics=(wanted.metric,))
-    results = roll_up(tables, period, only, settings_of(session, deployment_no), scopes=frozenset(wanted.scopes))
-    shown = [one.measurement for one in results if one.measurement.data is wanted.data]
+    only = replace(monitor, metrics=(query.metric,))
+    results = roll_up(tables, period, only, settings_of(session, deployment_no), scopes=frozenset(query.scopes))
+    shown = [result.measurement for result in results if result.measurement.data is query.data]
 
-    found: dict[tuple[Scope, str | None], list[SeriesPoint]] = {}
-    for one in shown:
+    by_subject: dict[tuple[Scope, str | None], list[SeriesPoint]] = {}
+    for measurement in shown:
         point = SeriesPoint(
-            at=one.at,
-            value=one.value,
-            lower=one.lower,
-            upper=one.upper,
-            n=one.n,
-            verdict=one.verdict,
-            reason=one.reason,
+            at=measurement.at,
+            value=measurement.value,
+            lower=measurement.lower,
+            upper=measurement.upper,
+            n=measurement.n,
+            verdict=measurement.verdict,
+            reason=measurement.reason,
             carried_forward=False,
             check_id=None,
-            lower_limit=one.lower_limit,
-            upper_limit=one.upper_limit,
-            definition=one.definition,
+            lower_limit=measurement.lower_limit,
+            upper_limit=measurement.upper_limit,
+            definition=measurement.definition,
         )
-        subject = (Scope.WORST, None) if wanted.scopes == (Scope.WORST,) else (one.scope, one.group)
-        found.setdefault(subject, []).append(point)
-    groups = tuple(GroupSeries(group=group, scope=scope, points=tuple(points)) for (scope, group), points in found.items())
+        subject = (Scope.WORST, None) if query.scopes == (Scope.WORST,) else (measurement.scope, measurement.group)
+        by_subject.setdefault(subject, []).append(point)
+    groups = tuple(GroupSeries(group=group, scope=scope, points=tuple(points)) for (scope, group), points in by_subject.items())
     limits = Limits(lower=shown[-1].lower_limit, upper=shown[-1].upper_limit) if shown else Limits()
-    return _series(wanted, limits, groups, ())
+    return _series(query, limits, groups, ())
 
 
-def _series(wanted: SeriesWanted, limits: Limits, groups: tuple[GroupSeries, ...], gaps: tuple[Gap, ...]) -> Series:
+def _series(query: SeriesWanted, limits: Limits, groups: tuple[GroupSeries, ...], gaps: tuple[Gap, ...]) -> Series:
     return Series(
-        metric=wanted.metric,
-        data=wanted.data,
-        attribute=wanted.attribute,
+        metric=query.metric,
+        data=query.data,
+        attribute=query.attribute,
         lower_limit=limits.lower,
         upper_limit=limits.upper,
-        rollup=wanted.rollup,
+        rollup=query.rollup,
         groups=groups,
         gaps=gaps,
     )
@@ -238,31 +238,31 @@ def _series(wanted: SeriesWanted, limits: Limits, groups: tuple[GroupSeries, ...
 
 def measure_requested(session: Session, check: CheckRun, metrics: Collection[str]) -> list[Measurement]:
     """Measures metrics that checks do not store, under the present limits; a carried check has its origin's."""
-    wanted = [metric for key in metrics if not (metric := CATALOGUE[key]).is_stored]
-    data = [one for one in DataSet if any(one.value in metric.data for metric in wanted)]
+    requested = [metric for key in metrics if not (metric := CATALOGUE[key]).is_stored]
+    data = [data_set for data_set in DataSet if any(data_set.value in metric.data for metric in requested)]
     source = source_of(session, counted_check(session, check), data=data, metrics=())
     return [
-        one
-        for metric in wanted
-        for (on, comparison), parts in source.tables.items()
+        measurement
+        for metric in requested
+        for (on, comparison), stored in source.tables.items()
         if on in metric.data
-        for one in source.measured_again(on, comparison, metric.key, parts.whole)
+        for measurement in source.measured_again(on, comparison, metric.key, stored.whole)
     ]
 
 
-def read_points(session: Session, deployment_no: int, wanted: SeriesFilter, paging: Paging) -> list[Point]:
-    if all(CATALOGUE[metric].is_stored for metric in wanted.metrics):
-        return series(session, deployment_no, wanted, paging)
-    return list(islice(_measure_series(session, deployment_no, wanted, paging.after), paging.limit))
+def read_points(session: Session, deployment_no: int, query: SeriesFilter, paging: Paging) -> list[Point]:
+    if all(CATALOGUE[metric].is_stored for metric in query.metrics):
+        return series(session, deployment_no, query, paging)
+    return list(islice(_measure_series(session, deployment_no, query, paging.after), paging.limit))
 
 
-def _measure_series(session: Session, deployment_no: int, wanted: SeriesFilter, after_no: int) -> Iterator[Point]:
-    last, given = divmod(after_no, _MOST_OF_CHECK)
-    runs = ended_runs(session, deployment_no, wanted.since, wanted.until)
-    first = next((place for place, run in enumerate(runs) if run.no == last), 0)
+def _measure_series(session: Session, deployment_no: int, query: SeriesFilter, after_no: int) -> Iterator[Point]:
+    last, last_position = divmod(after_no, _MOST_OF_CHECK)
+    runs = ended_runs(session, deployment_no, query.since, query.until)
+    first = next((index for index, run in enumerate(runs) if run.no == last), 0)
     for run in runs[first:]:
-        if run.state != CheckState.SUCCEEDED or wanted.check_no not in (None, run.no):
+        if run.state != CheckState.SUCCEEDED or query.check_no not in (None, run.no):
             continue
-        for place, one in enumerate(measure_requested(session, get(session, deployment_no, run.id), wanted.metrics), start=1):
-            if wanted.lets_through(one) and (run.no != last or place > given):
-                yield Point(run.no * _MOST_OF_CHECK + place, run.id, one)
+        for position, measurement in enumerate(measure_requested(session, get(session, deployment_no, run.id), query.metrics), start=1):
+            if query.lets_through(measurement) and (run.no != last or position > last_position):
+                yield Point(run.no * _MOST_OF_CHECK + position, run.id, measurement)

@@ -77,9 +77,9 @@ class TimeStep(NamedTuple):
     @property
     def gravest(self) -> Verdict | None:
         """Most serious verdict; None where no limit is set, or all were carried forward."""
-        for one in GRAVEST:  # a generator takes twice as long, and a year has a thousand steps
-            if self.verdicts.get(one):
-                return one
+        for verdict in GRAVEST:  # a generator takes twice as long, and a year has a thousand steps
+            if self.verdicts.get(verdict):
+                return verdict
         return None
 
 
@@ -96,7 +96,7 @@ class TimePanel:
 
     @property
     def figures(self) -> int:
-        return sum(one.figures for one in self.steps)
+        return sum(step.figures for step in self.steps)
 
 
 @frozen(kw_only=True)
@@ -136,7 +136,7 @@ class Timeline:
 
     @property
     def is_single(self) -> bool:
-        return all(sum(step.figures + step.carried for step in one.steps) <= 1 for one in self.panels)
+        return all(sum(step.figures + step.carried for step in panel.steps) <= 1 for panel in self.panels)
 
 
 @frozen(kw_only=True)
@@ -159,44 +159,46 @@ def choose_range(session: Session, deployment_no: int, choice: RangeChoice, *, n
     return ShownRange(span=choice.span(now, usual=usual, oldest=oldest), usual=usual)
 
 
-def read_timeline(session: Session, deployment_no: int, span: Span, wanted: TimelineWanted) -> Timeline:
+def read_timeline(session: Session, deployment_no: int, span: Span, query: TimelineWanted) -> Timeline:
     """At most 12 statements, however long the time and many the checks and groups."""
     step = step_of_picture(span, MAX_STEPS)
     if span.end - span.start > LONGEST_OF_FIGURES:
         step = max(step, DAY)
-    figures = FiguresWanted(metric=wanted.metric, data=wanted.data)
-    earlier, no_earlier = _find_earlier(session, deployment_no, span, wanted.choice.earlier)
+    figures = FiguresWanted(metric=query.metric, data=query.data)
+    earlier, no_earlier = _find_earlier(session, deployment_no, span, query.choice.earlier)
 
-    own = _by_group(_read_steps(session, deployment_no, span, step, figures), span, step, wanted.metric)
+    shown = _by_group(_read_steps(session, deployment_no, span, step, figures), span, step, query.metric)
     before = {}
     if earlier is not None:
         rows = _read_steps(session, deployment_no, earlier.span, step, figures)
-        before = _by_group(rows, earlier.span, step, wanted.metric)
+        before = _by_group(rows, earlier.span, step, query.metric)
     panels = [
         TimePanel(
             attribute=key.attribute,
             group=key.group,
             scope=Scope(key.scope),
-            name=_name(key, wanted.words),
+            name=_name(key, query.words),
             steps=steps,
             earlier=before.get(key, ()),
         )
-        for key, steps in own.items()
+        for key, steps in shown.items()
     ]
     checks = ended_checks(session, deployment_no, span, step)
     of_all = _by_group(_read_steps(session, deployment_no, span, step, ACCURACY), span, step, ACCURACY.metric)
     name = "Accuracy on labelled records"
-    accuracy = next((TimePanel(attribute=None, group=None, scope=Scope.OVERALL, name=name, steps=one) for one in of_all.values()), None)
+    accuracy = next((TimePanel(attribute=None, group=None, scope=Scope.OVERALL, name=name, steps=steps) for steps in of_all.values()), None)
     return Timeline(
-        metric=wanted.metric,
-        data=wanted.data,
+        metric=query.metric,
+        data=query.data,
         span=span,
         step=step,
         panels=tuple(sorted(panels, key=_order)),
         accuracy=accuracy,
         checks=tuple(join_steps(checks, step)),
         changes=tuple(version_changes(checks)),
-        alerts=tuple(one for one in reversed(alerts_between(session, deployment_no, span)) if span.start <= one.opened_at <= span.end),
+        alerts=tuple(
+            alert for alert in reversed(alerts_between(session, deployment_no, span)) if span.start <= alert.opened_at <= span.end
+        ),
         earlier=earlier,
         no_earlier=no_earlier,
     )
@@ -204,16 +206,16 @@ def read_timeline(session: Session, deployment_no: int, span: Span, wanted: Time
 
 def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> tuple[TimeStep, ...]:
     """Points of a ratio as steps, oldest first; figures carried forward count apart."""
-    found: dict[datetime, list[SeriesPoint]] = {}
+    by_start: dict[datetime, list[SeriesPoint]] = {}
     for point in points:
-        found.setdefault(ORIGIN + (point.at - _LEAST - ORIGIN) // step * step, []).append(point)
+        by_start.setdefault(ORIGIN + (point.at - _LEAST - ORIGIN) // step * step, []).append(point)
     steps = []
-    for start, members in sorted(found.items()):
-        fresh = [one for one in members if not one.carried_forward]
-        ends = [(one.value, one) for one in members if one.value is not None]
+    for start, members in sorted(by_start.items()):
+        fresh = [point for point in members if not point.carried_forward]
+        ends = [(point.value, point) for point in members if point.value is not None]
         lowest, highest = min((value for value, _ in ends), default=None), max((value for value, _ in ends), default=None)
-        measured = [one for _, one in ends]
-        lowers, uppers = [one.lower for one in measured], [one.upper for one in measured]
+        measured = [point for _, point in ends]
+        lowers, uppers = [point.lower for point in measured], [point.upper for point in measured]
         steps.append(
             TimeStep(
                 start=max(start, span.start),
@@ -221,13 +223,13 @@ def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> t
                 at=members[-1].at,
                 figures=len(fresh),
                 carried=len(members) - len(fresh),
-                verdicts=Counter(None if one.verdict is None else Verdict(one.verdict) for one in fresh),
+                verdicts=Counter(None if point.verdict is None else Verdict(point.verdict) for point in fresh),
                 value=lowest,
                 lowest=lowest,
                 highest=highest,
-                lower=None if None in lowers else min((one for one in lowers if one is not None), default=None),
-                upper=None if None in uppers else max((one for one in uppers if one is not None), default=None),
-                n=max(one.n for one in members),
+                lower=None if None in lowers else min((bound for bound in lowers if bound is not None), default=None),
+                upper=None if None in uppers else max((bound for bound in uppers if bound is not None), default=None),
+                n=max(point.n for point in members),
                 limits=(members[-1].lower_limit, members[-1].upper_limit),
                 definition=members[-1].definition,
                 reason=members[-1].reason,
@@ -247,27 +249,27 @@ def _find_earlier(session: Session, deployment_no: int, span: Span, kind: Earlie
                 return None, "The calendar has no time of this length before this one."
             return EarlierTime(kind=kind, span=before, shift=span.end - span.start), None
         case Earlier.REVISION:
-            found = revision_before(session, deployment_no, span.end)
-            if found is None:
+            previous = revision_before(session, deployment_no, span.end)
+            if previous is None:
                 return None, "No check up to the end of this time was of another model revision."
-            revision, last = found
+            revision, last = previous
             # At most as long as the range, and not before the revision came into use.
-            whole = period_before(Span(start=last, end=last + (span.end - span.start)))
-            start = last if whole is None else whole.start
+            longest = period_before(Span(start=last, end=last + (span.end - span.start)))
+            start = last if longest is None else longest.start
             replaced = revision_before(session, deployment_no, last)
             if replaced is not None:
                 start = max(start, replaced[1])
             return EarlierTime(kind=kind, span=Span(start=start, end=last), shift=span.end - last, revision=revision), None
 
 
-def _read_steps(session: Session, deployment_no: int, span: Span, step: timedelta, wanted: FiguresWanted) -> Sequence[FigureStep]:
+def _read_steps(session: Session, deployment_no: int, span: Span, step: timedelta, query: FiguresWanted) -> Sequence[FigureStep]:
     """Rows by step, or from a day on by day, of which the ends of the span may be parts."""
     if step < DAY:
-        return figure_steps(session, deployment_no, span, step, wanted)
+        return figure_steps(session, deployment_no, span, step, query)
     days = whole_days(span)
-    head = figure_steps(session, deployment_no, Span(start=span.start, end=days.start), DAY, wanted) if span.start < days.start else []
-    tail = figure_steps(session, deployment_no, Span(start=days.end, end=span.end), DAY, wanted) if days.end < span.end else []
-    return [*head, *figure_days(session, deployment_no, days, wanted), *tail]
+    head = figure_steps(session, deployment_no, Span(start=span.start, end=days.start), DAY, query) if span.start < days.start else []
+    tail = figure_steps(session, deployment_no, Span(start=days.end, end=span.end), DAY, query) if days.end < span.end else []
+    return [*head, *figure_days(session, deployment_no, days, query), *tail]
 
 
 @frozen
@@ -279,14 +281,14 @@ class _GroupKey:
 
 def _by_group(rows: Iterable[FigureStep], span: Span, step: timedelta, metric: str) -> dict[_GroupKey, tuple[TimeStep, ...]]:
     """Steps oldest first; shorter rows are joined to the step that they lie in."""
-    found: dict[_GroupKey, dict[tuple[datetime, int], list[FigureStep]]] = {}
+    grouped: dict[_GroupKey, dict[tuple[datetime, int], list[FigureStep]]] = {}
     for row in rows:
         start = row.start if step <= DAY else ORIGIN + (row.start - ORIGIN) // step * step
-        of_group = found.setdefault(_GroupKey(row.attribute, row.scope, row.group), {})
+        of_group = grouped.setdefault(_GroupKey(row.attribute, row.scope, row.group), {})
         of_group.setdefault((start, row.definition), []).append(row)
     return {
-        key: tuple(_join(members, start, span, step, metric) for (start, _), members in sorted(steps.items(), key=lambda one: one[0]))
-        for key, steps in sorted(found.items(), key=lambda one: (one[0].attribute or "", one[0].scope, one[0].group or ""))
+        key: tuple(_join(members, start, span, step, metric) for (start, _), members in sorted(steps.items(), key=lambda item: item[0]))
+        for key, steps in sorted(grouped.items(), key=lambda item: (item[0].attribute or "", item[0].scope, item[0].group or ""))
     }
 
 
@@ -310,20 +312,20 @@ def _join(rows: Sequence[FigureStep], start: datetime, span: Span, step: timedel
 
 
 def _merge(rows: Sequence[FigureStep]) -> FigureStep:
-    measured = [one for one in rows if one.lowest is not None]
-    lowers, uppers = [one.lower for one in measured], [one.upper for one in measured]
-    sums = {name: sum(getattr(one, name) for one in rows) for name in ("figures", "carried", *_COUNTS)}
+    measured = [row for row in rows if row.lowest is not None]
+    lowers, uppers = [row.lower for row in measured], [row.upper for row in measured]
+    sums = {name: sum(getattr(row, name) for row in rows) for name in ("figures", "carried", *_COUNTS)}
     return rows[0]._replace(
         **sums,
-        last_at=max(one.last_at for one in rows),
-        lowest=min((one.lowest for one in measured if one.lowest is not None), default=None),
-        highest=max((one.highest for one in measured if one.highest is not None), default=None),
-        lower=None if None in lowers else min((one for one in lowers if one is not None), default=None),
-        upper=None if None in uppers else max((one for one in uppers if one is not None), default=None),
-        n=max(one.n for one in rows),
-        lower_limit=min((one.lower_limit for one in rows if one.lower_limit is not None), default=None),
-        upper_limit=max((one.upper_limit for one in rows if one.upper_limit is not None), default=None),
-        reason=next((one.reason for one in rows if one.reason is not None), None),
+        last_at=max(row.last_at for row in rows),
+        lowest=min((row.lowest for row in measured if row.lowest is not None), default=None),
+        highest=max((row.highest for row in measured if row.highest is not None), default=None),
+        lower=None if None in lowers else min((bound for bound in lowers if bound is not None), default=None),
+        upper=None if None in uppers else max((bound for bound in uppers if bound is not None), default=None),
+        n=max(row.n for row in rows),
+        lower_limit=min((row.lower_limit for row in rows if row.lower_limit is not None), default=None),
+        upper_limit=max((row.upper_limit for row in rows if row.upper_limit is not None), default=None),
+        reason=next((row.reason for row in rows if row.reason is not None), None),
     )
 
 
@@ -335,20 +337,20 @@ def _is_further_out(highest: float, lowest: float, metric: str, limits: Limits) 
     return rank(highest, CATALOGUE[metric], limits) < rank(lowest, CATALOGUE[metric], limits)
 
 
-def _name(key: _GroupKey, words: GroupWords) -> str:
+def _name(key: _GroupKey, names: GroupWords) -> str:
     if key.attribute is None or key.group is None:
         return f"{_SCOPE_NAMES.get(Scope(key.scope), key.scope)}{'' if key.attribute is None else f' of {key.attribute}'}"
-    return words.label(key.attribute, key.group) or "(blank)"
+    return names.label(key.attribute, key.group) or "(blank)"
 
 
 def _order(panel: TimePanel) -> tuple[object, ...]:
     """Sort key: groups first, the most often unfair, suspected or unwatched first."""
     judged = max(panel.figures, 1)
-    shares = [-sum(one.verdicts.get(verdict, 0) for one in panel.steps) / judged for verdict in GRAVEST[:3]]
+    shares = [-sum(step.verdicts.get(verdict, 0) for step in panel.steps) / judged for verdict in GRAVEST[:3]]
     return (panel.scope is not Scope.GROUP, *shares, panel.attribute or "", panel.name)
 
 
 def list_values(panels: Iterable[TimePanel]) -> Iterator[float]:
     for panel in panels:
-        for one in (*panel.steps, *panel.earlier):
-            yield from (value for value in (one.lowest, one.highest) if value is not None)
+        for step in (*panel.steps, *panel.earlier):
+            yield from (value for value in (step.lowest, step.highest) if value is not None)

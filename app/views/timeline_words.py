@@ -16,25 +16,25 @@ _HUNDREDTHS = 2
 
 def say_steps(metric: str, steps: Iterable[TimeStep], unit: str = "check") -> str:
     """`164 checks: unfair 12, fair 152; 0.21 to 0.91; 4 carried forward`; `unit` names what has a verdict, shares are in per cent."""
-    each = list(steps)
+    listed = list(steps)
     verdicts: Counter[Verdict | None] = Counter()
-    for one in each:
-        for verdict, count in one.verdicts.items():  # `update()` takes four times as long
+    for step in listed:
+        for verdict, count in step.verdicts.items():  # `update()` takes four times as long
             verdicts[verdict] += count
-    figures, carried = sum(one.figures for one in each), sum(one.carried for one in each)
-    lowest = min((one.lowest for one in each if one.lowest is not None), default=None)
-    highest = max((one.highest for one in each if one.highest is not None), default=None)
-    limits = each[-1].limits if each else (None, None)
-    parts = []
+    figures, carried = sum(step.figures for step in listed), sum(step.carried for step in listed)
+    lowest = min((step.lowest for step in listed if step.lowest is not None), default=None)
+    highest = max((step.highest for step in listed if step.highest is not None), default=None)
+    limits = listed[-1].limits if listed else (None, None)
+    phrases = []
     if figures:
         counts = ", ".join(f"{VERDICT_WORDS[verdict]} {verdicts[verdict]:,}" for verdict in GRAVEST if verdicts[verdict])
-        many = f"1 {unit}" if figures == 1 else f"{figures:,} {unit}s"
-        parts.append(f"{many}: {counts}" if counts else many)
+        counted = f"1 {unit}" if figures == 1 else f"{figures:,} {unit}s"
+        phrases.append(f"{counted}: {counts}" if counts else counted)
     if lowest is not None and highest is not None:
-        parts.append(" to ".join(dict.fromkeys(write_value(metric, end, limits) for end in (lowest, highest))))
+        phrases.append(" to ".join(dict.fromkeys(write_value(metric, end, limits) for end in (lowest, highest))))
     if carried:
-        parts.append(f"{carried:,} carried forward")
-    return "; ".join(parts) or "no figure"
+        phrases.append(f"{carried:,} carried forward")
+    return "; ".join(phrases) or "no figure"
 
 
 def write_value(metric: str, value: float, limits: Limits = (None, None)) -> str:

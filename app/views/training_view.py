@@ -45,15 +45,15 @@ def fill_training_view(session: Session, deployment: Deployment, check: CheckRun
     if summary is None or monitor is None:
         return replace(view, reason=NO_DATA if summary is None else NO_MONITOR)
 
-    attributes, words = [], GroupWords.of(monitor)
+    attributes, names = [], GroupWords.of(monitor)
     for present, measured in _measure_labels(session, deployment, monitor, summary):
         if present.table is None:
             attributes.append(AttributeView(comparison=present.comparison, reason=present.reason))
             continue
-        rates, compared = ([one for one in measured if one.metric == metric] for metric in (RATE, COMPARED))
-        known = side(rates, compared, counted_as="actual_favourable")
-        divided = divide_shares(present.comparison, present.table, type(present.table).merged([]), known)
-        records = CountedRecords.of_table(present.comparison.label, present.table, "labels").named(words.label)
+        rates, compared = ([measurement for measurement in measured if measurement.metric == metric] for metric in (RATE, COMPARED))
+        figures = side(rates, compared, counted_as="actual_favourable")
+        divided = divide_shares(present.comparison, present.table, type(present.table).merged([]), figures)
+        records = CountedRecords.of_table(present.comparison.label, present.table, "labels").named(names.label)
         attributes.append(replace(divided, records=records.to_json()))
 
     ended = check.finished_at
@@ -75,7 +75,7 @@ def training_figures(session: Session, deployment: Deployment) -> list[Measureme
     summary, monitor = training_summary_of(session, deployment.no), monitor_of(session, deployment.no)
     if summary is None or monitor is None:
         return []
-    return [one for _, measured in _measure_labels(session, deployment, monitor, summary) for one in measured]
+    return [measurement for _, measured in _measure_labels(session, deployment, monitor, summary) for measurement in measured]
 
 
 def _measure_labels(

@@ -97,7 +97,7 @@ class Records:
     next_place: RecordPlace | GapPlace | None
 
 
-def records_of(session: Session, deployment_no: int, wanted: RecordsWanted) -> Records:
+def records_of(session: Session, deployment_no: int, query: RecordsWanted) -> Records:
     """The number of statements does not depend on how many records there are.
 
     Raises:
@@ -106,36 +106,36 @@ def records_of(session: Session, deployment_no: int, wanted: RecordsWanted) -> R
         Conflict: there is no monitor.
     """
     lens = open_lens(session, deployment_no)
-    window = None if wanted.check_id is None else window_of_check(session, deployment_no, wanted.check_id)
+    window = None if query.check_id is None else window_of_check(session, deployment_no, query.check_id)
     if window is not None and window.oldest is None:
         return Records(records=(), next_place=None)
-    condition = filter_of(wanted, lens, window)
-    place: RecordPlace | GapPlace | None
-    if wanted.sort is RecordSort.GAP:
-        if isinstance(wanted.after, RecordPlace):
+    condition = filter_of(query, lens, window)
+    next_place: RecordPlace | GapPlace | None
+    if query.sort is RecordSort.GAP:
+        if isinstance(query.after, RecordPlace):
             raise InvalidInput.of("cursor", "is not a cursor of the list by gap")
-        by_gap = find_by_gap(session, deployment_no, condition, after=wanted.after, limit=wanted.limit)
-        page, place = by_gap.records, by_gap.next_place
+        by_gap = find_by_gap(session, deployment_no, condition, after=query.after, limit=query.limit)
+        page, next_place = by_gap.records, by_gap.next_place
     else:
-        if isinstance(wanted.after, GapPlace):
+        if isinstance(query.after, GapPlace):
             raise InvalidInput.of("cursor", "is a cursor of the list by gap")
-        found = find_records(session, deployment_no, condition, after=wanted.after, limit=wanted.limit + 1)
-        page, is_full = found.records[: wanted.limit], found.is_cut or len(found.records) > wanted.limit
-        place = page[-1].place if is_full else found.looked_through_to
-    return Records(records=tuple(summaries(session, deployment_no, page, lens, window)), next_place=place)
+        matched = find_records(session, deployment_no, condition, after=query.after, limit=query.limit + 1)
+        page, is_full = matched.records[: query.limit], matched.is_cut or len(matched.records) > query.limit
+        next_place = page[-1].place if is_full else matched.looked_through_to
+    return Records(records=tuple(summaries(session, deployment_no, page, lens, window)), next_place=next_place)
 
 
-def count_of(session: Session, deployment_no: int, wanted: RecordsWanted, *, most: int) -> RecordCount:
-    """Counts at most `most`, whatever page is asked for.
+def count_of(session: Session, deployment_no: int, query: RecordsWanted, *, limit: int) -> RecordCount:
+    """Counts at most `limit`, whatever page is asked for.
 
     Raises:
         NotFound, InvalidInput, Conflict: as `records_of`.
     """
-    window = None if wanted.check_id is None else window_of_check(session, deployment_no, wanted.check_id)
+    window = None if query.check_id is None else window_of_check(session, deployment_no, query.check_id)
     if window is not None and window.oldest is None:
         return RecordCount(records=0, is_least=False)
-    condition = filter_of(wanted, open_lens(session, deployment_no), window)
-    return count_records(session, deployment_no, condition, most=most)
+    condition = filter_of(query, open_lens(session, deployment_no), window)
+    return count_records(session, deployment_no, condition, most=limit)
 
 
 def summaries(
@@ -165,7 +165,7 @@ def summaries(
     ]
 
 
-def filter_of(wanted: RecordsWanted, lens: Lens, window: CheckWindow | None) -> RecordFilter:
+def filter_of(query: RecordsWanted, lens: Lens, window: CheckWindow | None) -> RecordFilter:
     """Filter of the store, in the words of the lens's monitor.
 
     Raises:
@@ -173,46 +173,46 @@ def filter_of(wanted: RecordsWanted, lens: Lens, window: CheckWindow | None) -> 
         Conflict: there is no monitor.
     """
     monitor = lens.monitor
-    if monitor is None and wanted.needs_monitor:
+    if monitor is None and query.needs_monitor:
         raise Conflict("The deployment has no fairness monitor, which says what is favourable and who is in which group. Set one first.")
-    if wanted.group is not None and wanted.attribute is None:
+    if query.group is not None and query.attribute is None:
         raise InvalidInput.of("attribute", "must say of which attribute the group is")
     members = []
-    if monitor is not None and wanted.attribute is not None:
-        comparison = find_comparison(monitor, wanted.attribute)
+    if monitor is not None and query.attribute is not None:
+        comparison = find_comparison(monitor, query.attribute)
         if comparison is None:
-            known = ", ".join(one.label for one in comparisons_of(monitor))
-            raise InvalidInput.of("attribute", f"is none that the monitor watches, which are: {known}"[:1000])
+            listed = ", ".join(comparison.label for comparison in comparisons_of(monitor))
+            raise InvalidInput.of("attribute", f"is none that the monitor watches, which are: {listed}"[:1000])
         members = comparison.members(monitor)
         if any(member.rule is not None for member in members):
             raise InvalidInput.of("attribute", "has a rule over several columns, by which records cannot be listed; filter by its columns")
 
     groups: tuple[tuple[GroupTest, ...], ...] = ()
-    if wanted.group is not None:
+    if query.group is not None:
         # If no way to divide the label fits, it is divided at every ×: the refusal names the attribute without such a group.
-        label = wanted.group
-        ways = [(label,)] if len(members) == 1 else split_group(label, members) or [tuple(label.split(TOGETHER))]
-        if len(ways[0]) != len(members):
+        label = query.group
+        divisions = [(label,)] if len(members) == 1 else split_group(label, members) or [tuple(label.split(TOGETHER))]
+        if len(divisions[0]) != len(members):
             names = TOGETHER.join(member.feature for member in members)
             raise InvalidInput.of("group", f"must name a group of each of {names}, joined by ×")
         groups = tuple(
-            tuple(_test_group(member, part, lens.schemas) for member, part in zip(members, parts, strict=True)) for parts in ways
+            tuple(_test_group(member, label, lens.schemas) for member, label in zip(members, labels, strict=True)) for labels in divisions
         )
 
-    times = [wanted.until, None if window is None else window.span.end]
+    times = [query.until, None if window is None else window.span.end]
     return RecordFilter(
-        since=wanted.since,
+        since=query.since,
         until=min((time for time in times if time is not None), default=None),
         oldest=None if window is None else window.oldest,
         version=None if window is None else window.version,
         favourable=ValueTest() if monitor is None else monitor.outcomes.tests.favourable,
         unfavourable=ValueTest() if monitor is None else monitor.outcomes.tests.unfavourable,
         groups=groups,
-        outcome=wanted.outcome,
-        changed=wanted.changed,
-        targets=tuple(lens.asked_for([member.feature for member in members] or None)) if wanted.changed is not None else (),
-        debiased=wanted.debiased,
-        attribute=wanted.attribute,
+        outcome=query.outcome,
+        changed=query.changed,
+        targets=tuple(lens.asked_for([member.feature for member in members] or None)) if query.changed is not None else (),
+        debiased=query.debiased,
+        attribute=query.attribute,
     )
 
 
@@ -220,20 +220,20 @@ def _test_group(attribute: MonitoredAttribute, label: str, schemas: Mapping[int,
     listed = (*attribute.monitored, *(attribute.reference or ()))
     value: GroupValue | None = next((value for value in listed if label_of(value) == label), None)
     if value is None and attribute.reference is not None:
-        known = quote_names([label_of(one) for one in listed])
-        raise InvalidInput.of("group", f"is none of {attribute.feature!r} in the monitor, whose groups are: {known}")
-    places: dict[tuple[bool, int, Column], list[int]] = {}
+        names = quote_names([label_of(value) for value in listed])
+        raise InvalidInput.of("group", f"is none of {attribute.feature!r} in the monitor, whose groups are: {names}")
+    versions_by_column: dict[tuple[bool, int, Column], list[int]] = {}
     for version, schema in schemas.items():
         for in_features, columns in ((True, schema.features), (False, schema.meta)):
             for position, column in enumerate(columns):
                 if column.name == attribute.feature:
-                    places.setdefault((in_features, position, column), []).append(version)
+                    versions_by_column.setdefault((in_features, position, column), []).append(version)
     columns_found = [
         ColumnPlace(tuple(versions), in_features, position, column.kind is FieldKind.NUMERIC)
-        for (in_features, position, column), versions in places.items()
+        for (in_features, position, column), versions in versions_by_column.items()
     ]
     # With the reference left out, every other value is a group of its own.
-    tests = [group_test(label if value is None else value, column) for _, _, column in places]
+    tests = [group_test(label if value is None else value, column) for _, _, column in versions_by_column]
     texts = {text for test in tests for text in test.texts}
     ranges = dict.fromkeys(bounds for test in tests for bounds in test.ranges)
     return GroupTest(ValueTest(tuple(sorted(texts)), tuple(ranges)), tuple(columns_found))

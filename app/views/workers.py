@@ -20,20 +20,20 @@ class WorkerNotice:
     next_step: str
 
 
-def notice_of(seen: WorkersSeen) -> WorkerNotice | None:
+def notice_of(workers: WorkersSeen) -> WorkerNotice | None:
     """None while a worker answers."""
-    match seen.state:
+    match workers.state:
         case WorkerState.ANSWERING:
             return None
         case WorkerState.NEVER_SEEN:
             return WorkerNotice(sentence=_NEVER_SEEN, next_step=_START)
         case WorkerState.SILENT:
-            at = seen.last_seen_at
+            at = workers.last_seen_at
             since = "a time that is not known" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
             return WorkerNotice(sentence=_SILENT.format(since=since), next_step=_START_AGAIN)
 
 
-def silence_of(seen: WorkersSeen) -> str | None:
+def silence_of(workers: WorkersSeen) -> str | None:
     """First sentence of the notice, for texts that go on; None while a worker answers."""
-    notice = notice_of(seen)
+    notice = notice_of(workers)
     return None if notice is None else f"{notice.sentence.partition('. ')[0]}."
