@@ -18,6 +18,6 @@ def name_author(session: Session, actor: str) -> str:
     return ApiKeys(session).names([actor]).get(actor, "")
 
 
-def say_author(made: Made) -> str:
-    is_key = made.name and not made.by.startswith(USER) and made.by != _SCHEDULE
-    return f"{made.name}, key {made.by}" if is_key else made.author
+def say_author(origin: Made) -> str:
+    is_key = origin.name and not origin.by.startswith(USER) and origin.by != _SCHEDULE
+    return f"{origin.name}, key {origin.by}" if is_key else origin.author

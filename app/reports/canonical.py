@@ -34,9 +34,9 @@ def canonical_json(source: ReportSource) -> bytes:
         "monitor": source.monitor,
         "check": None if check is None else _without(check, {"no", "deployment_no", "lease_token", "progress"}),
         "measurements": source.measurements,
-        "recent": [_without(one, {"check_no"}) for one in source.recent],
+        "recent": [_without(figure, {"check_no"}) for figure in source.recent],
         "checks": [_without(run, {"no"}) for run in source.runs],
-        "days": [_without(one, {"series", "fresh"}) for one in source.histories],
+        "days": [_without(history, {"series", "fresh"}) for history in source.histories],
         "evidence": None if evidence is None else evidence.comparisons,
         "counted_until": None if evidence is None or evidence.era is None else evidence.era.counted_until,
         "alerts": [_without(alert, {"no", "deployment_no", "rule_no"}) for alert in source.alerts],
@@ -53,30 +53,30 @@ def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _without(part: Any, left_out: AbstractSet[str]) -> dict[str, Any]:  # noqa: ANN401 - a dataclass or a named tuple
-    names = part._fields if hasattr(part, "_fields") else [field.name for field in fields(part)]
-    return {name: getattr(part, name) for name in names if name not in left_out}
+def _without(member: Any, left_out: AbstractSet[str]) -> dict[str, Any]:  # noqa: ANN401 - a dataclass or a named tuple
+    names = member._fields if hasattr(member, "_fields") else [field.name for field in fields(member)]
+    return {name: getattr(member, name) for name in names if name not in left_out}
 
 
-def _plain(part: Any) -> Any:  # noqa: ANN401 - any part of the data
-    found: Any = part
-    match part:
+def _plain(member: Any) -> Any:  # noqa: ANN401 - any part of the data
+    plain: Any = member
+    match member:
         # Before numbers and texts: a member of an enumeration may be one.
         case Enum():
-            found = part.value
+            plain = member.value
         # JSON has no form for these.
-        case float() if math.isinf(part) or math.isnan(part):
-            found = str(part)
+        case float() if math.isinf(member) or math.isnan(member):
+            plain = str(member)
         case datetime():
-            found = part.isoformat()
+            plain = member.isoformat()
         case Details():
-            found = _plain(part.to_json())
+            plain = _plain(member.to_json())
         case Mapping():
-            found = {"none" if name is None else str(name): _plain(value) for name, value in part.items()}
+            plain = {"none" if name is None else str(name): _plain(value) for name, value in member.items()}
         case Range():
-            found = part._asdict()
+            plain = member._asdict()
         case list() | tuple():
-            found = [_plain(one) for one in part]
-        case _ if is_dataclass(part):
-            found = {field.name: _plain(getattr(part, field.name)) for field in fields(part)}
-    return found
+            plain = [_plain(element) for element in member]
+        case _ if is_dataclass(member):
+            plain = {field.name: _plain(getattr(member, field.name)) for field in fields(member)}
+    return plain

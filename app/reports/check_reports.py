@@ -75,7 +75,7 @@ def first_page(source: ReportSource) -> FirstPage:
     if headline.row is not None:
         attribute, group = headline.row.attribute, forest.words.label(headline.row.attribute, headline.row.group)
     # Two rows fewer leave room for one more sentence.
-    most, about = MOST_SAID + max(0, _ROWS_OF_FULL_PAGE - len(forest.rows)) // 2, ""
+    limit, about = MOST_SAID + max(0, _ROWS_OF_FULL_PAGE - len(forest.rows)) // 2, ""
     if source.check is not None:
         span = source.check.span
         end = f"{span.end:%H:%M}" if span.end.date() == span.start.date() else f"{span.end:%Y-%m-%d %H:%M}"
@@ -99,7 +99,7 @@ def first_page(source: ReportSource) -> FirstPage:
         note=f"{capitalise(headline.note)}." if headline.note else "",
         windows=headline.windows,
         categories=dict(name_categories(forest)),
-        since=tuple(say_since(rename_evidence(forest.words, source.evidence), attribute=attribute, group=group, most=most)),
+        since=tuple(say_since(rename_evidence(forest.words, source.evidence), attribute=attribute, group=group, limit=limit)),
     )
 
 
@@ -113,7 +113,7 @@ def sum_up_verdicts(source: ReportSource) -> Iterator[str]:
     """Yields the verdicts of the check; of a period, those of all its checks before them."""
     if not source.is_of_check:
         counted = count_verdicts(source.histories)
-        are_topped_up = bool(counted) and any(one.is_topped_up for one in source.forest.checks)
+        are_topped_up = bool(counted) and any(check.is_topped_up for check in source.forest.checks)
         yield (describe_verdicts(counted) if counted else NONE_MEASURED) + (f" {SHARED_RECORDS}" if are_topped_up else "")
     if source.check is not None and (shown := headlines(source.measurements, source.check.window)):
         counts = [f"{VERDICT_WORDS[grade].capitalize()}: {first_of(names)}." for grade, names in summary(shown)]
@@ -129,11 +129,17 @@ def group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
     elif evidence is not None:
         since = "undecided"
     counts = [ABSENT if count is None else f"{count:,}" for count in (row.n, row.n_reference)]
-    limits = next(((one.measurement.lower_limit, one.measurement.upper_limit) for one in figures), (None, None))
+    limits = next(((figure.measurement.lower_limit, figure.measurement.upper_limit) for figure in figures), (None, None))
     drawn = [
-        RatioMark(value=one.value, lower=one.lower, upper=one.upper, verdict=one.verdict, is_hollow=figure is row.counterfactual)
+        RatioMark(
+            value=measurement.value,
+            lower=measurement.lower,
+            upper=measurement.upper,
+            verdict=measurement.verdict,
+            is_hollow=figure is row.counterfactual,
+        )
         for figure in figures
-        if (one := figure.measurement).value is not None
+        if (measurement := figure.measurement).value is not None
     ]
     return GroupRow(
         attribute=row.attribute,
@@ -147,28 +153,32 @@ def group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
     )
 
 
-def say_value(one: Measurement) -> str:
+def say_value(measurement: Measurement) -> str:
     """Figure with its interval: `0.26 (0.15–0.46)`, with digits that show each number on its side of the limits."""
-    if one.value is None:
+    if measurement.value is None:
         return "none"
-    limits: Limits = (one.lower_limit, one.upper_limit)
-    marks = (*both_sides(CATALOGUE[one.metric], limits), CATALOGUE[one.metric].ideal)
-    digits = max(digits_apart(end, marks, _TWO_DIGITS) for end in (one.value, one.lower, one.upper) if end is not None)
-    value, low, high = (None if end is None else write_minus(f"{end:.{digits}f}") for end in (one.value, one.lower, one.upper))
+    limits: Limits = (measurement.lower_limit, measurement.upper_limit)
+    marks = (*both_sides(CATALOGUE[measurement.metric], limits), CATALOGUE[measurement.metric].ideal)
+    digits = max(
+        digits_apart(end, marks, _TWO_DIGITS) for end in (measurement.value, measurement.lower, measurement.upper) if end is not None
+    )
+    value, low, high = (
+        None if end is None else write_minus(f"{end:.{digits}f}") for end in (measurement.value, measurement.lower, measurement.upper)
+    )
     if low is None:
         return f"{value} (no interval)" if high is None else f"{value} (up to {high})"
-    return f"{value} ({low} and more)" if high is None else f"{value} ({low}{join_of(one.lower or 0.0)}{high})"
+    return f"{value} ({low} and more)" if high is None else f"{value} ({low}{join_of(measurement.lower or 0.0)}{high})"
 
 
-def check_report(session: Session, deployment: Deployment, check: CheckRun, made: Made, *, has_annex: bool) -> Document:
+def check_report(session: Session, deployment: Deployment, check: CheckRun, origin: Made, *, has_annex: bool) -> Document:
     """Returns the report. Evidence, alerts and training data in it are the present ones."""
     source = read_check(session, deployment, check)
     span = f"{moment(check.span.start)} to {moment(check.span.end)}"
     annex = tuple(_annex_of_check(session, source, check)) if has_annex else ()
-    return document_of(source, made, subtitle=f"Check {check.id} of {span}", annex=annex)
+    return document_of(source, origin, subtitle=f"Check {check.id} of {span}", annex=annex)
 
 
-def document_of(source: ReportSource, made: Made, *, subtitle: str, annex: tuple[Section, ...]) -> Document:
+def document_of(source: ReportSource, origin: Made, *, subtitle: str, annex: tuple[Section, ...]) -> Document:
     data = canonical_json(source)
     attachments = [Attachment(name="data.json", media_type="application/json", description="The data of this report", content=data)]
     if source.check is not None:
@@ -179,18 +189,18 @@ def document_of(source: ReportSource, made: Made, *, subtitle: str, annex: tuple
     return Document(
         title=f"Fairness report: {source.deployment.name}",
         subtitle=subtitle,
-        made=made,
+        made=origin,
         first=first_page(source),
-        second=replace(page, origin=(Fact(name="Made by", value=say_author(made)), *page.origin)),
+        second=replace(page, origin=(Fact(name="Made by", value=say_author(origin)), *page.origin)),
         annex=annex,
         attachments=tuple(attachments),
     )
 
 
-def sections_of_views(check: CheckRun, views: Views, words: GroupWords) -> Iterator[Section]:
+def sections_of_views(check: CheckRun, views: Views, names: GroupWords) -> Iterator[Section]:
     yield window_section(check)
     for kind in ORDER:
-        yield from view_sections(rename_view(words, views[kind]))
+        yield from view_sections(rename_view(names, views[kind]))
 
 
 def views_of(session: Session, deployment: Deployment, check: CheckRun) -> dict[ViewKind, CheckView]:
@@ -198,44 +208,44 @@ def views_of(session: Session, deployment: Deployment, check: CheckRun) -> dict[
 
 
 def _annex_of_check(session: Session, source: ReportSource, check: CheckRun) -> Iterator[Section]:
-    deployment, words = source.deployment, source.forest.words
-    measured = [words.rename(one) for one in source.measurements]
+    deployment, names = source.deployment, source.forest.words
+    measured = [names.rename(measurement) for measurement in source.measurements]
     views = views_of(session, deployment, check)
     yield headline_section(check, views, measured, of="of this check")
     yield deployment_section(deployment, check.model_revision)
     yield monitor_section(source.monitor, check)
-    yield from sections_of_views(check, views, words)
+    yield from sections_of_views(check, views, names)
     yield from history_sections(session, deployment.no, source.monitor, source.span, source.alerts)
-    yield evidence_section(rename_evidence(words, source.evidence))
+    yield evidence_section(rename_evidence(names, source.evidence))
     yield alerts_section(source.alerts, waiting=source.waiting)
     yield limits_section()
     yield tracing_section(check)
 
 
-def period_report(session: Session, deployment: Deployment, span: Span, made: Made, *, has_annex: bool = False) -> Document:
+def period_report(session: Session, deployment: Deployment, span: Span, origin: Made, *, has_annex: bool = False) -> Document:
     source = read_period(session, deployment, span)
     annex = tuple(_annex_of_period(session, source)) if has_annex else ()
-    return document_of(source, made, subtitle=f"{moment(span.start)} to {moment(span.end)}, the end not included", annex=annex)
+    return document_of(source, origin, subtitle=f"{moment(span.start)} to {moment(span.end)}, the end not included", annex=annex)
 
 
 def _annex_of_period(session: Session, source: ReportSource) -> Iterator[Section]:
     deployment, check, monitor = source.deployment, source.check, source.monitor
-    words = source.forest.words
+    names = source.forest.words
     views = {} if check is None else views_of(session, deployment, check)
     in_short: tuple[Block, ...] = (Paragraph("No check of this time succeeded.", is_caution=True),)
     if check is not None:
         of = f"of the newest check, which ended its span on {moment(check.span.end)}"
-        in_short = headline_section(check, views, [words.rename(one) for one in source.measurements], of=of).blocks
+        in_short = headline_section(check, views, [names.rename(measurement) for measurement in source.measurements], of=of).blocks
     yield _verdicts_section(source)
     yield Section("The newest check", in_short)
     yield deployment_section(deployment, None if check is None else check.model_revision)
     yield monitor_section(monitor, check)
     yield from history_sections(session, deployment.no, monitor, source.span, source.alerts)
     yield _checks_section(source)
-    yield evidence_section(rename_evidence(words, source.evidence))
+    yield evidence_section(rename_evidence(names, source.evidence))
     yield alerts_section(source.alerts, waiting=source.waiting)
     if check is not None:
-        yield from sections_of_views(check, views, words)
+        yield from sections_of_views(check, views, names)
     yield limits_section()
     yield tracing_section(check)
 
@@ -267,10 +277,10 @@ def _verdicts_section(source: ReportSource) -> Section:
         " Where an hour had few records, its check added those of earlier hours, so that neighbouring checks share records."
     )
     rows = []
-    for history, one in zip(measured, counted, strict=True):
+    for history, counts in zip(measured, counted, strict=True):
         point = find_furthest(history)
         furthest = ("none", ABSENT) if point is None else (number(point.value), moment(point.at))
-        rows.append((one.attribute, one.data, *furthest, *(f"{one.verdicts.get(verdict, 0):,}" for verdict in GRAVEST)))
+        rows.append((counts.attribute, counts.data, *furthest, *(f"{counts.verdicts.get(verdict, 0):,}" for verdict in GRAVEST)))
     table = ReportTable("Verdicts of the period, in checks", columns, tuple(rows), note)
     return Section("In short", (Paragraph(describe_verdicts(counted)), table))
 
@@ -288,20 +298,20 @@ def headline_section(check: CheckRun, views: Views, measurements: Sequence[Measu
     blocks.append(Paragraph(f"Verdicts {of}. {' '.join(counts)}"))
 
     rows = []
-    for one in shown:
+    for headline in shown:
         sentences: list[str] = []
-        for part in one.parts:
-            if part.figure is None:
+        for on_data in headline.parts:
+            if on_data.figure is None:
                 continue
-            name, furthest, figure = part.name.lower(), part.figure, part.figure.measurement
-            sentences.append(f"{one.attribute}, {name}: {furthest.text}")
+            name, furthest, figure = on_data.name.lower(), on_data.figure, on_data.figure.measurement
+            sentences.append(f"{headline.attribute}, {name}: {furthest.text}")
             side = furthest.disadvantaged_group or furthest.disadvantaged or ABSENT
-            about = (one.attribute, name, furthest.group or ABSENT, figure.metric.replace("_", " "))
+            about = (headline.attribute, name, furthest.group or ABSENT, figure.metric.replace("_", " "))
             rows.append(
                 (*about, value_of(figure), interval_of(figure), f"{figure.n:,}", furthest.limits, VERDICT_WORDS[figure.verdict], side)
             )
-        reading = [] if one.reading is None else [f"{one.attribute}: {one.reading}"]
-        blocks.append(Bullets((*sentences, *reading, *one.notes)))
+        reading = [] if headline.reading is None else [f"{headline.attribute}: {headline.reading}"]
+        blocks.append(Bullets((*sentences, *reading, *headline.notes)))
     columns = (
         "Attribute",
         "Records",

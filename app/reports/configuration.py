@@ -61,14 +61,17 @@ def monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
         ("Watched together", "; ".join(TOGETHER.join(features) for features in monitor.intersections) or "nothing"),
     )
     rows = []
-    for one in monitor.attributes:
-        reference = "every other value" if one.reference is None else _list_values(one.reference)
-        limits = limits_in_words((one.threshold, one.upper_threshold))
-        if one.upper_threshold is None:
+    for attribute in monitor.attributes:
+        reference = "every other value" if attribute.reference is None else _list_values(attribute.reference)
+        limits = limits_in_words((attribute.threshold, attribute.upper_threshold))
+        if attribute.upper_threshold is None:
             limits += "; the other side is not watched"
-        others = "; ".join(f"{metric}: {limits_in_words((both.lower, both.upper))}" for metric, both in one.metric_limits)
-        monitored = _list_values(one.monitored) + ("" if one.found_by is None else f"; {one.found_by.words}")
-        rows.append((one.feature, monitored, reference, limits, others or "none"))
+        other_limits = "; ".join(
+            f"{metric}: {limits_in_words((limits_of_metric.lower, limits_of_metric.upper))}"
+            for metric, limits_of_metric in attribute.metric_limits
+        )
+        monitored = _list_values(attribute.monitored) + ("" if attribute.found_by is None else f"; {attribute.found_by.words}")
+        rows.append((attribute.feature, monitored, reference, limits, other_limits or "none"))
     columns = ("Attribute", "Monitored", "Reference", "Disparate impact is fair", "Other limits")
     blocks: list[Block] = [
         ReportTable("How outcomes are counted", ("What", "Value"), facts),
@@ -99,13 +102,13 @@ def window_section(check: CheckRun) -> Section:
                 text = ", ".join(map(str, names)) or "none"
             case int() as count:
                 text = f"{count:,}"
-            case other:
-                text = str(other)
+            case uncounted:
+                text = str(uncounted)
         facts.append((title, text))
     facts += [
-        (f"{name}, {DATA_SETS[DataSet(data)]}", one["text"])
+        (f"{name}, {DATA_SETS[DataSet(data)]}", counted["text"])
         for data, several in window.get(LEFT_OUT, {}).items()
-        for name, one in several.items()
+        for name, counted in several.items()
     ]
     facts.append(("Began, ended", f"{moment(check.started_at)}, {moment(check.finished_at)}"))
     return Section("The records", (ReportTable("The window of the check", ("What", "Value"), tuple(facts)),))
@@ -150,10 +153,10 @@ def _join_names(names: Iterator[str]) -> str:
     return ", ".join(names) or "none"
 
 
-def first_of(names: Iterable[str], most: int = MOST_NAMES) -> str:
-    known = list(names)
-    left = len(known) - most
-    return ", ".join(known[:most]) + (f" and {left:,} more" if left > 0 else "") if known else "none"
+def first_of(names: Iterable[str], limit: int = MOST_NAMES) -> str:
+    listed = list(names)
+    remaining = len(listed) - limit
+    return ", ".join(listed[:limit]) + (f" and {remaining:,} more" if remaining > 0 else "") if listed else "none"
 
 
 def list_cautions(source: ReportSource) -> Iterator[str]:
@@ -172,8 +175,8 @@ def list_facts(source: ReportSource) -> Iterator[Fact]:
     yield Fact(name="Model", value=f"{deployment.id}, revision {revision}")
     window = {} if check is None or check.window is None else check.window
     if "records" in window:
-        more = f" and {window['additional_records']:,} of earlier hours" if window.get("additional_records") else ""
-        yield Fact(name="Population", value=f"{window['records']:,} logged records of the check's span{more}")
+        additional = f" and {window['additional_records']:,} of earlier hours" if window.get("additional_records") else ""
+        yield Fact(name="Population", value=f"{window['records']:,} logged records of the check's span{additional}")
     if check is not None:
         yield Fact(name="Check", value=f"{check.id}, of {moment(check.span.start)} to {moment(check.span.end)}")
     if not source.is_of_check:
@@ -181,24 +184,24 @@ def list_facts(source: ReportSource) -> Iterator[Fact]:
         counts = ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in sorted(states.items()))
         yield Fact(name="Checks that ended", value=counts or "none")
     if monitor is not None:
-        words = GroupWords.of(monitor)
+        names = GroupWords.of(monitor)
         listed = window.get("favourable")
         outcomes = map(str, listed) if isinstance(listed, list) else map(outcome_label, monitor.outcomes.favourable)
         yield Fact(name="Favourable outcome", value=first_of(outcomes))
         compared = [
-            f"{one.feature}: {first_of(_name_groups(one, one.monitored, words), 3)} with "
-            f"{'every other value' if one.reference is None else first_of(_name_groups(one, one.reference, words), 3)}, "
-            f"fair at {limits_in_words((one.threshold, one.upper_threshold))}"
-            for one in monitor.attributes[:3]
+            f"{attribute.feature}: {first_of(_name_groups(attribute, attribute.monitored, names), 3)} with "
+            f"{'every other value' if attribute.reference is None else first_of(_name_groups(attribute, attribute.reference, names), 3)}, "
+            f"fair at {limits_in_words((attribute.threshold, attribute.upper_threshold))}"
+            for attribute in monitor.attributes[:3]
         ]
-        left = len(monitor.attributes) - len(compared)
-        yield Fact(name="Compared", value="; ".join(compared) + (f"; and {left} more" if left else ""))
+        remaining = len(monitor.attributes) - len(compared)
+        yield Fact(name="Compared", value="; ".join(compared) + (f"; and {remaining} more" if remaining else ""))
         yield Fact(name="Monitor", value=f"version {monitor.version}")
 
 
-def _name_groups(attribute: MonitoredAttribute, values: Iterable[GroupValue], words: GroupWords) -> Iterator[str]:
+def _name_groups(attribute: MonitoredAttribute, values: Iterable[GroupValue], names: GroupWords) -> Iterator[str]:
     for label in map(label_of, values):
-        name = words.label(attribute.feature, label)
+        name = names.label(attribute.feature, label)
         yield name if name == label else f"{name} ({label})"
 
 

@@ -43,16 +43,16 @@ def name_step(span: Span) -> str:
 
 def summarise_days(points: Iterable[SeriesPoint], step: timedelta) -> list[Day]:
     """Oldest first; steps begin at midnight, UTC, weeks on Mondays."""
-    found: dict[int, list[SeriesPoint]] = {}
+    by_step: dict[int, list[SeriesPoint]] = {}
     for point in points:
         # A check that ends at midnight is about the day before.
-        found.setdefault((point.at - _LEAST - _MONDAY) // step, []).append(point)
+        by_step.setdefault((point.at - _LEAST - _MONDAY) // step, []).append(point)
     days = []
-    for place, members in sorted(found.items()):
+    for position, members in sorted(by_step.items()):
         values = [point.value for point in members if point.value is not None]
         days.append(
             Day(
-                start=_MONDAY + place * step,
+                start=_MONDAY + position * step,
                 checks=len(members),
                 verdicts=Counter(point.verdict for point in members),
                 lowest=min(values, default=None),

@@ -180,8 +180,8 @@ def written(document: Document, look: ThemeLook) -> dict[str, Any]:
     Characters that neither PDF nor XML can carry are replaced, and names written from right to left isolated.
     """
     annex = [
-        {"title": section.title, "level": section.level, "id": f"s{place}", "blocks": list(_write_blocks(section.blocks, look))}
-        for place, section in enumerate(document.annex, start=1)
+        {"title": section.title, "level": section.level, "id": f"s{position}", "blocks": list(_write_blocks(section.blocks, look))}
+        for position, section in enumerate(document.annex, start=1)
     ]
     content = {
         "title": document.title,
@@ -192,8 +192,8 @@ def written(document: Document, look: ThemeLook) -> dict[str, Any]:
         "second": None if document.second is None else asdict(document.second),
         "annex": annex,
     }
-    found: dict[str, Any] = _isolated(replace_undrawable(content))
-    return found
+    isolated: dict[str, Any] = _isolated(replace_undrawable(content))
+    return isolated
 
 
 def _write_blocks(blocks: Iterable[Block], look: ThemeLook) -> Iterable[dict[str, Any]]:
@@ -211,16 +211,16 @@ def _write_blocks(blocks: Iterable[Block], look: ThemeLook) -> Iterable[dict[str
                 yield {"kind": "figure", "caption": caption, "alt": chart.description, "svg": chart.svg}
 
 
-def _isolated(part: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON
-    match part:
+def _isolated(member: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON
+    match member:
         case str():
-            return part if name in _PICTURES else isolate(part)
+            return member if name in _PICTURES else isolate(member)
         case dict():
-            return {key: _isolated(value, key) for key, value in part.items()}
+            return {key: _isolated(value, key) for key, value in member.items()}
         case list():
-            return [_isolated(value) for value in part]
+            return [_isolated(value) for value in member]
         case _:
-            return part
+            return member
 
 
 def number(value: float | None) -> str:

@@ -29,19 +29,21 @@ def evidence_section(evidence: DeploymentEvidence | None) -> Section:
     blocks: list[Block] = [Paragraph(" ".join(describe_evidence(evidence)))]
     if comparisons:
         rows = []
-        for one in comparisons[:MOST_COMPARISONS]:
-            ends = ABSENT if one.figure_id is None else interval(*one.interval)
-            rows.append((name_figure(one), say_limit(one), ends, " ".join((one.words, *list_notes(one)))))
-        more = f" The first {MOST_COMPARISONS} of {len(comparisons):,}." if len(comparisons) > MOST_COMPARISONS else ""
+        for state in comparisons[:MOST_COMPARISONS]:
+            ends = ABSENT if state.figure_id is None else interval(*state.interval)
+            rows.append((name_figure(state), say_limit(state), ends, " ".join((state.words, *list_notes(state)))))
+        remainder = f" The first {MOST_COMPARISONS} of {len(comparisons):,}." if len(comparisons) > MOST_COMPARISONS else ""
         columns = ("Comparison", "Limit", "95 %, at all hours", "State")
         blocks.append(
-            ReportTable("The state of every comparison when this report was made", columns, tuple(rows), MEANING + more, is_last_wide=True)
+            ReportTable(
+                "The state of every comparison when this report was made", columns, tuple(rows), MEANING + remainder, is_last_wide=True
+            )
         )
     return Section("Evidence over time", tuple(blocks))
 
 
 def say_since(
-    evidence: DeploymentEvidence | None, *, attribute: str | None = None, group: str | None = None, most: int = MOST_SAID
+    evidence: DeploymentEvidence | None, *, attribute: str | None = None, group: str | None = None, limit: int = MOST_SAID
 ) -> Iterator[str]:
     """Yields the present evidence, the gravest first, at most `most`.
 
@@ -50,13 +52,13 @@ def say_since(
     if evidence is None:
         yield NO_MONITOR
         return
-    comparisons = sorted(evidence.comparisons, key=lambda one: (one.attribute, one.group) != (attribute, group))
-    decided = [one for one in order_by_gravity(comparisons) if one.state is not State.UNDECIDED]
+    comparisons = sorted(evidence.comparisons, key=lambda state: (state.attribute, state.group) != (attribute, group))
+    decided = [state for state in order_by_gravity(comparisons) if state.state is not State.UNDECIDED]
     yield " ".join(describe_evidence(evidence))
-    yield from map(say_comparison, decided[:most])
-    said = {id(one) for one in decided[:most]}
-    left_out = Counter(one.state.value.replace("_", " ") for one in order_by_gravity(comparisons) if id(one) not in said)
+    yield from map(say_comparison, decided[:limit])
+    listed = {id(state) for state in decided[:limit]}
+    left_out = Counter(state.state.value.replace("_", " ") for state in order_by_gravity(comparisons) if id(state) not in listed)
     if left_out:
-        *others, last = (f"{many:,} {state}" for state, many in left_out.items())
-        more = f"{', '.join(others)} and {last}" if others else last
-        yield f"Not listed here: {more}. The deployment's page has every comparison."
+        *counts, last = (f"{count:,} {state}" for state, count in left_out.items())
+        remainder = f"{', '.join(counts)} and {last}" if counts else last
+        yield f"Not listed here: {remainder}. The deployment's page has every comparison."

@@ -81,8 +81,8 @@ class ReportMaker:
         child = Apart(make_report, self._url, order)
         try:
             async with asyncio.timeout(MAKE_SECONDS):
-                made: bytes = await asyncio.to_thread(child.result)
-                return made
+                content: bytes = await asyncio.to_thread(child.result)
+                return content
         except TimeoutError as error:
             raise ReportNotMade(
                 f"The report was not ready after {MAKE_SECONDS:.0f} seconds."

@@ -26,8 +26,13 @@ def as_pdf(document: Document) -> bytes:
     Texts go in as JSON, never as markup.
     """
     attached = [
-        {"name": one.name, "media_type": one.media_type, "description": one.description, "content": one.content.decode()}
-        for one in document.attachments
+        {
+            "name": attachment.name,
+            "media_type": attachment.media_type,
+            "description": attachment.description,
+            "content": attachment.content.decode(),
+        }
+        for attachment in document.attachments
     ]
     content = json.dumps(written(document, LOOKS[Theme.PRINT]), ensure_ascii=False)
     files_json = json.dumps(attached, ensure_ascii=False)
@@ -45,7 +50,7 @@ def as_pdf(document: Document) -> bytes:
 
 def _name_characters(texts: Iterable[str]) -> dict[int, str]:
     """Returns what is shown instead; nothing for a character that only changes the one before it."""
-    characters = {character for text in texts for character in _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)}
+    characters = {character for text in texts for character in _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)}
     named = {}
     for character in characters:
         if character.isascii():

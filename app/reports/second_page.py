@@ -90,7 +90,10 @@ LIMITS = (
 
 def second_page(source: ReportSource, digest: str) -> SecondPage:
     """`digest` is the SHA-256 of the report's data."""
-    ranked = sorted((one for one in source.histories if one.fresh), key=lambda one: min(GRAVEST.index(day.gravest) for day in one.days))
+    ranked = sorted(
+        (history for history in source.histories if history.fresh),
+        key=lambda history: min(GRAVEST.index(day.gravest) for day in history.days),
+    )
     observed = observed_span(source)
     step = name_step(observed)
     shown = f"From {moment(observed.start)} to {moment(observed.end)}"
@@ -126,11 +129,11 @@ def say_carried(source: ReportSource) -> str:
     run = source.attribution
     gaps = () if run is None or run.result is None else run.result.gaps
     attributed = {(gap.attribute, gap.monitored.label): gap for gap in reversed(gaps)}
-    found = next((gap for row in source.forest.rows if (gap := attributed.get((row.attribute, row.group)))), None)
-    if run is None or found is None:
+    carried = next((gap for row in source.forest.rows if (gap := attributed.get((row.attribute, row.group)))), None)
+    if run is None or carried is None:
         return ""
-    gap = rename_gap(source.forest.words, found)
-    group = gap.monitored.label or found.attribute
+    gap = rename_gap(source.forest.words, carried)
+    group = gap.monitored.label or carried.attribute
     window = f"records of {moment(run.span.start)} to {moment(run.span.end)}, attributed on {moment(run.finished_at)}"
     return f"What carries the gap of {group} ({window}): {sum_up_gap(gap)} {NO_CAUSE}"
 
@@ -155,7 +158,7 @@ def name_subject(alert: Alert) -> str:
         return alert.kind.value.replace("_", " ")
     group = about.attribute if alert.group_name is None else f"{alert.group_name} ({about.attribute})"
     data = None if about.data is None else DATA_NAMES.get(about.data, about.data.value.replace("_", " "))
-    return ", ".join(part for part in (group, about.metric and about.metric.replace("_", " "), data) if part)
+    return ", ".join(text for text in (group, about.metric and about.metric.replace("_", " "), data) if text)
 
 
 def alert_row(alert: Alert) -> ReportedAlert:
@@ -185,13 +188,13 @@ def time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, 
     axis = TimeAxis(span=span)
     panels = [
         TimePanel(
-            attribute=one.attribute,
+            attribute=history.attribute,
             group=None,
             scope=Scope.WORST,
-            name=f"{one.attribute}, {DATA_NAMES[one.data]}",
-            steps=join_points(one.fresh, span, step),
+            name=f"{history.attribute}, {DATA_NAMES[history.data]}",
+            steps=join_points(history.fresh, span, step),
         )
-        for one in histories
+        for history in histories
     ]
     levels = level_axis(IMPACT, panels, height=PRINTED_HEIGHT)
     succeeded = [run for run in source.runs if run.state == CheckState.SUCCEEDED]
@@ -204,11 +207,11 @@ def time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, 
     changes, gaps = draw_moments(changed, axis, bottom=PRINTED_HEIGHT), draw_stretches(failed, step, axis, height=_GAP_HEIGHT)
     rows = []
     for history, panel in zip(histories, panels, strict=True):
-        about = [one for one in source.alerts if one.subject.attribute == history.attribute and one.subject.data == history.data]
-        alerts = [axis.percent(one.opened_at) for one in about if span.start <= one.opened_at <= span.end]
+        about = [alert for alert in source.alerts if alert.subject.attribute == history.attribute and alert.subject.data == history.data]
+        alerts = [axis.percent(alert.opened_at) for alert in about if span.start <= alert.opened_at <= span.end]
         drawn = draw_panel(panel, IMPACT, axis, levels)
         picture = print_panel(drawn, PrintedMarks(changes=changes, gaps=gaps, alerts=alerts))
-        summary = "; ".join(part for part in (say_steps(IMPACT, panel.steps), drawn.words) if part)
+        summary = "; ".join(text for text in (say_steps(IMPACT, panel.steps), drawn.words) if text)
         rows.append(TimeRow(name=panel.name, picture=picture, summary=summary))
     return tuple(rows)
 

@@ -16,19 +16,19 @@ def selection_document(report: SelectionReport, file: str, *, made_at: datetime)
     basis = "a favourable decision counts as selected"
     if report.score is not None:
         basis = f"everybody with a score above {median:,.10g}, the median of all scores, counts as selected; a tie does not"
-    lines = [f"{one.attribute}: {line}" if one.attribute else line for one in report.records for line in one.lines]
+    lines = [f"{records.attribute}: {line}" if records.attribute else line for records in report.records for line in records.lines]
     sections = [Section("What was counted", (Bullets((f"File: {file}; {basis}.", *lines)), Paragraph(NOTICE, is_caution=True)))]
     for sheet in report.sheets:
         if isinstance(sheet, AuditSheet):
-            tables = tuple(_audit_table(one, sheet, is_score=report.score is not None) for one in sheet.tables)
+            tables = tuple(_audit_table(table, sheet, is_score=report.score is not None) for table in sheet.tables)
             sections.append(Section("Impact ratios", tables))
-    for name, found in report.sheets_json().items():
+    for name, members in report.sheets_json().items():
         if name is not SheetName.LL144:
             chapter = SHEETS[name.value]
-            sections.append(Section(chapter.title, (*_name_references(report, name), *chapter.blocks(found))))
+            sections.append(Section(chapter.title, (*_name_references(report, name), *chapter.blocks(members))))
     looks_at = f"The rule looks at {' and '.join(report.preset.attributes)}; this" if report.preset.attributes else "This"
-    asked = f"{looks_at} report looks at {', '.join(report.attributes) or 'probabilities of categories'}. It does not have:"
-    sections.append(Section("What is missing for the rule", (Paragraph(asked), Bullets(report.preset.not_in_file))))
+    introduction = f"{looks_at} report looks at {', '.join(report.attributes) or 'probabilities of categories'}. It does not have:"
+    sections.append(Section("What is missing for the rule", (Paragraph(introduction), Bullets(report.preset.not_in_file))))
     return Document(
         title=report.preset.title,
         subtitle=f"{report.preset.source} ({report.preset.state})",
@@ -38,10 +38,10 @@ def selection_document(report: SelectionReport, file: str, *, made_at: datetime)
 
 
 def _name_references(report: SelectionReport, name: SheetName) -> tuple[Block, ...]:
-    others = [one for one in report.attributes if one not in report.chosen]
-    if not others or name not in {SheetName.LENDING, SheetName.CONTROLS}:
+    names = [attribute for attribute in report.attributes if attribute not in report.chosen]
+    if not names or name not in {SheetName.LENDING, SheetName.CONTROLS}:
         return ()
-    text = f"No reference of {', '.join(others)} was chosen: it is the category with the highest rate among those with at least 2 % of the"
+    text = f"No reference of {', '.join(names)} was chosen: it is the category with the highest rate among those with at least 2 % of the"
     return (Paragraph(f"{text} people."),)
 
 

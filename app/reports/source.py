@@ -142,8 +142,8 @@ def _read(session: Session, deployment: Deployment, span: Span, runs: Sequence[E
     histories = []
     for attribute in [] if monitor is None else [comparison.label for comparison in comparisons_of(monitor)]:
         for data in DATA_NAMES:
-            wanted = SeriesWanted(metric=IMPACT, data=data, attribute=attribute, since=ends.start, until=ends.end, scopes=(Scope.WORST,))
-            series = series_of(session, no, wanted, runs=runs)
+            query = SeriesWanted(metric=IMPACT, data=data, attribute=attribute, since=ends.start, until=ends.end, scopes=(Scope.WORST,))
+            series = series_of(session, no, query, runs=runs)
             fresh = [point for group in series.groups for point in group.points if not point.carried_forward]
             days = summarise_days(fresh, step_of(span))
             histories.append(History(attribute=attribute, data=data, series=series, fresh=fresh, days=days))
@@ -185,18 +185,18 @@ def ends_in(span: Span) -> Span:
 def history_sections(
     session: Session, deployment_no: int, monitor: Monitor | None, span: Span, alerts: Sequence[Alert]
 ) -> Iterator[Section]:
-    rollup, words = rollup_for(span), GroupWords.of(monitor)
-    each = (
+    rollup, names = rollup_for(span), GroupWords.of(monitor)
+    rhythm = (
         "one point a check, at the end of its span"
         if rollup is None
         else f"checked hours summed up by {rollup.value}, at its start. {OF_NOW}"
     )
-    yield Section("Over time", (Paragraph(f"From {moment(span.start)} to {moment(span.end)}, {each}."),))
+    yield Section("Over time", (Paragraph(f"From {moment(span.start)} to {moment(span.end)}, {rhythm}."),))
     opened = [alert for alert in alerts if span.start <= alert.opened_at <= span.end]
     for attribute in [] if monitor is None else [comparison.label for comparison in comparisons_of(monitor)]:
         blocks: list[Block] = []
         for data in DATA_NAMES:
-            impact = rename_series(words, _read_series(session, deployment_no, "disparate_impact", data, attribute, span))
+            impact = rename_series(names, _read_series(session, deployment_no, "disparate_impact", data, attribute, span))
             blocks += _series_blocks(impact, span, opened)
         yield Section(f"{attribute}: disparate impact", tuple(blocks), level=3)
 
@@ -218,13 +218,13 @@ def history_sections(
 
 def _read_series(session: Session, deployment_no: int, metric: str, data: DataSet, attribute: str | None, span: Span) -> Series:
     """Reads the checks themselves where there is no whole hour to sum up."""
-    wanted = SeriesWanted(metric=metric, data=data, attribute=attribute, since=span.start, until=span.end, scopes=_SHOWN)
+    query = SeriesWanted(metric=metric, data=data, attribute=attribute, since=span.start, until=span.end, scopes=_SHOWN)
     rollup, ends = rollup_for(span), ends_in(span)
     if rollup is not None:
-        summed_up = series_of(session, deployment_no, replace(wanted, rollup=rollup))
+        summed_up = series_of(session, deployment_no, replace(query, rollup=rollup))
         if any(group.points for group in summed_up.groups):
             return summed_up
-    return series_of(session, deployment_no, replace(wanted, since=ends.start, until=ends.end))
+    return series_of(session, deployment_no, replace(query, since=ends.start, until=ends.end))
 
 
 def _series_blocks(series: Series, span: Span, alerts: Sequence[Alert]) -> Iterator[Block]:
@@ -260,9 +260,9 @@ def _rows_by_day(series: Series) -> Iterator[tuple[str, ...]]:
     for group in series.groups:
         fresh = [point for point in group.points if not point.carried_forward]
         for day in summarise_days(fresh, _DAY):
-            said = ", ".join(f"{VERDICT_WORDS[verdict]} {day.verdicts[verdict]:,}" for verdict in GRAVEST if verdict in day.verdicts)
+            verdicts = ", ".join(f"{VERDICT_WORDS[verdict]} {day.verdicts[verdict]:,}" for verdict in GRAVEST if verdict in day.verdicts)
             ends = (number(day.lowest), number(day.highest))
-            yield f"{day.start:%Y-%m-%d}", group.group or group.scope.value, f"{day.checks:,}", *ends, said
+            yield f"{day.start:%Y-%m-%d}", group.group or group.scope.value, f"{day.checks:,}", *ends, verdicts
 
 
 def _axis(span: Span) -> Span | None:
@@ -310,7 +310,7 @@ def find_furthest(history: History) -> SeriesPoint | None:
         if point.value is not None
     ]
     # Points have no order, so the third member must not be compared.
-    furthest = min(ranked, key=lambda one: one[:2], default=None)
+    furthest = min(ranked, key=lambda item: item[:2], default=None)
     return None if furthest is None else furthest[2]
 
 
@@ -318,20 +318,22 @@ def describe_verdicts(counted: Sequence[VerdictCounts]) -> str:
     names = {Disadvantaged.MONITORED: "the monitored group", Disadvantaged.REFERENCE: "the reference"}
     sentences = []
     for verdict in _NOT_FAIR:
-        parts = []
-        for one in counted:
-            checks = one.verdicts.get(verdict)
+        attributes = []
+        for counts in counted:
+            checks = counts.verdicts.get(verdict)
             if checks:
                 sides = [
-                    f"{name} at a disadvantage in {count:,}" for side, name in names.items() if (count := one.sides[verdict].get(side, 0))
+                    f"{name} at a disadvantage in {count:,}"
+                    for side, name in names.items()
+                    if (count := counts.sides[verdict].get(side, 0))
                 ]
-                checked = f"{one.attribute} ({one.data}) in {checks:,} check{'' if checks == 1 else 's'}"
-                parts.append(f"{checked}, {' and '.join(sides)}" if sides else checked)
-        if parts:
-            sentences.append(f"{VERDICT_WORDS[verdict].capitalize()}: {'; '.join(parts)}.")
-    if not sentences and any(_JUDGED & one.verdicts.keys() for one in counted):
+                checked = f"{counts.attribute} ({counts.data}) in {checks:,} check{'' if checks == 1 else 's'}"
+                attributes.append(f"{checked}, {' and '.join(sides)}" if sides else checked)
+        if attributes:
+            sentences.append(f"{VERDICT_WORDS[verdict].capitalize()}: {'; '.join(attributes)}.")
+    if not sentences and any(_JUDGED & counts.verdicts.keys() for counts in counted):
         sentences.append("Everything that was judged was fair.")
-    unjudged = [f"{one.attribute} ({one.data})" for one in counted if not _JUDGED & one.verdicts.keys()]
+    unjudged = [f"{counts.attribute} ({counts.data})" for counts in counted if not _JUDGED & counts.verdicts.keys()]
     if unjudged:
         sentences.append(f"Never judged: {'; '.join(unjudged)}.")
     return " ".join(sentences)

@@ -20,14 +20,32 @@ def trace_csv(check: CheckRun, measurements: Sequence[Measurement]) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
-    for one in measurements:
-        figure = explained(one)
+    for measurement in measurements:
+        figure = explained(measurement)
         counts = "; ".join(f"{count.label} {count.value}" for count in figure.counts)
         cells: tuple[object, ...] = (
-            *(check.id, one.at, figure.title, one.metric, one.data.value, one.scope.value, one.attribute, one.group),
-            *(one.value, one.lower, one.upper, one.interval_method, one.n, one.verdict, one.lower_limit, one.upper_limit),
-            *(one.carried_forward, one.reason, figure.formula, counts, figure.sentence),
-            *(one.worst_of, one.chosen_lower, one.chosen_upper),
+            *(
+                check.id,
+                measurement.at,
+                figure.title,
+                measurement.metric,
+                measurement.data.value,
+                measurement.scope.value,
+                measurement.attribute,
+                measurement.group,
+            ),
+            *(
+                measurement.value,
+                measurement.lower,
+                measurement.upper,
+                measurement.interval_method,
+                measurement.n,
+                measurement.verdict,
+                measurement.lower_limit,
+                measurement.upper_limit,
+            ),
+            *(measurement.carried_forward, measurement.reason, figure.formula, counts, figure.sentence),
+            *(measurement.worst_of, measurement.chosen_lower, measurement.chosen_upper),
         )
         writer.writerow([write_cell(cell) for cell in cells])
     return text.getvalue().encode()

@@ -65,57 +65,61 @@ def view_sections(view: CheckView) -> Iterator[Section]:
     if view.kind is ViewKind.TRAINING:
         records = f"Training data of {count(view.records or 0)} records, processed on {moment(view.processed_at)}."
     else:
-        more = f" and {count(view.additional_records)} of earlier hours" if view.additional_records else ""
-        records = f"{count(view.records or 0)} records of the span{more}, from {moment(view.oldest)} to {moment(view.newest)}."
+        additional = f" and {count(view.additional_records)} of earlier hours" if view.additional_records else ""
+        records = f"{count(view.records or 0)} records of the span{additional}, from {moment(view.oldest)} to {moment(view.newest)}."
     blocks.append(Paragraph(records))
     yield Section(_TITLES[view.kind], tuple(blocks))
 
-    balanced = {one.attribute: one for one in view.balanced}
-    for one in view.attributes:
-        found = tuple(_attribute_blocks(view.kind, one, balanced.get(one.attribute)))
-        yield Section(f"{one.attribute}: {VIEW_TITLES[view.kind]}", found, level=3)
+    balanced = {attribute.attribute: attribute for attribute in view.balanced}
+    for attribute in view.attributes:
+        content = tuple(_attribute_blocks(view.kind, attribute, balanced.get(attribute.attribute)))
+        yield Section(f"{attribute.attribute}: {VIEW_TITLES[view.kind]}", content, level=3)
 
 
-def _attribute_blocks(kind: ViewKind, one: AttributeView, balanced: AttributeView | None) -> Iterator[Block]:
-    if not one.groups:
-        yield Paragraph(f"There are no figures: {one.reason or 'no group has records'}.")
+def _attribute_blocks(kind: ViewKind, view: AttributeView, balanced: AttributeView | None) -> Iterator[Block]:
+    if not view.groups:
+        yield Paragraph(f"There are no figures: {view.reason or 'no group has records'}.")
         return
-    counts = [] if one.records is None else list_lines(one.records)
-    if one.perfect_equality is not None:
-        counts.append(f"Perfect equality: {value_of(one.perfect_equality)} (95 %: {interval_of(one.perfect_equality)}).")
-    if one.perturbed_records is not None:
-        counts.append(f"Copies: {count(one.perturbed_records)}, of which {count(one.unclassified_copies or 0)} in neither outcome list.")
+    counts = [] if view.records is None else list_lines(view.records)
+    if view.perfect_equality is not None:
+        counts.append(f"Perfect equality: {value_of(view.perfect_equality)} (95 %: {interval_of(view.perfect_equality)}).")
+    if view.perturbed_records is not None:
+        counts.append(f"Copies: {count(view.perturbed_records)}, of which {count(view.unclassified_copies or 0)} in neither outcome list.")
     yield Paragraph(" ".join(counts))
-    yield ReportChart(f"Favourable rate by {one.attribute}, {VIEW_TITLES[kind]}", lambda look: shares_chart(kind, one, look))
-    yield _shares_table(f"Figures of the chart: {one.attribute}, {VIEW_TITLES[kind]}", one)
+    yield ReportChart(f"Favourable rate by {view.attribute}, {VIEW_TITLES[kind]}", lambda look: shares_chart(kind, view, look))
+    yield _shares_table(f"Figures of the chart: {view.attribute}, {VIEW_TITLES[kind]}", view)
     if kind is ViewKind.DEBIASED:
-        yield from _mitigation_blocks(kind, one, balanced)
+        yield from _mitigation_blocks(kind, view, balanced)
 
     rows = [
         (
-            *(part.label, _name_group(group), group.role, count(part.favourable), count(part.records)),
-            *((part.reason or ABSENT, ABSENT) if part.share is None else (share(part.share), share_interval(part.lower, part.upper))),
+            *(sub_range.label, _name_group(group), group.role, count(sub_range.favourable), count(sub_range.records)),
+            *(
+                (sub_range.reason or ABSENT, ABSENT)
+                if sub_range.share is None
+                else (share(sub_range.share), share_interval(sub_range.lower, sub_range.upper))
+            ),
         )
-        for group in one.groups
-        for part in group.sub_ranges
+        for group in view.groups
+        for sub_range in group.sub_ranges
     ]
     if rows:
-        yield ReportChart(f"Favourable rate by sub-range of {one.attribute}", lambda look: ranges_chart(kind, one, look))
+        yield ReportChart(f"Favourable rate by sub-range of {view.attribute}", lambda look: ranges_chart(kind, view, look))
         columns = ("Sub-range", "Group", "Role", "Favourable", "Records", "Share", "95 %")
-        yield ReportTable(f"Figures of the chart: {one.attribute} by sub-range", columns, tuple(rows))
+        yield ReportTable(f"Figures of the chart: {view.attribute} by sub-range", columns, tuple(rows))
 
 
-def _shares_table(caption: str, one: AttributeView) -> ReportTable:
-    groups = (*one.groups, *one.pooled)
+def _shares_table(caption: str, view: AttributeView) -> ReportTable:
+    groups = (*view.groups, *view.pooled)
     rows: list[tuple[str, ...]] = []
     if any(group.after is not None for group in groups):
         for group in groups:
             cells: list[str] = []
-            for part in (group.outcomes, group.after):
-                if part is None or part.share is None:
+            for side in (group.outcomes, group.after):
+                if side is None or side.share is None:
                     cells += [group.outcomes.reason or ABSENT, ABSENT]
                 else:
-                    cells += [share(part.share), share_interval(part.lower, part.upper)]
+                    cells += [share(side.share), share_interval(side.lower, side.upper)]
             ratios = [ABSENT if ratio is None else value_of(ratio) for ratio in (group.comparison, group.comparison_after)]
             verdict = verdict_of(group.comparison_after)
             rows.append((_name_group(group), group.role, count(group.records), *cells, *ratios, verdict))
@@ -125,12 +129,12 @@ def _shares_table(caption: str, one: AttributeView) -> ReportTable:
     has_openscale = any(group.openscale_fairness is not None for group in groups)
     for group in groups:
         outcomes = group.outcomes
-        known = (outcomes.reason or ABSENT, ABSENT)
+        figure = (outcomes.reason or ABSENT, ABSENT)
         if outcomes.share is not None:
-            known = (share(outcomes.share), share_interval(outcomes.lower, outcomes.upper))
+            figure = (share(outcomes.share), share_interval(outcomes.lower, outcomes.upper))
         about = (_name_group(group), group.role, count(outcomes.favourable), count(outcomes.records))
         openscale = _value_and_interval(group.openscale_fairness) if has_openscale else ()
-        rows.append((*about, *known, *_value_and_interval(group.comparison), verdict_of(group.comparison), *openscale))
+        rows.append((*about, *figure, *_value_and_interval(group.comparison), verdict_of(group.comparison), *openscale))
     if has_openscale:
         note = "Compared: the balanced disparate impact, every record once on each side."
         return ReportTable(caption, (*_OF_ONE, "OpenScale fairness", "95 %"), tuple(rows), note)
@@ -145,17 +149,17 @@ _OF_ONE = ("Group", "Role", "Favourable", "Records", "Share", "95 %", "Compared"
 _RATIO = "The ratio is the disparate impact: the share of the group over that of the reference."
 
 
-def _value_and_interval(one: Measurement | None) -> tuple[str, str]:
-    return (ABSENT, ABSENT) if one is None else (value_of(one), interval_of(one))
+def _value_and_interval(measurement: Measurement | None) -> tuple[str, str]:
+    return (ABSENT, ABSENT) if measurement is None else (value_of(measurement), interval_of(measurement))
 
 
 def _name_group(group: GroupShare) -> str:
     return f"all {group.role}" if group.group is None else group.group
 
 
-def _mitigation_blocks(kind: ViewKind, one: AttributeView, balanced: AttributeView | None) -> Iterator[Block]:
-    if one.mitigated is not None:
-        changed = one.mitigated
+def _mitigation_blocks(kind: ViewKind, view: AttributeView, balanced: AttributeView | None) -> Iterator[Block]:
+    if view.mitigated is not None:
+        changed = view.mitigated
         note = f" {changed.note}" if changed.note else ""
         yield Paragraph(
             f"Of {count(changed.monitored)} monitored records, mitigation changes {count(changed.changed)}: {count(changed.lifted)} to"
@@ -168,15 +172,15 @@ def _mitigation_blocks(kind: ViewKind, one: AttributeView, balanced: AttributeVi
         )
     else:
         # The chart is drawn later; this name is never None for it.
-        found = balanced
-        caption = f"Favourable rate by {one.attribute}, counterfactual, before and after mitigation"
-        yield ReportChart(caption, lambda look: shares_chart(kind, found, look, with_copies=True))
-        yield _shares_table(f"Figures of the chart: {one.attribute}, counterfactual", found)
-    if one.accuracy:
+        shown = balanced
+        caption = f"Favourable rate by {view.attribute}, counterfactual, before and after mitigation"
+        yield ReportChart(caption, lambda look: shares_chart(kind, shown, look, with_copies=True))
+        yield _shares_table(f"Figures of the chart: {view.attribute}, counterfactual", shown)
+    if view.accuracy:
         columns = ("Metric", "Group", "Before", "95 %", "After", "95 %", "Change, in points", "95 %")
         rows = []
-        for change in one.accuracy:
+        for change in view.accuracy:
             metric = change.before.metric.removesuffix("_before").replace("_", " ")
             cells = [*share_and_interval(change.before), *share_and_interval(change.after), *points_and_interval(change.change)]
             rows.append((metric, change.before.group or change.before.scope.value, *cells))
-        yield ReportTable(f"Accuracy on labelled records before and after mitigation: {one.attribute}", columns, tuple(rows))
+        yield ReportTable(f"Accuracy on labelled records before and after mitigation: {view.attribute}", columns, tuple(rows))

@@ -12,15 +12,15 @@ def split_name(name: str) -> frozenset[str]:
     """Words in lower case: of `applicant_gender`, `applicantGender` and `Applicant gender` the same."""
     # Whole words: `language` is no `age`, and `embrace` no `race`.
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
-    return frozenset(word.casefold() for word in re.findall(r"[^\W\d_]+", apart))
+    return frozenset(letters.casefold() for letters in re.findall(r"[^\W\d_]+", apart))
 
 
 def find_sex_and_race(features: Sequence[str]) -> tuple[str, str] | None:
     """Attributes named like sex and like race, if there is just one of each."""
-    found = [[one for one in features if not split_name(one).isdisjoint(words)] for words in (SEX, RACE)]
-    if any(len(names) != 1 for names in found) or found[0] == found[1]:
+    candidates = [[feature for feature in features if not split_name(feature).isdisjoint(nouns)] for nouns in (SEX, RACE)]
+    if any(len(names) != 1 for names in candidates) or candidates[0] == candidates[1]:
         return None
-    return found[0][0], found[1][0]
+    return candidates[0][0], candidates[1][0]
 
 
 def order_for_audit(features: Sequence[str], *, is_chosen: bool) -> tuple[str, ...]:
@@ -28,7 +28,7 @@ def order_for_audit(features: Sequence[str], *, is_chosen: bool) -> tuple[str, .
 
     Where it is not clear which these are, all stay as they are.
     """
-    asked = find_sex_and_race(features)
-    if asked is None:
+    required = find_sex_and_race(features)
+    if required is None:
         return tuple(features)
-    return (*asked, *(one for one in features if one not in asked)) if is_chosen else asked
+    return (*required, *(feature for feature in features if feature not in required)) if is_chosen else required

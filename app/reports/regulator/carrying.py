@@ -26,15 +26,15 @@ NO_HASH = "has no hash of its own: it was made by an earlier version of Evenhand
 def seal_html(html: bytes, content: bytes) -> bytes:
     """Appends the JSON, packed, in a comment, then the hash of all before."""
     packed = base64.b64encode(zlib.compress(content, 9))
-    whole = html.rstrip(b"\n") + b"\n<!-- evenhand-report " + packed + b" -->\n"
-    return whole + b"<!-- evenhand-sha256 " + _digest(whole) + b" -->\n"
+    unsealed = html.rstrip(b"\n") + b"\n<!-- evenhand-report " + packed + b" -->\n"
+    return unsealed + b"<!-- evenhand-sha256 " + _digest(unsealed) + b" -->\n"
 
 
 def seal_pdf(pdf: bytes) -> bytes:
     """Appends a comment with the hash to the PDF, to which the JSON is attached."""
     # Readers look for the end of a PDF in its last 1,024 bytes.
-    whole = pdf if pdf.endswith(b"\n") else pdf + b"\n"
-    return whole + b"%evenhand-sha256 " + _digest(whole) + b"\n"
+    unsealed = pdf if pdf.endswith(b"\n") else pdf + b"\n"
+    return unsealed + b"%evenhand-sha256 " + _digest(unsealed) + b"\n"
 
 
 def seal_csv(rows: Iterable[Sequence[str]], report: Mapping[str, Any]) -> bytes:
@@ -48,8 +48,8 @@ def seal_csv(rows: Iterable[Sequence[str]], report: Mapping[str, Any]) -> bytes:
             value = value[name]
         writer.writerow(("report", "", "", path, value))
     writer.writerows(("chain", "", link["part"], "digest", link["digest"]) for link in report["chain"])
-    whole = text.getvalue().encode()
-    return whole + b"file,,,sha256," + _digest(whole) + b"\r\n"
+    unsealed = text.getvalue().encode()
+    return unsealed + b"file,,,sha256," + _digest(unsealed) + b"\r\n"
 
 
 def is_whole(content: bytes) -> bool:
@@ -58,10 +58,10 @@ def is_whole(content: bytes) -> bool:
     Raises:
         InvalidInput: it ends with none.
     """
-    found = _HTML_HASH.search(content) or _PDF_HASH.search(content) or _CSV_HASH.search(content)
-    if found is None:
+    match = _HTML_HASH.search(content) or _PDF_HASH.search(content) or _CSV_HASH.search(content)
+    if match is None:
         raise InvalidInput.of("file", NO_HASH)
-    return _digest(content[: found.start()]) == found[1]
+    return _digest(content[: match.start()]) == match[1]
 
 
 def read_html(content: bytes) -> bytes:
@@ -70,9 +70,9 @@ def read_html(content: bytes) -> bytes:
     Raises:
         InvalidInput: it carries none.
     """
-    found = _HTML_DATA.search(content)
+    match = _HTML_DATA.search(content)
     try:
-        return zlib.decompress(base64.b64decode(found[1])) if found else _refuse("HTML")
+        return zlib.decompress(base64.b64decode(match[1])) if match else _refuse("HTML")
     except (ValueError, zlib.error) as error:
         raise InvalidInput.of("file", "carries a report that cannot be unpacked: the file was changed") from error
 
@@ -83,11 +83,11 @@ def read_pdf(content: bytes, *, opening: bytes) -> bytes:
     Raises:
         InvalidInput: there is none.
     """
-    for place in _PDF_STREAM.finditer(content):
+    for match in _PDF_STREAM.finditer(content):
         unpacker = zlib.decompressobj()
         try:
-            if unpacker.decompress(content[place.end() :], _HEAD_BYTES).startswith(opening):
-                return zlib.decompressobj().decompress(content[place.end() :])
+            if unpacker.decompress(content[match.end() :], _HEAD_BYTES).startswith(opening):
+                return zlib.decompressobj().decompress(content[match.end() :])
         except zlib.error:
             continue
     return _refuse("PDF")

@@ -41,9 +41,9 @@ class Difference:
 
 def make_chain(session: Session, deployment: Deployment, span: Span) -> tuple[ChainLink, ...]:
     """Chain of the checks whose span ends in the period, and of the present configuration."""
-    parts = [(f"{CONFIGURATION}{name}", digest) for name, digest in digest_configuration(session, deployment.no).items()]
-    parts += [(f"check {check_id}", digest) for check_id, digest in digest_checks(session, deployment.no, span)]
-    return tuple(join_parts(parts))
+    digests = [(f"{CONFIGURATION}{name}", digest) for name, digest in digest_configuration(session, deployment.no).items()]
+    digests += [(f"check {check_id}", digest) for check_id, digest in digest_checks(session, deployment.no, span)]
+    return tuple(join_parts(digests))
 
 
 def head_of(chain: Sequence[ChainLink]) -> str:
@@ -61,43 +61,45 @@ def digest_json(value: object) -> str:
 def check_links(chain: Sequence[ChainLink]) -> Iterator[Difference]:
     """Yields the first link that does not follow from the one before it."""
     before = START
-    for one in chain:
-        if one.link != _link(before, one.part, one.digest):
-            yield Difference(one.part, "its link does not follow from the link before it: the file was changed, or a link was removed")
+    for link in chain:
+        if link.link != _link(before, link.part, link.digest):
+            yield Difference(link.part, "its link does not follow from the link before it: the file was changed, or a link was removed")
             return
-        before = one.link
+        before = link.link
 
 
 def compare_chains(reported: Sequence[ChainLink], present: Sequence[ChainLink]) -> Iterator[Difference]:
-    now: Mapping[str, str] = {one.part: one.digest for one in present}
-    then: Mapping[str, str] = {one.part: one.digest for one in reported}
-    for part, digest in then.items():
-        if part not in now:
-            yield Difference(part, "was deleted since the report was made")
-        elif now[part] != digest:
-            yield Difference(part, "was changed since the report was made")
-    for part in now:
+    now: Mapping[str, str] = {link.part: link.digest for link in present}
+    then: Mapping[str, str] = {link.part: link.digest for link in reported}
+    for name, digest in then.items():
+        if name not in now:
+            yield Difference(name, "was deleted since the report was made")
+        elif now[name] != digest:
+            yield Difference(name, "was changed since the report was made")
+    for name in now:
         # A report of an earlier version has fewer parts of the configuration.
-        if part not in then and not part.startswith(CONFIGURATION):
-            yield Difference(part, "was added since the report was made")
+        if name not in then and not name.startswith(CONFIGURATION):
+            yield Difference(name, "was added since the report was made")
 
 
-def read_links(found: object) -> tuple[ChainLink, ...]:
+def read_links(raw_links: object) -> tuple[ChainLink, ...]:
     """Links of a report's JSON; none where it has no chain of this form."""
-    if not isinstance(found, list):
+    if not isinstance(raw_links, list):
         return ()
-    links = [one for one in found if isinstance(one, dict) and all(isinstance(one.get(name), str) for name in ("part", "digest", "link"))]
+    links = [
+        link for link in raw_links if isinstance(link, dict) and all(isinstance(link.get(name), str) for name in ("part", "digest", "link"))
+    ]
     # One link of another form refuses the chain: without it the others would look complete.
-    return tuple(ChainLink(one["part"], one["digest"], one["link"]) for one in links) if len(links) == len(found) else ()
+    return tuple(ChainLink(link["part"], link["digest"], link["link"]) for link in links) if len(links) == len(raw_links) else ()
 
 
-def join_parts(parts: Iterable[tuple[str, str]]) -> Iterator[ChainLink]:
+def join_parts(digests: Iterable[tuple[str, str]]) -> Iterator[ChainLink]:
     before = START
-    for part, digest in parts:
-        before = _link(before, part, digest)
-        yield ChainLink(part, digest, before)
+    for name, digest in digests:
+        before = _link(before, name, digest)
+        yield ChainLink(name, digest, before)
 
 
-def _link(before: str, part: str, digest: str) -> str:
+def _link(before: str, name: str, digest: str) -> str:
     # Digests have no line break, so no other parts make the same text.
-    return hashlib.sha256(f"{before}\n{part}\n{digest}".encode()).hexdigest()
+    return hashlib.sha256(f"{before}\n{name}\n{digest}".encode()).hexdigest()

@@ -29,15 +29,15 @@ _MARKS = (0.8, 1.0, 1.25)
 
 
 def count_checks(data: Mapping[str, Any]) -> int:
-    return sum(1 for one in data["chain"] if one["part"].startswith("check "))
+    return sum(1 for link in data["chain"] if link["part"].startswith("check "))
 
 
-def extend_cover(first: FirstPage, data: Mapping[str, Any], made: Made) -> FirstPage:
-    facts = [replace(one, name="Records of the check") if one.name == "Population" else one for one in first.facts]
-    is_over = datetime.fromisoformat(data["period"]["end"]) <= made.at
-    own = [one for one in (data["sheets"].get("ll144", {}).get("caution"), None if is_over else NOT_OVER) if one]
+def extend_cover(first: FirstPage, data: Mapping[str, Any], origin: Made) -> FirstPage:
+    facts = [replace(fact, name="Records of the check") if fact.name == "Population" else fact for fact in first.facts]
+    is_over = datetime.fromisoformat(data["period"]["end"]) <= origin.at
+    of_period = [caution for caution in (data["sheets"].get("ll144", {}).get("caution"), None if is_over else NOT_OVER) if caution]
     notes = first.notes if first.group is None else (WINDOWS, *first.notes)
-    cautions = (*first.cautions, *own)
+    cautions = (*first.cautions, *of_period)
     return replace(first, facts=(*list_cover_facts(data), *facts), cautions=cautions, notes=notes, windows=add_period(first, data))
 
 
@@ -45,9 +45,9 @@ def list_cover_facts(data: Mapping[str, Any]) -> Iterator[Fact]:
     deployment, population = data["deployment"], data["population"]
     yield Fact(name="Purpose", value=deployment["purpose"] or "not stated in the deployment's settings")
     yield Fact(name="Owner", value=deployment["owner"] or "nobody is named in the deployment's settings")
-    named = [f"{one['model_revision']} ({count(one['records'])} records)" for one in data["revisions"][:_MOST_REVISIONS]]
-    more = len(data["revisions"]) - len(named)
-    revisions = ", ".join(named) + (f" and {more} more" if more > 0 else "")
+    named = [f"{revision['model_revision']} ({count(revision['records'])} records)" for revision in data["revisions"][:_MOST_REVISIONS]]
+    remaining = len(data["revisions"]) - len(named)
+    revisions = ", ".join(named) + (f" and {remaining} more" if remaining > 0 else "")
     yield Fact(name="Model revisions", value=revisions or "none: no record was logged in the period")
     logged, counted, chosen = (count(population[name]) for name in ("logged", "in_report", "selected"))
     yield Fact(
@@ -60,14 +60,14 @@ def list_cover_facts(data: Mapping[str, Any]) -> Iterator[Fact]:
 
 
 def list_left_out(population: Mapping[str, Any]) -> Iterator[str]:
-    for name, words in _LEFT_OUT.items():
+    for name, text in _LEFT_OUT.items():
         if population["not_in_report"][name]:
-            yield f"{count(population['not_in_report'][name])} {words}"
-    for one in population["by_attribute"]:
-        yield f"{one['attribute']}: {one['records']['text'].rstrip('.')}"
-        if one["under_2_percent"]:
-            names = ", ".join(one["under_2_percent"])
-            yield f"{names} ({one['attribute']}, under 2 %: shown, but not in the choice of the highest rate)"
+            yield f"{count(population['not_in_report'][name])} {text}"
+    for attribute_counts in population["by_attribute"]:
+        yield f"{attribute_counts['attribute']}: {attribute_counts['records']['text'].rstrip('.')}"
+        if attribute_counts["under_2_percent"]:
+            names = ", ".join(attribute_counts["under_2_percent"])
+            yield f"{names} ({attribute_counts['attribute']}, under 2 %: shown, but not in the choice of the highest rate)"
     if population["without_label"]:
         yield f"{count(population['without_label'])} without a label (in no accuracy)"
 
@@ -95,11 +95,11 @@ def find_ratio(sheets: Mapping[str, Any], attribute: str | None, group: str | No
             if table["attribute"] != attribute:
                 continue
             for row in table["rows"]:
-                found = next((name for name in names if row.get(name) is not None), None)
-                if row["category"] == group and found is not None:
-                    ends = row[f"{found}_low"], row[f"{found}_high"]
-                    against = table["compared_with"] if found == "impact_ratio" else table["reference"]
-                    return PeriodRatio(row[found], ends, row["applicants"], against)
+                ratio_name = next((name for name in names if row.get(name) is not None), None)
+                if row["category"] == group and ratio_name is not None:
+                    ends = row[f"{ratio_name}_low"], row[f"{ratio_name}_high"]
+                    against = table["compared_with"] if ratio_name == "impact_ratio" else table["reference"]
+                    return PeriodRatio(row[ratio_name], ends, row["applicants"], against)
     return None
 
 
@@ -117,8 +117,8 @@ def add_period(first: FirstPage, data: Mapping[str, Any]) -> tuple[str, ...]:
 
 def say_ratio(group: str, ratio: PeriodRatio) -> str:
     """As few digits as show the figure on its side of 0.8, 1 and 1.25."""
-    numbers = [one for one in (ratio.value, *ratio.ends) if one is not None]
-    digits = max(digits_apart(one, _MARKS, _HUNDREDTHS) for one in numbers)
+    numbers = [number for number in (ratio.value, *ratio.ends) if number is not None]
+    digits = max(digits_apart(number, _MARKS, _HUNDREDTHS) for number in numbers)
     lower, upper = (None if end is None else f"{end:.{digits}f}" for end in ratio.ends)
     ends = "" if lower is None else f" ({lower}{' and more' if upper is None else f'–{upper}'})"
     return (

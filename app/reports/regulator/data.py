@@ -48,7 +48,7 @@ LIMITS = (
 )
 
 
-def read_report(session: Session, reader: ArrowReader, deployment: Deployment, span: Span, wanted: SheetsWanted) -> dict[str, Any]:
+def read_report(session: Session, reader: ArrowReader, deployment: Deployment, span: Span, query: SheetsWanted) -> dict[str, Any]:
     """Returns the data without the time of making.
 
     Raises:
@@ -56,23 +56,23 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
         InvalidInput: an attribute or a control cannot be used, or the period is too long.
     """
     monitor = require_monitor(session, deployment)
-    features = choose_attributes(monitor, wanted.attributes)
-    controls = choose_controls(deployment, monitor, wanted)
-    with_scores = PeriodSheet.LENDING in wanted.sheets or (PeriodSheet.LL144 in wanted.sheets and wanted.tool is ToolKind.SCORING)
-    people = read_people(reader, deployment, monitor, span, PeopleWanted(features, controls, with_scores, wanted.categories))
+    features = choose_attributes(monitor, query.attributes)
+    controls = choose_controls(deployment, monitor, query)
+    with_scores = PeriodSheet.LENDING in query.sheets or (PeriodSheet.LL144 in query.sheets and query.tool is ToolKind.SCORING)
+    people = read_people(reader, deployment, monitor, span, PeopleWanted(features, controls, with_scores, query.categories))
     source = read_period(session, deployment, span)
-    if source.check is not None and PeriodSheet.ALTERNATIVE in wanted.sheets:
+    if source.check is not None and PeriodSheet.ALTERNATIVE in query.sheets:
         source = replace(source, measurements=(*source.measurements, *measure_requested(session, source.check, ALTERNATIVES)))
     chain = make_chain(session, deployment, span)
     logged = count_revisions(reader, deployment.no, span)
     sampling = describe_sampling(logged)
     refusal = UNEQUALLY_SAMPLED if sampling is not None and sampling["is_unequal"] else None
     indirect = None
-    if PeriodSheet.INDIRECT_BIAS in wanted.sheets and refusal is None:
-        records = sum(one.records for one in logged if one.schema_version == deployment.schema.version)
-        indirect = indirect_sheet(reader, deployment, monitor, span, features, records=records, categories=wanted.categories)
-    parts = SheetParts(
-        people=people, source=source, monitor=monitor, wanted=wanted, features=features, no_counts=refusal, indirect=indirect
+    if PeriodSheet.INDIRECT_BIAS in query.sheets and refusal is None:
+        records = sum(count.records for count in logged if count.schema_version == deployment.schema.version)
+        indirect = indirect_sheet(reader, deployment, monitor, span, features, records=records, categories=query.categories)
+    sheet_parts = SheetParts(
+        people=people, source=source, monitor=monitor, wanted=query, features=features, no_counts=refusal, indirect=indirect
     )
     population = describe_population(session, deployment, span, people, logged)
     return {
@@ -80,7 +80,7 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
         "format": FORMAT,
         "deployment": {"id": deployment.id, "name": deployment.name, "owner": deployment.owner, "purpose": deployment.purpose},
         "period": {"start": span.start.isoformat(), "end": span.end.isoformat()},
-        "preset": wanted.preset,
+        "preset": query.preset,
         "software": f"Evenhand {VERSION}",
         "monitor": {
             "version": monitor.version,
@@ -88,16 +88,16 @@ def read_report(session: Session, reader: ArrowReader, deployment: Deployment, s
             "unfavourable": [outcome_label(value) for value in monitor.outcomes.unfavourable],
         },
         "attributes": list(features),
-        "categories": [asdict(one) for one in wanted.categories],
+        "categories": [asdict(mapping) for mapping in query.categories],
         "controls": list(controls),
         "revisions": _add_up_revisions(logged),
         "population": population | {"without_label": count_without_label(reader, deployment.no, span), "sampling": sampling},
-        "sheets": {name.value: make_sheet(name, parts) for name in PeriodSheet if name in wanted.sheets},
+        "sheets": {name.value: make_sheet(name, sheet_parts) for name in PeriodSheet if name in query.sheets},
         "limits": list(LIMITS),
-        "clauses": [asdict(one) for one in CLAUSES],
+        "clauses": [asdict(clause) for clause in CLAUSES],
         "notice": NOT_LEGAL_ADVICE,
         "chain_head": head_of(chain),
-        "chain": [asdict(one) for one in chain],
+        "chain": [asdict(link) for link in chain],
     }
 
 
@@ -118,19 +118,19 @@ def require_monitor(session: Session, deployment: Deployment) -> Monitor:
     return monitor
 
 
-def choose_controls(deployment: Deployment, monitor: Monitor, wanted: SheetsWanted) -> tuple[str, ...]:
+def choose_controls(deployment: Deployment, monitor: Monitor, query: SheetsWanted) -> tuple[str, ...]:
     """Columns that were chosen, or else the monitor's strata.
 
     Raises:
         InvalidInput: one is not a column, or is an attribute of the report.
     """
-    features = choose_attributes(monitor, wanted.attributes)
-    controls = tuple(dict.fromkeys(wanted.controls)) or (() if monitor.strata is None else (monitor.strata,))
+    features = choose_attributes(monitor, query.attributes)
+    controls = tuple(dict.fromkeys(query.controls)) or (() if monitor.strata is None else (monitor.strata,))
     require_columns(deployment, controls)
-    require_categories(deployment, features, wanted.categories)
-    own = next((name for name in controls if name in features), None)
-    if own is not None:
-        raise InvalidInput.of("control", f"{own} is an attribute of the report and cannot be its own control")
+    require_categories(deployment, features, query.categories)
+    clash = next((name for name in controls if name in features), None)
+    if clash is not None:
+        raise InvalidInput.of("control", f"{clash} is an attribute of the report and cannot be its own control")
     return controls
 
 
@@ -141,14 +141,14 @@ def require_categories(deployment: Deployment, features: Sequence[str], mappings
         InvalidInput: one is of no attribute of the report, or a column of weights is missing or no number.
     """
     require_mappings(mappings)
-    for one in mappings:
-        place = f"categories.{one.attribute}"
-        if one.values and one.attribute not in features:
-            raise InvalidInput.of(place, f"is not an attribute of the report, which has {quote_names(features)}")
-        for name in one.weights:
+    for mapping in mappings:
+        path = f"categories.{mapping.attribute}"
+        if mapping.values and mapping.attribute not in features:
+            raise InvalidInput.of(path, f"is not an attribute of the report, which has {quote_names(features)}")
+        for name in mapping.weights:
             column = deployment.schema.column(name)
             if column is None or column.kind is not FieldKind.NUMERIC:
-                raise InvalidInput.of(place, f"{name!r} is not a column of numbers of the deployment")
+                raise InvalidInput.of(path, f"{name!r} is not a column of numbers of the deployment")
 
 
 def require_columns(deployment: Deployment, controls: Iterable[str]) -> None:
@@ -164,38 +164,38 @@ def require_columns(deployment: Deployment, controls: Iterable[str]) -> None:
 
 def _add_up_revisions(logged: Sequence[RevisionCount]) -> list[dict[str, Any]]:
     counts: dict[str, int] = {}
-    for one in logged:
-        counts[one.model_revision] = counts.get(one.model_revision, 0) + one.records
+    for count in logged:
+        counts[count.model_revision] = counts.get(count.model_revision, 0) + count.records
     return [{"model_revision": name, "records": records} for name, records in counts.items()]
 
 
 def describe_population(
     session: Session, deployment: Deployment, span: Span, people: CountedPeople, logged: Sequence[RevisionCount]
 ) -> dict[str, Any]:
-    other_schema = sum(one.records for one in logged if one.schema_version != deployment.schema.version)
+    other_schema = sum(count.records for count in logged if count.schema_version != deployment.schema.version)
     assessed = people.is_assessed
     not_stored = count_not_stored(session, deployment.no, span)
     by_attribute = []
-    for one in people.attributes:
-        sizes = [people.count((one.codes == place) & assessed) for place in range(len(one.labels))]
-        small = [label for label, size in zip(one.labels, sizes, strict=True) if 0 < size < LEAST_SHARE * sum(sizes)]
+    for attribute in people.attributes:
+        sizes = [people.count((attribute.codes == position) & assessed) for position in range(len(attribute.labels))]
+        small = [label for label, size in zip(attribute.labels, sizes, strict=True) if 0 < size < LEAST_SHARE * sum(sizes)]
         records = count_records(
-            one.feature,
+            attribute.feature,
             [
                 ComparedGroup(label, "reference" if role == "reference" else "monitored")
-                for label, role in zip(one.labels, one.roles, strict=True)
+                for label, role in zip(attribute.labels, attribute.roles, strict=True)
             ],
-            one.codes,
+            attribute.codes,
             people.outcomes,
             answers="predictions",
-            lacks_answer=np.zeros(len(one.codes), np.bool_),
-            lacks_value=one.codes < 0,
+            lacks_answer=np.zeros(len(attribute.codes), np.bool_),
+            lacks_value=attribute.codes < 0,
             repeats=people.records,
         ).to_json()
         named = name_lost(records, rejected=not_stored.rejected, dropped=not_stored.not_received, erased=not_stored.erased)
-        by_attribute.append({"attribute": one.feature, "records": named, "under_2_percent": small})
+        by_attribute.append({"attribute": attribute.feature, "records": named, "under_2_percent": small})
     return {
-        "logged": sum(one.records for one in logged),
+        "logged": sum(count.records for count in logged),
         "in_report": people.count(assessed),
         "selected": people.count(people.is_selected),
         "not_in_report": {
@@ -208,7 +208,7 @@ def describe_population(
 
 def describe_sampling(logged: Sequence[RevisionCount]) -> dict[str, Any] | None:
     """Shares of the traffic that the records are of; None if all was logged."""
-    low, high = min((one.lowest_rate for one in logged), default=1.0), max((one.highest_rate for one in logged), default=1.0)
+    low, high = min((count.lowest_rate for count in logged), default=1.0), max((count.highest_rate for count in logged), default=1.0)
     if low == 1:
         return None
     return {"lowest_rate": low, "highest_rate": high, "is_unequal": not math.isclose(low, high, rel_tol=1e-9)}

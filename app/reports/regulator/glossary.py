@@ -68,6 +68,6 @@ TERMS = (
 
 
 def list_terms(sheets: Collection[str]) -> Iterator[str]:
-    for one in TERMS:
-        if not one.sheets or any(name in sheets for name in one.sheets):
-            yield f"{one.name}: {one.meaning}"
+    for term in TERMS:
+        if not term.sheets or any(name in sheets for name in term.sheets):
+            yield f"{term.name}: {term.meaning}"

@@ -69,7 +69,7 @@ class ReadContent:
 
 
 def make_regulator_report(
-    database: Database, deployment: Deployment, span: Span, wanted: SheetsWanted, made: Made, form: ReportForm
+    database: Database, deployment: Deployment, span: Span, query: SheetsWanted, origin: Made, form: ReportForm
 ) -> bytes:
     """Returns the file.
 
@@ -79,11 +79,11 @@ def make_regulator_report(
         Unavailable: the database does not answer.
     """
     # Written after the transaction: drawing takes seconds.
-    return read_content(database, deployment, span, wanted, made, has_cover=form in {ReportForm.HTML, ReportForm.PDF}).write(form)
+    return read_content(database, deployment, span, query, origin, has_cover=form in {ReportForm.HTML, ReportForm.PDF}).write(form)
 
 
 def read_content(
-    database: Database, deployment: Deployment, span: Span, wanted: SheetsWanted, made: Made, *, has_cover: bool
+    database: Database, deployment: Deployment, span: Span, query: SheetsWanted, origin: Made, *, has_cover: bool
 ) -> ReadContent:
     """Reads everything in one transaction.
 
@@ -92,21 +92,21 @@ def read_content(
     """
     with database.transaction() as session:
         with arrow_reader(database) as reader:
-            data = read_report(session, reader, deployment, span, wanted)
-        gaps = describe_gaps(session, wanted, deployment, tuple(data["controls"]))
+            data = read_report(session, reader, deployment, span, query)
+        gaps = describe_gaps(session, query, deployment, tuple(data["controls"]))
         report = data | gaps
         # Who made it when is not under the seal.
-        report |= {"seal": digest_json(report), "made": {"at": made.at.isoformat(), "by": made.by}}
-        return ReadContent(report, period_report(session, deployment, span, made) if has_cover else None, made)
+        report |= {"seal": digest_json(report), "made": {"at": origin.at.isoformat(), "by": origin.by}}
+        return ReadContent(report, period_report(session, deployment, span, origin) if has_cover else None, origin)
 
 
-def describe_gaps(session: Session, wanted: SheetsWanted, deployment: Deployment, controls: tuple[str, ...]) -> dict[str, Any]:
+def describe_gaps(session: Session, query: SheetsWanted, deployment: Deployment, controls: tuple[str, ...]) -> dict[str, Any]:
     """Facts that the deployment lacks for the preset, and that no log holds; both empty without a preset."""
-    if wanted.preset is None:
+    if query.preset is None:
         return {"missing": [], "elsewhere": []}
-    preset = ReportPreset(wanted.preset)
+    preset = ReportPreset(query.preset)
     monitor, retention = monitor_of(session, deployment.no), policy_of(session, deployment.no)
-    missing = [asdict(one) for one in find_missing(preset, deployment, monitor, controls, retention, wanted.categories)]
+    missing = [asdict(lack) for lack in find_missing(preset, deployment, monitor, controls, retention, query.categories)]
     return {"missing": missing, "elsewhere": list(PRESETS[preset].elsewhere)}
 
 
@@ -130,37 +130,37 @@ def flatten_sheet(sheet: str, content: Mapping[str, Any]) -> Iterator[tuple[str,
     for name, value in content.items():
         if name == "tables":
             for table in value:
-                for other, part in table.items():
-                    if other == "rows":
-                        for row in part:
+                for member, member_value in table.items():
+                    if member == "rows":
+                        for row in member_value:
                             title = "category" if "category" in row else "column"
-                            figures = {figure: found for figure, found in row.items() if figure != title}
+                            figures = {figure: value for figure, value in row.items() if figure != title}
                             yield from _leaves(sheet, table["attribute"], row[title], figures)
-                    elif other != "attribute":
-                        yield from _leaves(sheet, table["attribute"], "", {other: part})
+                    elif member != "attribute":
+                        yield from _leaves(sheet, table["attribute"], "", {member: member_value})
         else:
             yield from _leaves(sheet, "", "", {name: value})
 
 
-def _leaves(sheet: str, attribute: str, category: str, found: Any, name: str = "") -> Iterator[tuple[str, str, str, str, str]]:  # noqa: ANN401 - any JSON
-    match found:
+def _leaves(sheet: str, attribute: str, category: str, tree: Any, name: str = "") -> Iterator[tuple[str, str, str, str, str]]:  # noqa: ANN401 - any JSON
+    match tree:
         case dict():
-            for key, value in found.items():
+            for key, value in tree.items():
                 yield from _leaves(sheet, attribute, category, value, f"{name}.{key}" if name else key)
-        case list() if all(isinstance(one, str) for one in found):
-            yield sheet, attribute, category, name, " ".join(found)
+        case list() if all(isinstance(text, str) for text in tree):
+            yield sheet, attribute, category, name, " ".join(tree)
         case list():
-            for place, value in enumerate(found, start=1):
-                yield from _leaves(sheet, attribute, category, value, f"{name}.{place}")
+            for number, value in enumerate(tree, start=1):
+                yield from _leaves(sheet, attribute, category, value, f"{name}.{number}")
         case None:
             yield sheet, attribute, category, name, ""
         case bool():
-            yield sheet, attribute, category, name, "true" if found else "false"
+            yield sheet, attribute, category, name, "true" if tree else "false"
         case _:
-            yield sheet, attribute, category, name, str(found)
+            yield sheet, attribute, category, name, str(tree)
 
 
-def _document(report: Mapping[str, Any], cover: Document, made: Made) -> Document:
+def _document(report: Mapping[str, Any], cover: Document, origin: Made) -> Document:
     preset = report["preset"]
     content = write_json(report)
     attachments = (
@@ -171,8 +171,8 @@ def _document(report: Mapping[str, Any], cover: Document, made: Made) -> Documen
     return Document(
         title=cover.title,
         subtitle=subtitle,
-        made=made,
-        first=None if cover.first is None else extend_cover(cover.first, report, made),
+        made=origin,
+        first=None if cover.first is None else extend_cover(cover.first, report, origin),
         second=cover.second,
         annex=tuple(chapters(report)),
         attachments=(*cover.attachments, *attachments),
@@ -198,10 +198,10 @@ def make_next_report(database: Database, sealer: Sealer, *, token: str) -> bool:
     content: ReadContent | None = None
     reason = ABANDONED
     if report.attempts <= MAX_ATTEMPTS:
-        made = Made(at=now.replace(microsecond=0), by=report.created_by, name=author)
-        wanted = SheetsWanted.from_json(report.wanted)
+        origin = Made(at=now.replace(microsecond=0), by=report.created_by, name=author)
+        query = SheetsWanted.from_json(report.wanted)
         try:
-            content = read_content(database, deployment, report.span, wanted, made, has_cover=True)
+            content = read_content(database, deployment, report.span, query, origin, has_cover=True)
         except (Conflict, InvalidInput) as error:
             # The monitor may have changed since the schedule was set.
             reason = str(error)

@@ -40,18 +40,18 @@ NO_SCORED = "no record of the period has a score"
 
 def impact_sheet(people: CountedPeople, monitor: Monitor, features: Sequence[str]) -> Json:
     """Adverse-impact tables; rows of one attribute have the ratio to the monitor's reference, too."""
-    tables = [tabulate(people, one, people.is_assessed, people.is_selected) for one in comparisons_in(monitor, features)]
-    sheet = as_json(ImpactSheet(tuple(ImpactTable(one) for one in tables), _unknown(people)))
+    tables = [tabulate(people, comparison, people.is_assessed, people.is_selected) for comparison in comparisons_in(monitor, features)]
+    sheet = as_json(ImpactSheet(tuple(ImpactTable(table) for table in tables), _unknown(people)))
     for table, written in zip(tables, sheet["tables"], strict=True):
         reference = _reference_of(people, table.comparison)
         compare_with_reference(written, table, reference)
     return sheet
 
 
-def audit_sheet(people: CountedPeople, features: Sequence[str], *, is_scoring: bool, known: Mapping[str, Sequence[str]]) -> Json:
+def audit_sheet(people: CountedPeople, features: Sequence[str], *, is_scoring: bool, listed: Mapping[str, Sequence[str]]) -> Json:
     """Sheet of Local Law 144: a table of each attribute, and one of all.
 
-    A table names the `known` categories by attribute also where nobody is of them. A scoring tool selects everybody above the median of the
+    A table names the `listed` categories by attribute also where nobody is of them. A scoring tool selects everybody above the median of the
     full sample, of unknown categories, too; a tie is not above.
     """
     assessed, selected, median = people.is_assessed, people.is_selected, None
@@ -63,8 +63,8 @@ def audit_sheet(people: CountedPeople, features: Sequence[str], *, is_scoring: b
         median = float(np.median(np.repeat(people.scores[assessed], people.records[assessed])))
         # NaN is above no number.
         selected = people.scores > median
-    tables = [tabulate(people, one, assessed, selected) for one in audit_comparisons(features)]
-    is_missing = np.logical_or.reduce([one.codes == MISSING for one in people.attributes if one.feature in features])
+    tables = [tabulate(people, comparison, assessed, selected) for comparison in audit_comparisons(features)]
+    is_missing = np.logical_or.reduce([attribute.codes == MISSING for attribute in people.attributes if attribute.feature in features])
     counts = {"assessed": people.count(assessed), "unknown": people.count(is_missing & assessed)}
     audit = audit_tables(tables, **counts, least_share=LEAST_SHARE)
     written = as_json(audit) | {
@@ -73,15 +73,15 @@ def audit_sheet(people: CountedPeople, features: Sequence[str], *, is_scoring: b
         "median_score": median,
         "reason": None,
     }
-    for one, table in zip(audit.tables, written["tables"], strict=True):
-        table["unknown"] = one.table.unknown
-        table["most_selected"] = None if one.most_selected is None else one.most_selected.label
-        table["without_people"] = list_without_people(one.table, known)
+    for audited, table in zip(audit.tables, written["tables"], strict=True):
+        table["unknown"] = audited.table.unknown
+        table["most_selected"] = None if audited.most_selected is None else audited.most_selected.label
+        table["without_people"] = list_without_people(audited.table, listed)
     return written
 
 
 def _unknown(people: CountedPeople) -> int:
-    is_missing = np.logical_or.reduce([one.codes == MISSING for one in people.attributes])
+    is_missing = np.logical_or.reduce([attribute.codes == MISSING for attribute in people.attributes])
     return people.count(is_missing & people.is_assessed)
 
 
@@ -89,32 +89,32 @@ def _reference_of(people: CountedPeople, comparison: Comparison) -> Category | N
     """None of combinations, and where there are no such people."""
     if comparison.is_together:
         return None
-    attribute = next(one for one in people.attributes if one.feature == comparison.features[0])
-    found = count_category(people, name_reference(attribute), reference_rows(attribute))
-    return found if found.applicants else None
+    attribute = next(attribute for attribute in people.attributes if attribute.feature == comparison.features[0])
+    reference = count_category(people, name_reference(attribute), reference_rows(attribute))
+    return reference if reference.applicants else None
 
 
 def comparisons_in(monitor: Monitor, features: Sequence[str]) -> list[Comparison]:
     """Each attribute and the monitor's combinations, or else each pair of up to `MOST_PAIRED` attributes."""
-    together = [one for one in monitor.intersections if set(one) <= set(features)]
+    together = [intersection for intersection in monitor.intersections if set(intersection) <= set(features)]
     if not together and len(features) <= MOST_PAIRED:
-        together = [(one, other) for place, one in enumerate(features) for other in features[place + 1 :]]
-    return [Comparison((one,)) for one in features] + [Comparison(one) for one in together]
+        together = [(first, second) for position, first in enumerate(features) for second in features[position + 1 :]]
+    return [Comparison((feature,)) for feature in features] + [Comparison(joined) for joined in together]
 
 
 def audit_comparisons(features: Sequence[str]) -> list[Comparison]:
     """Each attribute, and of 2 to `MOST_PAIRED` all together, as Local Law 144 asks."""
     together = [Comparison(tuple(features))] if 1 < len(features) <= MOST_PAIRED else []
-    return [Comparison((one,)) for one in features] + together
+    return [Comparison((feature,)) for feature in features] + together
 
 
 def tabulate(
     people: CountedPeople, comparison: Comparison, assessed: npt.NDArray[np.bool_], selected: npt.NDArray[np.bool_]
 ) -> CategoryTable:
     """`assessed` and `selected` are per row of `people`."""
-    members = [next(one for one in people.attributes if one.feature == feature) for feature in comparison.features]
-    sizes = [len(one.labels) for one in members]
-    codes = np.asarray(cross([one.codes for one in members], sizes), dtype=np.int64)
+    members = [next(attribute for attribute in people.attributes if attribute.feature == feature) for feature in comparison.features]
+    sizes = [len(member.labels) for member in members]
+    codes = np.asarray(cross([member.codes for member in members], sizes), dtype=np.int64)
     is_known = (codes != MISSING) & assessed
     total = int(np.prod(sizes))
     applicants = np.zeros(total, dtype=np.int64)
@@ -123,10 +123,10 @@ def tabulate(
     np.add.at(applicants, codes[is_known], people.records[is_known])
     np.add.at(chosen, codes[is_known & selected], people.records[is_known & selected])
     categories = []
-    for place in np.flatnonzero(applicants).tolist():
-        parts = np.unravel_index(place, sizes)
-        names = tuple(one.labels[int(part)] for one, part in zip(members, parts, strict=True))
-        categories.append(Category(names, int(applicants[place]), int(chosen[place])))
+    for position in np.flatnonzero(applicants).tolist():
+        codes_of_members = np.unravel_index(position, sizes)
+        names = tuple(member.labels[int(code)] for member, code in zip(members, codes_of_members, strict=True))
+        categories.append(Category(names, int(applicants[position]), int(chosen[position])))
     return CategoryTable(comparison, tuple(categories), people.count(assessed & ~is_known))
 
 
@@ -143,47 +143,49 @@ class SheetParts:
     indirect: Mapping[str, Any] | None
 
 
-def make_sheet(name: PeriodSheet, parts: SheetParts) -> Mapping[str, Any]:
-    return _sheet_of_people(name, parts) if name in OF_PEOPLE else _sheet_of_checks(name, parts.source)
+def make_sheet(name: PeriodSheet, sheet_parts: SheetParts) -> Mapping[str, Any]:
+    return _sheet_of_people(name, sheet_parts) if name in OF_PEOPLE else _sheet_of_checks(name, sheet_parts.source)
 
 
-def _sheet_of_people(name: PeriodSheet, parts: SheetParts) -> Mapping[str, Any]:
-    if parts.no_counts is not None:
-        return {"tables": [], "reason": parts.no_counts}
-    people = parts.people
-    found: Mapping[str, Any]
+def _sheet_of_people(name: PeriodSheet, sheet_parts: SheetParts) -> Mapping[str, Any]:
+    if sheet_parts.no_counts is not None:
+        return {"tables": [], "reason": sheet_parts.no_counts}
+    people = sheet_parts.people
+    sheet: Mapping[str, Any]
     match name:
         case PeriodSheet.ADVERSE_IMPACT:
-            found = impact_sheet(people, parts.monitor, parts.features)
+            sheet = impact_sheet(people, sheet_parts.monitor, sheet_parts.features)
         case PeriodSheet.LL144:
-            found = _audit_of_period(parts)
+            sheet = _audit_of_period(sheet_parts)
         case PeriodSheet.LENDING:
-            found = lending_sheet(people)
+            sheet = lending_sheet(people)
         case PeriodSheet.PROBABILISTIC:
-            found = bounds_sheet(people.bounds)
+            sheet = bounds_sheet(people.bounds)
         case PeriodSheet.CONTROLS:
-            found = controls_sheet(people)
-        case PeriodSheet.INDIRECT_BIAS if parts.indirect is not None:
-            found = parts.indirect
+            sheet = controls_sheet(people)
+        case PeriodSheet.INDIRECT_BIAS if sheet_parts.indirect is not None:
+            sheet = sheet_parts.indirect
         case _:
             raise ValueError(name)
-    return found
+    return sheet
 
 
-def _audit_of_period(parts: SheetParts) -> dict[str, Any]:
-    asked, span = order_for_audit(parts.features, is_chosen=bool(parts.wanted.attributes)), parts.source.span
-    mapped = {one.attribute for one in parts.wanted.categories if one.values}
-    words = GroupWords.of(parts.monitor)
-    known = {
-        one.feature: [words.label(one.feature, label_of(value)) for value in (*one.monitored, *(one.reference or ()))]
-        for one in parts.monitor.attributes
-        if one.feature not in mapped
+def _audit_of_period(sheet_parts: SheetParts) -> dict[str, Any]:
+    required, span = order_for_audit(sheet_parts.features, is_chosen=bool(sheet_parts.wanted.attributes)), sheet_parts.source.span
+    mapped = {category.attribute for category in sheet_parts.wanted.categories if category.values}
+    names = GroupWords.of(sheet_parts.monitor)
+    listed = {
+        attribute.feature: [
+            names.label(attribute.feature, label_of(value)) for value in (*attribute.monitored, *(attribute.reference or ()))
+        ]
+        for attribute in sheet_parts.monitor.attributes
+        if attribute.feature not in mapped
     }
-    found = audit_sheet(parts.people, asked, is_scoring=parts.wanted.tool is ToolKind.SCORING, known=known)
-    found["not_asked_for"] = [one for one in parts.features if one not in asked]
-    found["data"] = AUDITED_DATA.format(start=f"{span.start:%Y-%m-%d %H:%M}", end=f"{span.end:%Y-%m-%d %H:%M}")
-    found["caution"] = LONGER_THAN_A_YEAR.format(days=(span.end - span.start).days) if is_longer_than_a_year(span) else None
-    return found
+    sheet = audit_sheet(sheet_parts.people, required, is_scoring=sheet_parts.wanted.tool is ToolKind.SCORING, listed=listed)
+    sheet["not_asked_for"] = [feature for feature in sheet_parts.features if feature not in required]
+    sheet["data"] = AUDITED_DATA.format(start=f"{span.start:%Y-%m-%d %H:%M}", end=f"{span.end:%Y-%m-%d %H:%M}")
+    sheet["caution"] = LONGER_THAN_A_YEAR.format(days=(span.end - span.start).days) if is_longer_than_a_year(span) else None
+    return sheet
 
 
 def is_longer_than_a_year(span: Span) -> bool:
@@ -197,16 +199,16 @@ def is_longer_than_a_year(span: Span) -> bool:
 def _sheet_of_checks(name: PeriodSheet, source: ReportSource) -> dict[str, Any]:
     match name:
         case PeriodSheet.EVIDENCE:
-            found = evidence_sheet(source)
+            sheet = evidence_sheet(source)
         case PeriodSheet.ALERTS:
-            found = alerts_sheet(source)
+            sheet = alerts_sheet(source)
         case PeriodSheet.FLIPS:
-            found = _measured_sheet(source, {DataSet.BALANCED}, FLIPS)
+            sheet = _measured_sheet(source, {DataSet.BALANCED}, FLIPS)
         case PeriodSheet.ALTERNATIVE:
-            found = _measured_sheet(source, {DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK}, ALTERNATIVES)
+            sheet = _measured_sheet(source, {DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK}, ALTERNATIVES)
         case _:
             raise ValueError(name)
-    return found
+    return sheet
 
 
 OF_PEOPLE = frozenset(
@@ -241,18 +243,18 @@ NOT_MEASURED = "the newest check of the period measured none of these figures"
 
 
 def evidence_sheet(source: ReportSource) -> dict[str, Any]:
-    known = rename_evidence(source.forest.words, source.evidence)
-    if known is None:
+    evidence = rename_evidence(source.forest.words, source.evidence)
+    if evidence is None:
         return {"rows": [], "reason": "the deployment has no evidence over time"}
     rows = [
         {
-            "comparison": name_figure(one),
-            "limit": say_limit(one),
-            "state": one.state.value,
-            "words": one.words,
-            "since": None if one.since is None else one.since.isoformat(),
+            "comparison": name_figure(state),
+            "limit": say_limit(state),
+            "state": state.state.value,
+            "words": state.words,
+            "since": None if state.since is None else state.since.isoformat(),
         }
-        for one in order_by_gravity(known.comparisons)
+        for state in order_by_gravity(evidence.comparisons)
     ]
     return {"rows": rows, "reason": None if rows else "no comparison has evidence yet"}
 
@@ -261,35 +263,37 @@ def _measured_sheet(source: ReportSource, data: set[DataSet], metrics: frozenset
     """Figures of the period's newest succeeded check."""
     if source.check is None:
         return {"check": None, "rows": [], "reason": NO_CHECK}
-    words = source.forest.words
+    names = source.forest.words
     rows = [
         {
-            "metric": one.metric,
-            "attribute": one.attribute,
-            "group": None if one.group is None or one.attribute is None else words.label(one.attribute, one.group),
-            "scope": one.scope.value,
-            "value": one.value,
-            "low": one.lower,
-            "high": one.upper,
-            "records": one.n,
-            "reason": one.reason,
-            **_share_parts(one),
+            "metric": measurement.metric,
+            "attribute": measurement.attribute,
+            "group": None
+            if measurement.group is None or measurement.attribute is None
+            else names.label(measurement.attribute, measurement.group),
+            "scope": measurement.scope.value,
+            "value": measurement.value,
+            "low": measurement.lower,
+            "high": measurement.upper,
+            "records": measurement.n,
+            "reason": measurement.reason,
+            **_share_parts(measurement),
         }
-        for one in source.measurements
-        if one.data in data and one.metric in metrics
+        for measurement in source.measurements
+        if measurement.data in data and measurement.metric in metrics
     ]
     span = f"{source.check.span.start.isoformat()}/{source.check.span.end.isoformat()}"
     return {"check": source.check.id, "span": span, "rows": rows, "reason": None if rows else NOT_MEASURED}
 
 
-def _share_parts(one: Measurement) -> dict[str, float | None]:
+def _share_parts(measurement: Measurement) -> dict[str, float | None]:
     """Shares of the flips by direction, less those of unchanged records; empty for another metric."""
-    if one.metric not in FLIPS:
+    if measurement.metric not in FLIPS:
         return {}
-    counts = one.details.counts
-    whole, repeats = counts.get("weight", counts.get("n")), counts.get("repeats") or 1
-    parts = {name: (counts.get(f"{name}_weight", counts.get(name)), counts.get(f"repeats_{name}") or 0) for name in ("gained", "lost")}
-    return {name: None if part is None or not whole else part / whole - again / repeats for name, (part, again) in parts.items()}
+    counts = measurement.details.counts
+    total, repeats = counts.get("weight", counts.get("n")), counts.get("repeats") or 1
+    directions = {name: (counts.get(f"{name}_weight", counts.get(name)), counts.get(f"repeats_{name}") or 0) for name in ("gained", "lost")}
+    return {name: None if count is None or not total else count / total - again / repeats for name, (count, again) in directions.items()}
 
 
 def alerts_sheet(source: ReportSource) -> dict[str, Any]:

@@ -62,41 +62,44 @@ class PeopleWanted:
     categories: tuple[CategoryMapping, ...]
 
 
-def read_people(reader: ArrowReader, deployment: Deployment, monitor: Monitor, span: Span, wanted: PeopleWanted) -> CountedPeople:
+def read_people(reader: ArrowReader, deployment: Deployment, monitor: Monitor, span: Span, chosen: PeopleWanted) -> CountedPeople:
     """Counts the people of the period as the monitor reads them.
 
     Raises:
         InvalidInput: a control is not a column, an attribute has too many categories, or the period is too long.
     """
     schema = deployment.schema
-    weights = [name for one in wanted.categories for name in one.weights]
-    names = tuple(dict.fromkeys((*wanted.attributes, *wanted.controls, *weights)))
+    weights = [name for category in chosen.categories for name in category.weights]
+    names = tuple(dict.fromkeys((*chosen.attributes, *chosen.controls, *weights)))
     columns = {}
     for name in names:
         column = schema.column(name)
         if column is None:
-            raise InvalidInput.of("control" if name in wanted.controls else "attribute", f"{name!r} is not a column of the deployment")
+            raise InvalidInput.of("control" if name in chosen.controls else "attribute", f"{name!r} is not a column of the deployment")
         columns[name] = column
-    has_scores = wanted.with_scores and deployment.outputs.probability is not None
+    has_scores = chosen.with_scores and deployment.outputs.probability is not None
     query = WindowQuery(deployment.no, schema, names, with_probabilities=has_scores)
     table = count_combinations(reader, query, span)
     values = name_values(table, names)
     records = np.asarray(table["records"].to_numpy(), dtype=np.int64)
-    words = GroupWords.of(monitor)
-    watched = [one for one in monitor.attributes if one.feature in wanted.attributes]
+    display = GroupWords.of(monitor)
+    watched = [attribute for attribute in monitor.attributes if attribute.feature in chosen.attributes]
     outcomes = outcome_codes(table["outcome"], monitor.outcomes)
     scores, reason = None, "the deployment's model answers no probability"
     if has_scores:
-        found = favourable_scores(table["probability"], table["outcome"], outcomes, monitor.outcomes)
-        scores, reason = found.values, found.reason
+        read = favourable_scores(table["probability"], table["outcome"], outcomes, monitor.outcomes)
+        scores, reason = read.values, read.reason
     return CountedPeople(
         records,
         outcomes,
-        tuple(map_categories(categorise(one, columns[one.feature], values[one.feature], words), wanted.categories) for one in watched),
-        tuple(divide_control(columns[name], values[name], records) for name in wanted.controls),
+        tuple(
+            map_categories(categorise(attribute, columns[attribute.feature], values[attribute.feature], display), chosen.categories)
+            for attribute in watched
+        ),
+        tuple(divide_control(columns[name], values[name], records) for name in chosen.controls),
         scores,
         reason,
-        tuple(bound_people(one, columns, values, records, outcomes) for one in wanted.categories if one.weights),
+        tuple(bound_people(category, columns, values, records, outcomes) for category in chosen.categories if category.weights),
     )
 
 
@@ -114,10 +117,10 @@ def bound_people(
     """
     numbers = []
     for name in mapping.weights:
-        found = stored_cells(values[name], columns[name]).floats()
-        if found is None:
+        probabilities = stored_cells(values[name], columns[name]).floats()
+        if probabilities is None:
             raise InvalidInput.of(f"categories.{mapping.attribute}", f"{name!r} holds values that are no numbers")
-        numbers.append(found)
+        numbers.append(probabilities)
     assessed = outcomes != int(Outcome.UNCLASSIFIED)
     selected = outcomes[assessed] == int(Outcome.FAVOURABLE)
     return bound_categories(mapping, np.array(numbers)[:, assessed], records[assessed], selected)
@@ -128,21 +131,21 @@ def map_categories(attribute: AttributeCategories, mappings: Sequence[CategoryMa
 
     A category of values with different roles in the monitor has no role.
     """
-    mapping = next((one for one in mappings if one.values and one.attribute == attribute.feature), None)
+    mapping = next((mapping for mapping in mappings if mapping.values and mapping.attribute == attribute.feature), None)
     if mapping is None:
         return attribute
     named = [mapping.values.get(value) for value in attribute.values]
-    labels = tuple(sorted({one for one in named if one is not None}))
-    place = np.array([MISSING if one is None else labels.index(one) for one in named] + [MISSING], dtype=np.int64)
+    labels = tuple(sorted({label for label in named if label is not None}))
+    codes = np.array([MISSING if name is None else labels.index(name) for name in named] + [MISSING], dtype=np.int64)
     roles = []
     for label in labels:
-        of_label = {role for role, one in zip(attribute.roles, named, strict=True) if one == label}
+        of_label = {role for role, name in zip(attribute.roles, named, strict=True) if name == label}
         roles.append(of_label.pop() if len(of_label) == 1 else None)
     # MISSING is -1, and so the place at the end.
-    return AttributeCategories(attribute.feature, labels, tuple(roles), place[attribute.codes], labels)
+    return AttributeCategories(attribute.feature, labels, tuple(roles), codes[attribute.codes], labels)
 
 
-def categorise(attribute: MonitoredAttribute, column: Column, values: pa.ChunkedArray, words: GroupWords) -> AttributeCategories:
+def categorise(attribute: MonitoredAttribute, column: Column, values: pa.ChunkedArray, names: GroupWords) -> AttributeCategories:
     """Codes an attribute's categories.
 
     Raises:
@@ -151,22 +154,22 @@ def categorise(attribute: MonitoredAttribute, column: Column, values: pa.Chunked
     feature = attribute.feature
     if column.kind is FieldKind.NUMERIC:
         grouping = group_records(attribute, column, values)
-        labels = [words.label(feature, group.label) for group in grouping.groups]
-        own = tuple(group.label for group in grouping.groups)
-        return AttributeCategories(feature, tuple(labels), tuple(group.role for group in grouping.groups), grouping.codes, own)
+        labels = [names.label(feature, group.label) for group in grouping.groups]
+        group_labels = tuple(group.label for group in grouping.groups)
+        return AttributeCategories(feature, tuple(labels), tuple(group.role for group in grouping.groups), grouping.codes, group_labels)
     coded = stored_cells(values, column).coded()
     # An empty text is an unknown category, as in a file.
-    known = [value for value in coded.values if canonical(value).strip()]
-    if len(known) > MOST_CATEGORIES:
-        message = f"{feature} has {len(known):,} different values where at most {MOST_CATEGORIES} categories are expected"
+    filled = [value for value in coded.values if canonical(value).strip()]
+    if len(filled) > MOST_CATEGORIES:
+        message = f"{feature} has {len(filled):,} different values where at most {MOST_CATEGORIES} categories are expected"
         raise InvalidInput.of("attribute", message)
-    groups = groups_of(attribute, column, known)
-    roles = dict(zip(map(label_of, known), positions(groups, column, known), strict=True))
+    groups = groups_of(attribute, column, filled)
+    roles = dict(zip(map(label_of, filled), positions(groups, column, filled), strict=True))
     labels = sorted(roles)
-    place = {label: no for no, label in enumerate(labels)}
-    codes = coded.spread((place.get(label_of(value), MISSING) for value in coded.values), missing=MISSING)
+    code_of = {label: no for no, label in enumerate(labels)}
+    codes = coded.spread((code_of.get(label_of(value), MISSING) for value in coded.values), missing=MISSING)
     of_group = tuple(None if roles[label] == NEITHER else groups[roles[label]].role for label in labels)
-    return AttributeCategories(feature, tuple(words.label(feature, label) for label in labels), of_group, codes, tuple(labels))
+    return AttributeCategories(feature, tuple(names.label(feature, label) for label in labels), of_group, codes, tuple(labels))
 
 
 def divide_control(column: Column, values: pa.ChunkedArray, records: IntArray) -> Control:
@@ -178,8 +181,8 @@ def divide_control(column: Column, values: pa.ChunkedArray, records: IntArray) -
     coded = cells.coded()
     texts = [label_of(value) for value in coded.values]
     labels = tuple(sorted(set(texts)))
-    place = {label: no for no, label in enumerate(labels)}
-    return Control(column.name, labels, coded.spread((place[text] for text in texts), missing=MISSING))
+    code_of = {label: no for no, label in enumerate(labels)}
+    return Control(column.name, labels, coded.spread((code_of[text] for text in texts), missing=MISSING))
 
 
 def choose_attributes(monitor: Monitor, names: Sequence[str]) -> tuple[str, ...]:
@@ -188,7 +191,7 @@ def choose_attributes(monitor: Monitor, names: Sequence[str]) -> tuple[str, ...]
     Raises:
         InvalidInput: one is not watched.
     """
-    watched = tuple(one.feature for one in monitor.attributes if one.rule is None)
+    watched = tuple(attribute.feature for attribute in monitor.attributes if attribute.rule is None)
     for name in names:
         if name not in watched:
             raise InvalidInput.of("attribute", f"{name!r} is no column that the monitor watches, which watches {quote_names(watched)}")
@@ -220,22 +223,22 @@ def indirect_sheet(
     `records` is the period's number; of more than `MOST_CELLS` values an even part of the records is read.
     """
     schema = deployment.schema
-    others = [one for one in (*schema.features, *schema.meta) if one.name not in attributes]
-    names = (*attributes, *(one.name for one in others))
-    if not others or not records:
+    columns = [column for column in (*schema.features, *schema.meta) if column.name not in attributes]
+    names = (*attributes, *(column.name for column in columns))
+    if not columns or not records:
         return {"records": 0, "one_in": 1, "tables": [], "reason": ALL_ATTRIBUTES if records else NO_RECORDS}
     one_in = max(1, -(-records * len(names) // MOST_CELLS))
     table = sample_period(reader, WindowQuery(deployment.no, schema, names), span, one_in=one_in)
     values = name_values(table, names)
-    sent = {one.name for one in schema.features}
-    compared = [read_column(one, values[one.name], is_sent=one.name in sent) for one in others]
+    sent = {feature.name for feature in schema.features}
+    compared = [read_column(column, values[column.name], is_sent=column.name in sent) for column in columns]
     outcomes = outcome_codes(table["outcome"], monitor.outcomes)
     # With outcomes of neither list missing, the others are the places 0 and 1.
     selected = np.where(outcomes == int(Outcome.UNCLASSIFIED), MISSING, outcomes == int(Outcome.FAVOURABLE)).astype(np.int64)
-    with_outcome = {one.column.name: measure(one, selected) for one in compared}
+    with_outcome = {column.column.name: measure(column, selected) for column in compared}
     tables = []
-    for watched in (one for one in monitor.attributes if one.feature in attributes):
-        column = next(one for one in (*schema.features, *schema.meta) if one.name == watched.feature)
+    for watched in (attribute for attribute in monitor.attributes if attribute.feature in attributes):
+        column = next(column for column in (*schema.features, *schema.meta) if column.name == watched.feature)
         attribute = map_categories(categorise(watched, column, values[watched.feature], GroupWords.of(monitor)), categories)
         rows = list(list_strengths(compared, attribute.codes, with_outcome))
         rows.sort(key=lambda row: (1.0 if row["strength"] is None else -row["strength"], row["column"]))
@@ -254,20 +257,20 @@ def read_column(column: Column, values: pa.ChunkedArray, *, is_sent: bool) -> Co
     return ComparedColumn(column, coded.codes, is_sent)
 
 
-def measure(one: ComparedColumn, codes: Codes) -> Strength | Undefined:
-    return Undefined(one.reason or "", 0) if one.values is None else associate(codes, one.values).strength()
+def measure(column: ComparedColumn, codes: Codes) -> Strength | Undefined:
+    return Undefined(column.reason or "", 0) if column.values is None else associate(codes, column.values).strength()
 
 
 def list_strengths(compared: Sequence[ComparedColumn], codes: Codes, with_outcome: Mapping[str, Strength | Undefined]) -> Iterator[Json]:
     """Yields each column's association with `codes`; `reveals` if it is above 0.1 and above chance."""
-    for one in compared:
-        row: Json = {"column": one.column.name, "sent_to_model": one.is_sent}
-        found, outcome = measure(one, codes), with_outcome[one.column.name]
-        if isinstance(found, Undefined):
-            row |= {"strength": None, "chance_level": None, "reveals": None, "reason": found.reason}
+    for column in compared:
+        row: Json = {"column": column.column.name, "sent_to_model": column.is_sent}
+        strength, outcome = measure(column, codes), with_outcome[column.column.name]
+        if isinstance(strength, Undefined):
+            row |= {"strength": None, "chance_level": None, "reveals": None, "reason": strength.reason}
         else:
-            reveals = found.corrected > max(RECOMMENDED_ABOVE, found.chance_level)
-            row |= {"strength": found.corrected, "chance_level": found.chance_level, "reveals": reveals, "reason": None}
+            reveals = strength.corrected > max(RECOMMENDED_ABOVE, strength.chance_level)
+            row |= {"strength": strength.corrected, "chance_level": strength.chance_level, "reveals": reveals, "reason": None}
         row["outcome_strength"] = None if isinstance(outcome, Undefined) else outcome.corrected
         row["outcome_chance_level"] = None if isinstance(outcome, Undefined) else outcome.chance_level
         yield row

@@ -58,8 +58,8 @@ class SheetsWanted:
     def to_json(self) -> dict[str, Any]:
         """Returns the content for storage; equal contents are equal there."""
         # Through JSON: a stored list would not equal a tuple.
-        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
-        return found
+        content: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
+        return content
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
@@ -169,10 +169,10 @@ def choose_sheets(names: Sequence[str], preset: str | None) -> tuple[PeriodSheet
         if name != "all" and name not in list(PeriodSheet):
             raise InvalidInput.of("sheets", f"must be all or one of {', '.join(PeriodSheet)}, found {name!r:.100}")
     if names and "all" not in names:
-        return tuple(one for one in PeriodSheet if one in names)
+        return tuple(sheet for sheet in PeriodSheet if sheet in names)
     if names or preset is None:
         return tuple(PeriodSheet)
-    return tuple(one for one in PeriodSheet if one in PRESETS[ReportPreset(preset)].sheets)
+    return tuple(sheet for sheet in PeriodSheet if sheet in PRESETS[ReportPreset(preset)].sheets)
 
 
 def find_missing(
@@ -184,46 +184,52 @@ def find_missing(
     categories: Sequence[CategoryMapping] = (),
 ) -> Iterator[Missing]:
     """Yields what the deployment lacks. Attributes are recognised by their names, which may mislead."""
-    wanted = PRESETS[preset]
+    sheet_preset = PRESETS[preset]
     if monitor is None:
         yield Missing("a fairness monitor", "Set a monitor: it says which outcomes are favourable and which groups are compared.", True)
         return
-    watched = {word for one in monitor.attributes if one.rule is None for word in split_name(one.feature)}
-    for name, words in wanted.attributes.items():
-        if watched.isdisjoint(words):
+    watched = {noun for attribute in monitor.attributes if attribute.rule is None for noun in split_name(attribute.feature)}
+    for name, nouns in sheet_preset.attributes.items():
+        if watched.isdisjoint(nouns):
             next_step = (
                 f"Add a column for {name} to the monitor's attributes. If the monitor watches such a column under another name, ignore this"
                 " line: columns are recognised by their names alone."
             )
             yield Missing(f"an attribute that is named like {name}", next_step, False)
-    yield from find_unnamed_categories(wanted, monitor, {one.attribute for one in categories})
-    if PeriodSheet.LENDING in wanted.sheets and wanted.needs_scores and deployment.outputs.probability is None:
+    yield from find_unnamed_categories(sheet_preset, monitor, {category.attribute for category in categories})
+    if PeriodSheet.LENDING in sheet_preset.sheets and sheet_preset.needs_scores and deployment.outputs.probability is None:
         next_step = "Name the column of the probability in the deployment's outputs: gaps in scores stay empty without it."
         yield Missing("a score", next_step, True)
-    if wanted.needs_controls and not controls and monitor.strata is None:
+    if sheet_preset.needs_controls and not controls and monitor.strata is None:
         next_step = "Choose columns that decisions may lawfully depend on as controls, or set the monitor's strata."
         yield Missing("controls", next_step, True)
-    if wanted.needs_owner and deployment.owner is None:
+    if sheet_preset.needs_owner and deployment.owner is None:
         yield Missing("an owner of the model", "Name the owner in the deployment's settings.", False)
-    if wanted.needs_owner and deployment.purpose is None:
+    if sheet_preset.needs_owner and deployment.purpose is None:
         yield Missing("the purpose of the model", "State the purpose in the deployment's settings: the cover shows it.", False)
-    if retention.records_months is not None and retention.records_months < wanted.least_months:
-        what = f"records that are kept for {wanted.least_months} months: they are erased after {retention.records_months}"
+    if retention.records_months is not None and retention.records_months < sheet_preset.least_months:
+        what = f"records that are kept for {sheet_preset.least_months} months: they are erased after {retention.records_months}"
         yield Missing(what, "Set a longer time in the deployment's retention.", False)
 
 
-def find_unnamed_categories(wanted: SheetPreset, monitor: Monitor, mapped: Collection[str]) -> Iterator[Missing]:
+def find_unnamed_categories(sheet_preset: SheetPreset, monitor: Monitor, mapped: Collection[str]) -> Iterator[Missing]:
     """Yields groups not called as the rule calls its categories, but for `mapped` attributes."""
-    words = GroupWords.of(monitor)
-    for name, scheme in wanted.schemes.items():
-        for one in monitor.attributes:
-            if one.rule is not None or one.feature in mapped or split_name(one.feature).isdisjoint(wanted.attributes[name]):
+    display = GroupWords.of(monitor)
+    for name, scheme in sheet_preset.schemes.items():
+        for attribute in monitor.attributes:
+            if (
+                attribute.rule is not None
+                or attribute.feature in mapped
+                or split_name(attribute.feature).isdisjoint(sheet_preset.attributes[name])
+            ):
                 continue
-            values = [value for value in (*one.monitored, *(one.reference or ())) if not isinstance(value, Range)]
-            shown = dict.fromkeys(words.label(one.feature, label_of(value)) for value in values)
-            known = {category.casefold() for category in SCHEMES[scheme]}
-            others = [label for label in shown if label.casefold() not in known]
-            if others:
-                names, categories = ", ".join(others), ", ".join(SCHEMES[scheme])
-                what = f"groups of {one.feature} named as the rule names its categories ({categories}): the monitor calls them {names}"
+            values = [value for value in (*attribute.monitored, *(attribute.reference or ())) if not isinstance(value, Range)]
+            shown = dict.fromkeys(display.label(attribute.feature, label_of(value)) for value in values)
+            scheme_names = {category.casefold() for category in SCHEMES[scheme]}
+            unnamed = [label for label in shown if label.casefold() not in scheme_names]
+            if unnamed:
+                names, categories = ", ".join(unnamed), ", ".join(SCHEMES[scheme])
+                what = (
+                    f"groups of {attribute.feature} named as the rule names its categories ({categories}): the monitor calls them {names}"
+                )
                 yield Missing(what, "Map their values to the categories where you make the report, or give the groups their names.", False)

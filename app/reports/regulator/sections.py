@@ -32,7 +32,7 @@ def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
     for name, sheet in data["sheets"].items():
         window = (Paragraph(OF_PERIOD),) if name in COUNTED_OVER_THE_PERIOD and sheet["tables"] else ()
         yield Section(SHEETS[name].title, (*window, *SHEETS[name].blocks(sheet)))
-    mapped = [describe_mapping(one) for one in data["categories"]]
+    mapped = [describe_mapping(mapping) for mapping in data["categories"]]
     if mapped:
         yield Section("Categories", (Paragraph("Values that a mapping does not name are unknown."), Bullets(tuple(mapped))))
     if data["preset"] is not None:
@@ -40,9 +40,9 @@ def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
     yield Section("What these figures cannot say", (Bullets(tuple(data["limits"])),))
     names = {name: SHEETS[name].name for name in data["sheets"]} | {"population": "who is in the report", "limits": "limits"}
     rows: list[tuple[str, ...]] = []
-    for one in data["clauses"]:
-        chapters = [names[name] for name in one["chapters"] if name in names]
-        rows.append((one["rule"], one["place"], one["state"], "; ".join(chapters) or "none"))
+    for clause in data["clauses"]:
+        chapters = [names[name] for name in clause["chapters"] if name in names]
+        rows.append((clause["rule"], clause["place"], clause["state"], "; ".join(chapters) or "none"))
     columns = ("Rule", "Place", "State", "Chapters of this report")
     clauses = ReportTable("Rules, and what this report has for them", columns, tuple(rows), is_last_wide=True)
     yield Section("Clause map", (Paragraph(data["notice"], is_caution=True), clauses))
@@ -57,7 +57,7 @@ def chapters(data: Mapping[str, Any]) -> Iterator[Section]:
 
 
 def missing_section(data: Mapping[str, Any]) -> Section:
-    lacks = tuple(f"{one['what'][:1].upper()}{one['what'][1:]}. {one['next_step']}" for one in data["missing"])
+    lacks = tuple(f"{missing['what'][:1].upper()}{missing['what'][1:]}. {missing['next_step']}" for missing in data["missing"])
     blocks: list[Block] = [Paragraph("The deployment lacks:"), Bullets(lacks)] if lacks else []
     blocks += [Paragraph("The rule also asks for, and no log holds:"), Bullets(tuple(data["elsewhere"]))]
     return Section("What is missing for the rule", tuple(blocks))
@@ -74,25 +74,29 @@ def population_section(data: Mapping[str, Any]) -> Section:
         "A record is counted as one person; somebody with several records is counted several times.",
         f"Without a ground-truth label: {count(population['without_label'])}. They are in the tables of selections, and in no accuracy.",
     ]
-    for one in population["by_attribute"]:
-        lines += [f"{one['attribute']}: {text}" for text in list_lines(one["records"])]
+    for attribute in population["by_attribute"]:
+        lines += [f"{attribute['attribute']}: {text}" for text in list_lines(attribute["records"])]
     if population["sampling"] is not None:
         lines.append(describe_sampling(population["sampling"]))
-    left = (
+    left_out = (
         ("Logged under another version of the schema", out["other_schema_version"]),
         ("Left out by a sender's sample", out["sampled_out"]),
     )
-    small = [f"{one['attribute']}: {', '.join(one['under_2_percent'])}" for one in population["by_attribute"] if one["under_2_percent"]]
+    small = [
+        f"{attribute['attribute']}: {', '.join(attribute['under_2_percent'])}"
+        for attribute in population["by_attribute"]
+        if attribute["under_2_percent"]
+    ]
     if small:
         lines.append(
             f"Under 2 % of the people, shown with their counts and left out of the choice of the highest rate: {'; '.join(small)}."
         )
-    revisions = tuple((one["model_revision"], count(one["records"])) for one in data["revisions"])
+    revisions = tuple((revision["model_revision"], count(revision["records"])) for revision in data["revisions"])
     return Section(
         "Who is in this report, and who is not",
         (
             Bullets(tuple(lines)),
-            ReportTable("Not in the figures, in records", ("Why", "Records"), tuple((why, count(number)) for why, number in left)),
+            ReportTable("Not in the figures, in records", ("Why", "Records"), tuple((why, count(number)) for why, number in left_out)),
             ReportTable("Model revisions within the period", ("Revision", "Records"), revisions),
         ),
     )
@@ -232,8 +236,8 @@ def lending_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
         yield ReportTable(f"Rates and scores by {label}", columns, rows, note)
         scored = [row for row in table["rows"] if row["score"] and row["score"]["quantiles"]]
         if scored:
-            heads = tuple(f"top {round(100 - 100 * one['quantile'])} %" for one in scored[0]["score"]["quantiles"])
-            quantiles = tuple((row["category"], *(number(one["ratio"]) for one in row["score"]["quantiles"])) for row in scored)
+            heads = tuple(f"top {round(100 - 100 * quantile['quantile'])} %" for quantile in scored[0]["score"]["quantiles"])
+            quantiles = tuple((row["category"], *(number(quantile["ratio"]) for quantile in row["score"]["quantiles"])) for row in scored)
             note = (
                 f"Share with a score above the quantile of everybody's scores, over that of the reference; a tie is not above. {NO_RATIO}"
             )
@@ -244,13 +248,13 @@ def _gap_cells(score: Mapping[str, Any] | None) -> tuple[str, str, str]:
     if score is None:
         return ABSENT, ABSENT, ABSENT
     residual = score["residual"]
-    left = ABSENT
+    remaining = ABSENT
     if residual is not None and residual["smd"] is not None:
-        left = number(residual["smd"])
-        left += f" ({interval(residual['lower'], residual['upper'])})" if residual["lower"] is not None else ""
+        remaining = number(residual["smd"])
+        remaining += f" ({interval(residual['lower'], residual['upper'])})" if residual["lower"] is not None else ""
     gap = score["gap"]
     smd = ABSENT if gap["smd"] is None else f"{number(gap['smd'])} ({interval(gap['lower'], gap['upper'])})"
-    return smd, number(gap["smd_within"]), left
+    return smd, number(gap["smd_within"]), remaining
 
 
 def controls_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
@@ -302,11 +306,11 @@ def bounds_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def indirect_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
-    part = "" if sheet["one_in"] == 1 else f", about one in {sheet['one_in']} of the period, evenly spread"
+    even = "" if sheet["one_in"] == 1 else f", about one in {sheet['one_in']} of the period, evenly spread"
     yield Paragraph(
         "A column that goes together with an attribute, such as a postcode, can carry a difference into decisions although the model never"
         " sees the attribute. It may also be a legitimate reason: these figures do not tell. Strengths of association are from 0 to 1,"
-        f" corrected for chance, of {count(sheet['records'])} records{part}. Columns that reveal an attribute only together are not found."
+        f" corrected for chance, of {count(sheet['records'])} records{even}. Columns that reveal an attribute only together are not found."
     )
     for table in sheet["tables"]:
         rows = tuple(

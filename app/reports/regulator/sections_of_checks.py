@@ -32,7 +32,7 @@ class FigureColumn:
 
 
 def evidence_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
-    rows = tuple((one["comparison"], one["limit"], one["words"]) for one in sheet["rows"][:MOST_ROWS])
+    rows = tuple((row["comparison"], row["limit"], row["words"]) for row in sheet["rows"][:MOST_ROWS])
     yield Paragraph("The state of every comparison when this report was made, whatever the period.")
     yield ReportTable("Since when", ("Comparison", "Limit", "State"), rows, name_cut(sheet["rows"]).strip() or None, is_last_wide=True)
 
@@ -42,7 +42,7 @@ def alert_blocks(sheet: Mapping[str, Any]) -> Iterator[Block]:
         yield Paragraph(note)
     if sheet["alerts"]:
         names = ("opened", "about", "sentence", "acknowledged", "resolved")
-        rows = tuple(tuple(one[name] for name in names) for one in sheet["alerts"][:MOST_ROWS])
+        rows = tuple(tuple(alert[name] for name in names) for alert in sheet["alerts"][:MOST_ROWS])
         columns = ("Opened", "Rule and subject", "What it says", "Acknowledged", "Resolved")
         yield ReportTable("Alerts of the period", columns, rows, name_cut(sheet["alerts"]).strip() or None)
 
@@ -87,7 +87,7 @@ def name_cut(rows: Sequence[Any]) -> str:
 def _introduce(sheet: Mapping[str, Any]) -> Iterator[Block]:
     span = " to ".join(moment(datetime.fromisoformat(end)) for end in sheet["span"].split("/"))
     yield Paragraph(f"Figures of check {sheet['check']}, the newest of the period that succeeded, of {span}; they are of its window alone.")
-    absent = [one["reason"] for one in sheet["rows"] if one["value"] is None]
+    absent = [row["reason"] for row in sheet["rows"] if row["value"] is None]
     if absent:
         reasons = "; ".join(map(str, dict.fromkeys(absent)))
         yield Paragraph(f"{count(len(absent))} of {count(len(sheet['rows']))} figures have no value: {reasons}.")
@@ -95,18 +95,18 @@ def _introduce(sheet: Mapping[str, Any]) -> Iterator[Block]:
 
 def _tabulate_figures(caption: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[FigureColumn], note: str) -> Iterator[ReportTable]:
     """Yields a row for each group that has one of the figures. CSV and JSON also have pooled groups."""
-    found: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
-    wanted = {one.metric for one in columns}
+    figures_of: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
+    metrics = {column.metric for column in columns}
     for row in rows:
         is_shown = row["scope"] == "group" or row["scope"] in _EVERYBODY
-        if is_shown and row["metric"] in wanted and row["value"] is not None:
-            found.setdefault((row["attribute"] or ABSENT, row["group"] or _NO_GROUP), {})[row["metric"]] = row
+        if is_shown and row["metric"] in metrics and row["value"] is not None:
+            figures_of.setdefault((row["attribute"] or ABSENT, row["group"] or _NO_GROUP), {})[row["metric"]] = row
     cells = []
-    for (attribute, group), figures in found.items():
-        shown = (one.show(figures[one.metric]) if one.metric in figures else ABSENT for one in columns)
-        cells.append((attribute, group, *shown, count(min(one["records"] for one in figures.values()))))
+    for (attribute, group), figures in figures_of.items():
+        shown = (column.show(figures[column.metric]) if column.metric in figures else ABSENT for column in columns)
+        cells.append((attribute, group, *shown, count(min(figure["records"] for figure in figures.values()))))
     if cells:
-        names = ("Attribute", "Group", *(one.name for one in columns), "Records")
+        names = ("Attribute", "Group", *(column.name for column in columns), "Records")
         yield ReportTable(caption, names, tuple(cells[:MOST_ROWS]), f"{note}{name_cut(cells)}")
 
 

@@ -46,13 +46,13 @@ def read_report_file(content: bytes) -> ReadReport:
     if start.startswith(b"<"):
         return _read_members(_parse(read_html(content)), whole=is_whole(content))
     if start.startswith(b"sheet,attribute"):
-        found = read_csv(content)
+        report = read_csv(content)
         # Without links in the file they follow from the digests.
-        found["chain"] = [
-            {"part": one.part, "digest": one.digest, "link": one.link}
-            for one in join_parts((one["part"], one["digest"]) for one in found["chain"])
+        report["chain"] = [
+            {"part": link.part, "digest": link.digest, "link": link.link}
+            for link in join_parts((link["part"], link["digest"]) for link in report["chain"])
         ]
-        return _read_members(found, whole=is_whole(content), has_figures=False)
+        return _read_members(report, whole=is_whole(content), has_figures=False)
     return _read_members(_parse(content), whole=None)
 
 
@@ -79,14 +79,14 @@ def _parse(content: bytes) -> Any:  # noqa: ANN401 - any JSON
         raise InvalidInput.of("file", "must be a report of a deployment as JSON, HTML, PDF or CSV") from error
 
 
-def _read_members(found: Any, *, whole: bool | None, has_figures: bool = True) -> ReadReport:  # noqa: ANN401 - any JSON
-    if not isinstance(found, dict) or found.get("kind") != KIND:
+def _read_members(report: Any, *, whole: bool | None, has_figures: bool = True) -> ReadReport:  # noqa: ANN401 - any JSON
+    if not isinstance(report, dict) or report.get("kind") != KIND:
         raise InvalidInput.of("file", "must be a report of `evenhand report --deployment`, and is another document")
-    if found.get("format") not in READABLE_FORMATS:
+    if report.get("format") not in READABLE_FORMATS:
         raise InvalidInput.of("file", f"must have a format up to {FORMAT}, and was made by another version of Evenhand")
     try:
-        period = found["period"]
+        period = report["period"]
         span = Span(start=datetime.fromisoformat(period["start"]), end=datetime.fromisoformat(period["end"]))
-        return ReadReport(str(found["deployment"]["id"]), span, read_links(found["chain"]), found, whole, has_figures)
+        return ReadReport(str(report["deployment"]["id"]), span, read_links(report["chain"]), report, whole, has_figures)
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidInput.of("file", "lacks the deployment, the period or the chain of a report") from error

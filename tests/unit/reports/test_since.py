@@ -36,7 +36,7 @@ def test_undecided_comparisons_leave_no_other_out(snapshot: SnapshotAssertion) -
 def test_a_page_with_few_groups_says_more_comparisons() -> None:
     unfair = [comparison_of(State.UNFAIR, group=f"group {number}") for number in range(MOST_SAID + 3)]
 
-    said = list(say_since(evidence_of(*unfair), most=MOST_SAID + 3))
+    said = list(say_since(evidence_of(*unfair), limit=MOST_SAID + 3))
 
     assert len(said) == 1 + len(unfair)
     assert not any("Not listed" in text for text in said)
