@@ -87,7 +87,7 @@ def read_evidence_plan(
     if plan is None:
         until = current_hour_bound(session, grace_seconds=0)
         with arrow_reader(services.database) as reader:
-            plan = plan_from_records(session, reader, deployment.no, monitor, wanted=wanted, until=until)
+            plan = plan_from_records(session, reader, deployment.no, monitor, detection=wanted, until=until)
     return EvidencePlanOut.of(plan, wanted)
 
 
@@ -101,4 +101,4 @@ def plan_evidence(
     refuse(found)
     until = current_hour_bound(session, grace_seconds=0)
     with arrow_reader(services.database) as reader:
-        return EvidencePlanOut.of(plan_from_records(session, reader, deployment.no, monitor, wanted=wanted, until=until), wanted)
+        return EvidencePlanOut.of(plan_from_records(session, reader, deployment.no, monitor, detection=wanted, until=until), wanted)

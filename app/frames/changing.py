@@ -95,14 +95,16 @@ def explain_change(
         at=moment,
         records_before=before,
         records_after=after,
-        groups=tuple(_explain_group(records, place, sides, bins) for place in records.monitored),
+        groups=tuple(_explain_group(records, position, sides, bins) for position in records.monitored),
         warnings=records.grouping.warnings,
     )
 
 
-def _explain_group(records: ComparedRecords, place: int, sides: IntArray, bins: int) -> ExplainedChange:
-    populations = [found[sides[found] == side] for found in (records.records_of(place), records.reference_records()) for side in (0, 1)]
-    rates = [float(records.favourable[found].mean()) if len(found) else None for found in populations]
+def _explain_group(records: ComparedRecords, position: int, sides: IntArray, bins: int) -> ExplainedChange:
+    populations = [
+        positions[sides[positions] == side] for positions in (records.records_of(position), records.reference_records()) for side in (0, 1)
+    ]
+    rates = [float(records.favourable[positions].mean()) if len(positions) else None for positions in populations]
     before, after, reference_before, reference_after = rates
     features = []
     for feature in records.features if None not in rates else ():
@@ -110,7 +112,7 @@ def _explain_group(records: ComparedRecords, place: int, sides: IntArray, bins: 
         counts = count_cells(feature.places, records.favourable, populations, bins)
         features.append(FeatureChange(feature.name, explain_change_of_gap(BeforeAndAfter(*counts[:2]), BeforeAndAfter(*counts[2:]))))
     return ExplainedChange(
-        group=records.grouping.groups[place].label,
+        group=records.grouping.groups[position].label,
         reference=records.grouping.reference_label,
         gap_before=None if before is None or reference_before is None else before - reference_before,
         gap_after=None if after is None or reference_after is None else after - reference_after,

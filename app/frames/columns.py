@@ -50,7 +50,7 @@ class Encoded:
         """Distinct values as numbers, text, and true and false of a boolean column."""
         if self.is_boolean:
             return [text == "true" for text in self.texts]
-        numbers = [None if place in self.numerals else exact_number(text) for place, text in enumerate(self.texts)]
+        numbers = [None if position in self.numerals else exact_number(text) for position, text in enumerate(self.texts)]
         return [text if number is None else number for text, number in zip(self.texts, numbers, strict=True)]
 
     def spelled(self, value: Scalar) -> str:
@@ -64,7 +64,7 @@ class Encoded:
     def counted(self) -> dict[str, int]:
         """Records of each value, most frequent first."""
         counts = sizes_of(self.codes, len(self.texts))[:-1]
-        return {self.texts[place]: int(counts[place]) for place in np.argsort(-counts, kind="stable").tolist()}
+        return {self.texts[code]: int(counts[code]) for code in np.argsort(-counts, kind="stable").tolist()}
 
     def described(self) -> str:
         """Values, most frequent first, as an error names them."""
@@ -99,24 +99,28 @@ def column_of(frame: pd.DataFrame, name: str, option: str) -> Column:
     return frame[name]
 
 
-def encode(column: Column, option: str, *, keeps_types: bool = False, most: int = MOST_DISTINCT) -> Encoded:
+def encode(column: Column, option: str, *, keeps_types: bool = False, limit: int = MOST_DISTINCT) -> Encoded:
     """Column by its distinct values, in order of appearance; `keeps_types` distinguishes the text "1" from the number 1.
 
     Raises:
-        InvalidInput: it has more than `most`.
+        InvalidInput: it has more than `limit`.
     """
-    codes, values = _factorize(column, option, most)
+    codes, values = _factorize(column, option, limit)
     cells = [_plain(value) for value in values]
     spelled = [_Spelled(canonical(cell), keeps_types and isinstance(cell, str)) for cell in cells]
-    place = {one: position for position, one in enumerate(dict.fromkeys(spelled))}
-    encoded = codes if len(place) == len(spelled) else looked_up([place[one] for one in spelled], codes, missing=MISSING)
+    position_of = {spelling: position for position, spelling in enumerate(dict.fromkeys(spelled))}
+    encoded = (
+        codes if len(position_of) == len(spelled) else looked_up([position_of[spelling] for spelling in spelled], codes, missing=MISSING)
+    )
     return Encoded(
         name=str(column.name),
         codes=encoded,
-        texts=tuple(one.text for one in place),
+        texts=tuple(spelling.text for spelling in position_of),
         is_numeric=is_numeric(column),
         is_boolean=pd.api.types.is_bool_dtype(column.dtype),
-        numerals=frozenset(position for one, position in place.items() if one.is_text and number_of(one.text) is not None),
+        numerals=frozenset(
+            position for spelling, position in position_of.items() if spelling.is_text and number_of(spelling.text) is not None
+        ),
     )
 
 
@@ -127,35 +131,37 @@ class _Spelled(NamedTuple):
     is_text: bool
 
 
-def _factorize(column: Column, option: str, most: int) -> tuple[Codes, list[Any]]:
-    places: dict[tuple[bool, Any], int] = {}
+def _factorize(column: Column, option: str, limit: int) -> tuple[Codes, list[Any]]:
+    positions: dict[tuple[bool, Any], int] = {}
     codes = np.empty(len(column), dtype=np.int8)
-    for part in slices(len(column)):
-        records = column.iloc[part]
+    for rows in slices(len(column)):
+        records = column.iloc[rows]
         try:
-            own, distinct = pd.factorize(records)
+            local, distinct = pd.factorize(records)
             uniques: list[Any] = distinct.tolist()
             hash(tuple(uniques))  # pandas distinguishes lists of some types, which could not be looked up
         except (TypeError, NotImplementedError) as error:  # pandas raises either, by the type
-            values = enumerate(records, part.start + 1)
-            record, found = next(((number, value) for number, value in values if not isinstance(value, Hashable)), (part.start + 1, None))
+            values = enumerate(records, rows.start + 1)
+            record, unhashable = next(
+                ((number, value) for number, value in values if not isinstance(value, Hashable)), (rows.start + 1, None)
+            )
             raise InvalidInput.of(
-                option, f"{column.name!r} must hold text, numbers or true/false, found {found!r:.100} in record {record:,}"
+                option, f"{column.name!r} must hold text, numbers or true/false, found {unhashable!r:.100} in record {record:,}"
             ) from error
         if column.dtype == object and pd.api.types.infer_dtype(records).startswith("mixed"):
             # To pandas True is 1 and False is 0, and it keeps the first that it meets.
-            own, pairs = pd.factorize(records.map(lambda value: (isinstance(value, bool), value), na_action="ignore").to_numpy())
+            local, pairs = pd.factorize(records.map(lambda value: (isinstance(value, bool), value), na_action="ignore").to_numpy())
             uniques = [value for _, value in pairs.tolist()]
-        of_own = [places.setdefault((isinstance(value, bool), value), len(places)) for value in uniques]
-        if len(places) > most:
+        of_own = [positions.setdefault((isinstance(value, bool), value), len(positions)) for value in uniques]
+        if len(positions) > limit:
             count = len(pd.unique(column.dropna()))
             raise InvalidInput.of(
                 option,
-                f"{column.name!r} holds {count:,} different values where at most {most:,} are expected; divide it into ranges",
+                f"{column.name!r} holds {count:,} different values where at most {limit:,} are expected; divide it into ranges",
             )
-        codes = codes.astype(narrowest(len(places)), copy=False)
-        codes[part] = np.array([*of_own, MISSING], dtype=codes.dtype)[own]
-    return codes, [value for _, value in places]
+        codes = codes.astype(narrowest(len(positions)), copy=False)
+        codes[rows] = np.array([*of_own, MISSING], dtype=codes.dtype)[local]
+    return codes, [value for _, value in positions]
 
 
 def narrowest(beyond: int) -> npt.DTypeLike:
@@ -166,18 +172,18 @@ def narrowest(beyond: int) -> npt.DTypeLike:
 def looked_up(of_code: Sequence[int] | IntArray, codes: Codes, *, missing: int) -> Codes:
     """Each record's value of its code."""
     table = np.array([*of_code, missing], dtype=narrowest(max([*of_code, missing]) + 1))
-    found = np.empty(codes.shape, dtype=table.dtype)
+    values = np.empty(codes.shape, dtype=table.dtype)
     # The code -1 is the last place. A slice at a time, because numpy widens indices.
-    for part in slices(codes.size):
-        found[part] = table[codes[part]]
-    return found
+    for rows in slices(codes.size):
+        values[rows] = table[codes[rows]]
+    return values
 
 
 def sizes_of(codes: Codes, size: int) -> IntArray:
     """Number of records with each code in `range(size)`, at the end of those with none."""
     sizes = np.zeros(size + 1, np.int64)
-    for part in slices(codes.size):
-        sizes += np.roll(np.bincount(codes[part].astype(np.int64) + 1, minlength=size + 1), -1)
+    for rows in slices(codes.size):
+        sizes += np.roll(np.bincount(codes[rows].astype(np.int64) + 1, minlength=size + 1), -1)
     return sizes
 
 
@@ -194,10 +200,10 @@ def numbers_of(column: Column, option: str) -> FloatArray:
     Raises:
         InvalidInput: a value is not a finite number.
     """
-    numbers, others = _read_numbers(column)
-    if others.any():
+    numbers, not_numbers = _read_numbers(column)
+    if not_numbers.any():
         raise InvalidInput.of(
-            option, f"{column.name!r} must hold numbers, found {_plain(column[others].iloc[0])!r:.100} in {where(others)}"
+            option, f"{column.name!r} must hold numbers, found {_plain(column[not_numbers].iloc[0])!r:.100} in {where(not_numbers)}"
         )
     return numbers
 
@@ -208,11 +214,13 @@ def some_numbers_of(column: Column, option: str, notes: list[str]) -> FloatArray
     Raises:
         InvalidInput: there are values, and none is a number.
     """
-    numbers, others = _read_numbers(column)
-    if not others.any() or np.isnan(numbers).all():
+    numbers, not_numbers = _read_numbers(column)
+    if not not_numbers.any() or np.isnan(numbers).all():
         return numbers_of(column, option)
-    first = f"{_plain(column[others].iloc[0])!r:.100} in record {int(np.argmax(others)) + 1:,}"
-    notes.append(f"{column.name!r} holds numbers: {others.sum():,} of its {len(column):,} cells are none and left out, the first {first}")
+    first = f"{_plain(column[not_numbers].iloc[0])!r:.100} in record {int(np.argmax(not_numbers)) + 1:,}"
+    notes.append(
+        f"{column.name!r} holds numbers: {not_numbers.sum():,} of its {len(column):,} cells are none and left out, the first {first}"
+    )
     return numbers
 
 
@@ -257,7 +265,7 @@ def as_listed(listed: object, option: str) -> tuple[Scalar | Range, ...]:
         if isinstance(listed, Sequence | set | frozenset | pd.Index | np.ndarray) and not isinstance(listed, str | tuple)
         else [listed]
     )
-    values = tuple(_read_listed(one, option) for one in several)
+    values = tuple(_read_listed(element, option) for element in several)
     if not values:
         raise InvalidInput.of(option, "must list at least one value")
     if len({isinstance(value, Range) for value in values}) > 1:
@@ -266,25 +274,25 @@ def as_listed(listed: object, option: str) -> tuple[Scalar | Range, ...]:
     for earlier, later in pairwise(ranges):
         if earlier.overlaps(later):
             raise InvalidInput.of(option, f"{later.label} overlaps {earlier.label} (both ends belong to a range)")
-    seen: set[str] = set()
+    texts: set[str] = set()
     for text in map(label_of, values):
-        if text in seen:
+        if text in texts:
             raise InvalidInput.of(option, f"{text!r} is listed twice")
-        seen.add(text)
+        texts.add(text)
     return values
 
 
 def _read_listed(listed: object, option: str) -> Scalar | Range:
-    one = _plain(listed)
-    if isinstance(one, tuple):
-        ends = [_plain(end) for end in one]
+    value = _plain(listed)
+    if isinstance(value, tuple):
+        ends = [_plain(end) for end in value]
         if len(ends) != 2 or not all(map(is_number, ends)):  # noqa: PLR2004 - its two ends
-            raise InvalidInput.of(option, f"a range must be two numbers (lo, hi), found {one!r}")
+            raise InvalidInput.of(option, f"a range must be two numbers (lo, hi), found {value!r}")
         if not ends[0] <= ends[1]:
             raise InvalidInput.of(option, f"lo {ends[0]} of a range is above hi {ends[1]}")
         return Range(*ends)
-    if isinstance(one, str | bool | int | float):
-        return one
+    if isinstance(value, str | bool | int | float):
+        return value
     raise InvalidInput.of(option, f"must list text, numbers, true/false or ranges (lo, hi), found {listed!r}")
 
 

@@ -72,17 +72,17 @@ def list_players(features: Sequence[Feature], together: Sequence[Sequence[str]] 
         return join_players(measure_strengths([feature.places for feature in features]))
     if isinstance(together, str) or any(isinstance(names, str) for names in together):
         raise InvalidInput.of("together", f"must be a list of lists of features, such as [['income', 'tax']], found {together!r:.100}")
-    place = {feature.name: position for position, feature in enumerate(features)}
+    position_of = {feature.name: position for position, feature in enumerate(features)}
     listed = [name for names in together for name in names]
     for name in listed:
-        if name not in place:
+        if name not in position_of:
             raise InvalidInput.of("together", f"{name!r} is not one of features")
         if listed.count(name) > 1:
             raise InvalidInput.of("together", f"{name!r} is listed twice")
     strengths = np.zeros((len(features), len(features)))
     for names in together:
-        for one, other in combinations((place[name] for name in names), 2):
-            strengths[one, other] = strengths[other, one] = 1
+        for first, second in combinations((position_of[name] for name in names), 2):
+            strengths[first, second] = strengths[second, first] = 1
     return join_players(strengths)
 
 
@@ -118,16 +118,16 @@ class ComparedRecords:
         """Places of the monitored groups."""
         return of_role(self.grouping.groups, "monitored")
 
-    def records_of(self, place: int) -> IntArray:
+    def records_of(self, position: int) -> IntArray:
         """Positions of the group's classified records."""
-        return self._find([place])
+        return self._find([position])
 
     def reference_records(self) -> IntArray:
         """Positions of all reference groups' classified records."""
         return self._find(of_role(self.grouping.groups, "reference"))
 
-    def _find(self, places: Sequence[int]) -> IntArray:
-        return np.flatnonzero(np.isin(self.grouping.codes, places) & (self.outcomes.codes != UNCLASSIFIED))
+    def _find(self, positions: Sequence[int]) -> IntArray:
+        return np.flatnonzero(np.isin(self.grouping.codes, positions) & (self.outcomes.codes != UNCLASSIFIED))
 
 
 def read_compared(

@@ -74,14 +74,14 @@ def settle_labels(grouping: FrameGrouping, hours: HourNumbers, counted: BoolArra
     if not days:
         return LabelLag(settled, None)
     late = counted & ~settled
-    names = [(group.label, late & (grouping.codes == place)) for place, group in enumerate(grouping.groups)]
-    each = ", ".join(f"{name} {(of & labelled).sum():,} of {of.sum():,}" for name, of in names)
+    names = [(group.label, late & (grouping.codes == position)) for position, group in enumerate(grouping.groups)]
+    counts = ", ".join(f"{name} {(of & labelled).sum():,} of {of.sum():,}" for name, of in names)
     span = "day" if days == 1 else f"{days} days"
     before = f"{(counted & settled & labelled).sum():,} of {(counted & settled).sum():,}"
     return LabelLag(
         settled,
         f"Warning: labels are still coming. Of the {late.sum():,} records of the last {span} {(late & labelled).sum():,} have one"
-        f" ({each}), of those before {before}. No figure of labels counts them; say with --horizon how long labels take, 0h if they"
+        f" ({counts}), of those before {before}. No figure of labels counts them; say with --horizon how long labels take, 0h if they"
         " are complete.",
     )
 
@@ -90,24 +90,24 @@ def find_late_days(ages: IntArray, grouping: FrameGrouping, counted: BoolArray, 
     """Number of last days, at most half, in which labels are likeliest to be fewer than before; 0 where chance explains it."""
     grouped = counted & (grouping.codes >= 0)
     days, size = int(ages[grouped].max(initial=0)) + 1, len(grouping.groups)
-    places = grouping.codes[grouped].astype(np.int64) * days + ages[grouped]
+    cells = grouping.codes[grouped].astype(np.int64) * days + ages[grouped]
     total, having = (
-        np.bincount(places[which], minlength=size * days).reshape(size, days).astype(np.float64)
-        for which in (np.ones(places.size, dtype=np.bool_), labelled[grouped])
+        np.bincount(cells[which], minlength=size * days).reshape(size, days).astype(np.float64)
+        for which in (np.ones(cells.size, dtype=np.bool_), labelled[grouped])
     )
-    last, last_having = (part.cumsum(axis=1)[:, : days // 2] for part in (total, having))
+    last, last_having = (counts.cumsum(axis=1)[:, : days // 2] for counts in (total, having))
     if not last.size:
         return 0
-    before, before_having = (part.sum(axis=1, keepdims=True) - tail for part, tail in ((total, last), (having, last_having)))
+    before, before_having = (counts.sum(axis=1, keepdims=True) - tail for counts, tail in ((total, last), (having, last_having)))
     gains = _likelihood(last_having, last) + _likelihood(before_having, before) - _likelihood(last_having + before_having, last + before)
     gain = np.where(last_having * before < before_having * last, gains, 0.0).sum(axis=0)
     return int(gain.argmax()) + 1 if 2 * gain.max() > chdtri(size, UNLIKELY / gain.size) else 0
 
 
-def _likelihood(part: FloatArray, whole: FloatArray) -> FloatArray:
+def _likelihood(count: FloatArray, total: FloatArray) -> FloatArray:
     """Largest logarithm of the likelihood of so many of the whole."""
-    share = np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
-    likelihood: FloatArray = xlogy(part, share) + xlogy(whole - part, 1 - share)
+    share = np.divide(count, total, out=np.zeros_like(count), where=total > 0)
+    likelihood: FloatArray = xlogy(count, share) + xlogy(total - count, 1 - share)
     return likelihood
 
 
@@ -174,7 +174,7 @@ class Evidence:
         """Plain JSON values."""
         span = {"days": self.hours // DAY_HOURS} if self.is_daily else {"hours": self.hours}
         left_out = [asdict(times) for times in self.left_out]
-        comparisons = [one.to_json() for one in self.comparisons]
+        comparisons = [comparison.to_json() for comparison in self.comparisons]
         return {"comparisons": comparisons, **span, "left_out_times": left_out, "records": self.records.to_json(), "labels": self.labels}
 
 
@@ -211,28 +211,28 @@ def follow_frame(
     hours = read_hours(frame, time, time_format, earliest)
     grouping = group_records(frame, attribute, monitored, reference)
     lists = OutcomeLists.of(favourable, unfavourable)
-    known = read_outcomes(frame, label, prediction, lists)
+    outcomes = read_outcomes(frame, label, prediction, lists)
     counted = hours.usable
     if person is not None:
         counted = counted & first_of_each(column_of(frame, person, "person"), hours.seconds)
     labels = None
-    if known.actual is not None:
-        labels = settle_labels(grouping, hours, counted, ~known.actual.is_missing, horizon)
+    if outcomes.actual is not None:
+        labels = settle_labels(grouping, hours, counted, ~outcomes.actual.is_missing, horizon)
     compared, unknown = [], []
-    for place, figure in product(of_role(grouping.groups, "monitored"), list_figures(known, limit)):
-        needs_labels = known.predicted is None or "labels" in CATALOGUE[figure.metric].needs
+    for position, figure in product(of_role(grouping.groups, "monitored"), list_figures(outcomes, limit)):
+        needs_labels = outcomes.predicted is None or "labels" in CATALOGUE[figure.metric].needs
         used = counted & labels.settled if labels is not None and needs_labels else counted
-        reason = explain_labels(grouping, place, figure, known, used)
+        reason = explain_labels(grouping, position, figure, outcomes, used)
         if reason is None:
-            compared.append(_Compared(grouping, place, figure, count_hours_of(hours, grouping, place, figure, used), hours))
+            compared.append(_Compared(grouping, position, figure, count_hours_of(hours, grouping, position, figure, used), hours))
         else:
-            unknown.append(f"no evidence on {figure.metric} of {grouping.groups[place].label}: {reason}")
-    comparisons = sum(len(one.figure.limits) for one in compared)
+            unknown.append(f"no evidence on {figure.metric} of {grouping.groups[position].label}: {reason}")
+    comparisons = sum(len(comparison.figure.limits) for comparison in compared)
     return Evidence(
         comparisons=tuple(evidence for figure in compared for evidence in _look_at(figure, comparisons, budget_hours)),
         hours=hours.hours,
         first=hours.first,
-        records=count_left_out(frame, grouping, known, {"time_impossible": ~hours.usable, "repeated_person": ~counted}),
+        records=count_left_out(frame, grouping, outcomes, {"time_impossible": ~hours.usable, "repeated_person": ~counted}),
         left_out=hours.left_out,
         is_daily=hours.block_hours == DAY_HOURS,
         favourable=tuple(label_of(value) for value in lists.favourable),
@@ -271,9 +271,9 @@ class Figure:
     is_reversed: bool = False
 
 
-def list_figures(known: KnownOutcomes, limit: float) -> Iterator[Figure]:
+def list_figures(outcomes: KnownOutcomes, limit: float) -> Iterator[Figure]:
     """Yields the metrics that the columns suffice for."""
-    predicted, actual, outcome = known.predicted, known.actual, known.rated
+    predicted, actual, outcome = outcomes.predicted, outcomes.actual, outcomes.rated
     ratios = (Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit), Limit(Scale.RATIO, UnfairSide.ABOVE, 1 / limit, limit))
     yield Figure("disparate_impact", outcome.codes == FAVOURABLE, outcome.codes != UNCLASSIFIED, Scale.RATIO, ratios)
     if predicted is None or actual is None:
@@ -282,34 +282,36 @@ def list_figures(known: KnownOutcomes, limit: float) -> Iterator[Figure]:
         Limit(Scale.DIFFERENCE, UnfairSide.BELOW, -DIFFERENCE_LIMIT, DIFFERENCE_LIMIT),
         Limit(Scale.DIFFERENCE, UnfairSide.ABOVE, DIFFERENCE_LIMIT, -DIFFERENCE_LIMIT),
     )
-    both = (predicted.codes != UNCLASSIFIED) & (actual.codes != UNCLASSIFIED)
+    classified = (predicted.codes != UNCLASSIFIED) & (actual.codes != UNCLASSIFIED)
     for metric, code in (("true_positive_rate_difference", FAVOURABLE), ("false_positive_rate_difference", UNFAVOURABLE)):
-        yield Figure(metric, predicted.codes == FAVOURABLE, both & (actual.codes == code), Scale.DIFFERENCE, differences)
-    yield Figure("accuracy_difference", same_label(actual, predicted), both, Scale.DIFFERENCE, differences, is_reversed=True)
+        yield Figure(metric, predicted.codes == FAVOURABLE, classified & (actual.codes == code), Scale.DIFFERENCE, differences)
+    yield Figure("accuracy_difference", same_label(actual, predicted), classified, Scale.DIFFERENCE, differences, is_reversed=True)
 
 
-def explain_labels(grouping: FrameGrouping, place: int, figure: Figure, known: KnownOutcomes, counted: npt.NDArray[np.bool_]) -> str | None:
+def explain_labels(
+    grouping: FrameGrouping, position: int, figure: Figure, outcomes: KnownOutcomes, counted: npt.NDArray[np.bool_]
+) -> str | None:
     """Reason why labels of one decision say nothing of a monitored group's figure; None where they do."""
     metric = CATALOGUE[figure.metric]
-    if "labels" not in metric.needs or known.predicted is None or known.actual is None:
+    if "labels" not in metric.needs or outcomes.predicted is None or outcomes.actual is None:
         return None
-    labelled = known.actual.codes != UNCLASSIFIED
-    for members in ([place], of_role(grouping.groups, "reference")):
-        own = counted & np.isin(grouping.codes, members)
-        counts = [[int((own & (known.predicted.codes == code) & which).sum()) for which in (own, labelled)] for code in (0, 1)]
+    labelled = outcomes.actual.codes != UNCLASSIFIED
+    for members in ([position], of_role(grouping.groups, "reference")):
+        of_side = counted & np.isin(grouping.codes, members)
+        counts = [[int((of_side & (outcomes.predicted.codes == code) & which).sum()) for which in (of_side, labelled)] for code in (0, 1)]
         labels = LabelCounts.of(np.array(counts))
         if not labels.allows(metric):
             return labels.explain(metric)
     return None
 
 
-def count_hours_of(hours: HourNumbers, grouping: FrameGrouping, place: int, figure: Figure, counted: npt.NDArray[np.bool_]) -> Hours:
+def count_hours_of(hours: HourNumbers, grouping: FrameGrouping, position: int, figure: Figure, counted: npt.NDArray[np.bool_]) -> Hours:
     """Hours of one monitored group and all reference groups together."""
 
     def count(codes: Sequence[int], which: npt.NDArray[np.bool_]) -> FloatArray:
         return np.bincount(hours.numbers[which & np.isin(grouping.codes, codes)], minlength=hours.hours).astype(np.float64)
 
-    sides, total = ([place], of_role(grouping.groups, "reference")), counted & figure.total
+    sides, total = ([position], of_role(grouping.groups, "reference")), counted & figure.total
     return Hours(*(Side(count(codes, total & figure.part), count(codes, total)) for codes in sides))
 
 
@@ -326,9 +328,9 @@ class _Compared:
 
 def _look_at(compared: _Compared, comparisons: int, budget_hours: float) -> Iterator[ComparisonEvidence]:
     figure, series, hours, grouping = compared.figure, compared.series, compared.hours, compared.grouping
-    followed = [follow(series, one, comparisons=comparisons, months=hours.months, budget_hours=budget_hours) for one in figure.limits]
+    followed = [follow(series, limit, comparisons=comparisons, months=hours.months, budget_hours=budget_hours) for limit in figure.limits]
     # An alarm on either side begins a chapter of the figure.
-    chapter = max(one.chapter for one in followed)
+    chapter = max(result.chapter for result in followed)
     ends: tuple[float | None, float | None] = (None, None)
     if chapter < len(series):
         lower, upper = (float(end[-1]) for end in follow_interval(series.between(chapter, len(series)), figure.scale))
@@ -336,15 +338,15 @@ def _look_at(compared: _Compared, comparisons: int, budget_hours: float) -> Iter
     if figure.is_reversed:
         ends = (None if ends[1] is None else -ends[1], None if ends[0] is None else -ends[0])
     recent = series.between(max(chapter, len(series) - RECENT_HOURS), len(series))
-    for limit, one in zip(figure.limits, followed, strict=True):
-        opened = one.open_episode
-        state = State.UNFAIR if opened else State.SHOWN_FAIR if one.shown_since is not None else State.UNDECIDED
-        since = opened.since.hour if opened else one.shown_since
+    for limit, result in zip(figure.limits, followed, strict=True):
+        opened = result.open_episode
+        state = State.UNFAIR if opened else State.SHOWN_FAIR if result.shown_since is not None else State.UNDECIDED
+        since = opened.since.hour if opened else result.shown_since
         is_below = (limit.direction is UnfairSide.BELOW) is not figure.is_reversed
-        more = None
+        more_hours = None
         if state is State.UNDECIDED:
-            more = expect_more_hours(
-                limit, recent, EvidenceProgress(one.log_threshold, float(one.log_evidence[-1]), float(one.log_fairness[-1]))
+            more_hours = expect_more_hours(
+                limit, recent, EvidenceProgress(result.log_threshold, float(result.log_evidence[-1]), float(result.log_fairness[-1]))
             )
         yield ComparisonEvidence(
             attribute=grouping.attribute,
@@ -359,9 +361,9 @@ def _look_at(compared: _Compared, comparisons: int, budget_hours: float) -> Iter
             latest=None if opened is None else hours.start_of(opened.since.latest),
             alarm_at=None if opened is None else hours.start_of(opened.alarm) + timedelta(hours=1),
             interval=ends,
-            more_hours=more,
-            episodes=one.episodes,
-            log_evidence=one.log_evidence,
-            log_threshold=one.log_threshold,
+            more_hours=more_hours,
+            episodes=result.episodes,
+            log_evidence=result.log_evidence,
+            log_threshold=result.log_threshold,
             is_daily=hours.block_hours == DAY_HOURS,
         )

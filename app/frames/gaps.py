@@ -145,7 +145,7 @@ class GapPlan:
     @property
     def rows(self) -> int:
         """Rows to ask about: hybrids, and per monitored group up to 100 records as they are."""
-        return sum(asked.rows for asked in self._questions)
+        return sum(questions.rows for questions in self._questions)
 
     def explain(self, model: Model | None = None) -> GapExplanation:
         """Asks the model, if there is one; what carries the gaps.
@@ -155,46 +155,46 @@ class GapPlan:
         """
         rng = np.random.default_rng([self._seed, 1])
         explained, warnings = [], list(self._records.grouping.warnings)
-        for place, asked in zip(self._records.monitored, self._questions, strict=True):
-            found = self._decompose(place, rng)
-            if model is not None and found.gap is not None:
-                replies = ask_model(self._records, asked, self._positions, model)
+        for position, questions in zip(self._records.monitored, self._questions, strict=True):
+            decomposed = self._decompose(position, rng)
+            if model is not None and decomposed.gap is not None:
+                replies = ask_model(self._records, questions, self._positions, model)
                 if replies.differing:
                     warnings.append(
-                        f"{found.group}: the model answers {replies.differing} of {len(asked.own)} logged records differently. If it is"
+                        f"{decomposed.group}: the model answers {replies.differing} of {len(questions.own)} logged records differently. If it is"
                         " another model than the logged one, the shares describe neither of them."
                     )
-                gap = carry_gap(asked.pairs, asked.plan, replies.answered, gap_of_window=found.gap, rng=rng, draws=self._draws)
-                found = replace(found, carried=None if gap is None else self._name_shares(gap))
-            explained.append(found)
+                gap = carry_gap(questions.pairs, questions.plan, replies.answered, gap_of_window=decomposed.gap, rng=rng, draws=self._draws)
+                decomposed = replace(decomposed, carried=None if gap is None else self._name_shares(gap))
+            explained.append(decomposed)
         rows = 0 if model is None else self.rows
         return GapExplanation(attribute=self._records.grouping.attribute, groups=tuple(explained), rows=rows, warnings=tuple(warnings))
 
-    def _decompose(self, place: int, rng: np.random.Generator) -> ExplainedGap:
+    def _decompose(self, position: int, rng: np.random.Generator) -> ExplainedGap:
         records, favourable = self._records, self._records.favourable
-        sides = records.records_of(place), records.reference_records()
+        sides = records.records_of(position), records.reference_records()
         is_known = all(map(len, sides))
         return ExplainedGap(
-            group=records.grouping.groups[place].label,
+            group=records.grouping.groups[position].label,
             reference=records.grouping.reference_label,
             gap=float(favourable[sides[0]].mean() - favourable[sides[1]].mean()) if is_known else None,
             carried=None,
-            parts=tuple(self._divide(feature, place, rng) for feature in records.features) if is_known else (),
+            parts=tuple(self._divide(feature, position, rng) for feature in records.features) if is_known else (),
         )
 
-    def _divide(self, feature: Feature, place: int, rng: np.random.Generator) -> FeatureParts:
+    def _divide(self, feature: Feature, position: int, rng: np.random.Generator) -> FeatureParts:
         records = self._records
         # Bins of the compared records alone: other groups would move them.
-        sides = records.records_of(place), records.reference_records()
-        one, other = count_cells(feature.places, records.favourable, sides, self._bins)
-        parts = divide_difference(one, other)
-        ends = resample_parts(one, other, rng, self._draws)
+        sides = records.records_of(position), records.reference_records()
+        monitored, reference = count_cells(feature.places, records.favourable, sides, self._bins)
+        difference = divide_difference(monitored, reference)
+        ends = resample_parts(monitored, reference, rng, self._draws)
         intervals = [_interval(low, high) for low, high in zip(ends.low, ends.high, strict=True)]
         return FeatureParts(
             feature=feature.name,
-            who_applies=float(parts.who),
-            how_treated=float(parts.how),
-            no_counterpart=float(parts.no_counterpart),
+            who_applies=float(difference.who),
+            how_treated=float(difference.how),
+            no_counterpart=float(difference.no_counterpart),
             intervals=PartIntervals(*intervals),
         )
 
@@ -206,7 +206,7 @@ class GapPlan:
         return CarriedByFeatures(
             gap_of_pairs=gap.gap_of_pairs,
             sampling=gap.sampling,
-            players=tuple(sorted(shares, key=lambda one: -abs(one.share))),
+            players=tuple(sorted(shares, key=lambda share: -abs(share.share))),
             pairs=gap.pairs,
             pairs_left_out=gap.left_out,
         )
@@ -248,12 +248,12 @@ def plan_gap(
             raise InvalidInput.of(name, f"must be a whole number, {least} or more, found {number!r:.100}")
     players = list_players(records.features, together)
     rng = np.random.default_rng(seed)
-    most = usual_pairs(len(players)) if pairs is None else pairs
+    limit = usual_pairs(len(players)) if pairs is None else pairs
     return GapPlan(
         tuple(tuple(records.features[position].name for position in player) for player in players),
         records,
         players,
-        tuple(draw_questions(records, place, players, most, rng) for place in records.monitored),
+        tuple(draw_questions(records, position, players, limit, rng) for position in records.monitored),
         check_bins(bins),
         draws,
         seed,
@@ -310,52 +310,52 @@ def _interval(low: float, high: float) -> Interval:
     return None if np.isnan([low, high]).any() else (float(low), float(high))
 
 
-def draw_questions(records: ComparedRecords, place: int, players: Players, most: int, rng: np.random.Generator) -> Questions:
+def draw_questions(records: ComparedRecords, position: int, players: Players, limit: int, rng: np.random.Generator) -> Questions:
     """Questions about a monitored group, of at most that many pairs."""
-    monitored, reference = records.records_of(place), records.reference_records()
-    pairs = draw_pairs(len(monitored), len(reference), most, rng)
+    monitored, reference = records.records_of(position), records.reference_records()
+    pairs = draw_pairs(len(monitored), len(reference), limit, rng)
     positions = monitored[pairs.monitored], reference[pairs.reference]
-    own = np.unique(np.concatenate([side[: MAX_COMPARED // 2] for side in positions]))
-    return Questions(*positions, pairs, plan_hybrids(len(pairs), len(players), rng), own)
+    unchanged = np.unique(np.concatenate([side[: MAX_COMPARED // 2] for side in positions]))
+    return Questions(*positions, pairs, plan_hybrids(len(pairs), len(players), rng), unchanged)
 
 
-def ask_model(records: ComparedRecords, asked: Questions, players: Players, model: Model) -> Replies:
+def ask_model(records: ComparedRecords, questions: Questions, players: Players, model: Model) -> Replies:
     """Replies to the questions.
 
     Raises:
         InvalidInput: the model did not return exactly one prediction for each row, or none is an outcome.
     """
     predictions: list[Any] = []
-    for rows in _build_rows(records, asked, players):
+    for rows in _build_rows(records, questions, players):
         predictions += _read_predictions(model(rows), len(rows))
-    found = as_rates(outcomes_of(pd.Series(predictions, name="model's answer"), records.lists, "model"))
-    own, hybrids = np.split(found, [len(asked.own)])
+    rates = as_rates(outcomes_of(pd.Series(predictions, name="model's answer"), records.lists, "model"))
+    unchanged, hybrids = np.split(rates, [len(questions.own)])
     # The pairs' own records keep their logged outcomes, so that the shares sum to the gap of the log.
     logged = as_rates(records.outcomes)
-    answered = Answered(logged[asked.reference], logged[asked.monitored], hybrids.reshape(asked.plan.masks.shape))
-    return Replies(answered, differing=int((own != logged[asked.own]).sum()))
+    answered = Answered(logged[questions.reference], logged[questions.monitored], hybrids.reshape(questions.plan.masks.shape))
+    return Replies(answered, differing=int((unchanged != logged[questions.own]).sum()))
 
 
-def _build_rows(records: ComparedRecords, asked: Questions, players: Players) -> Iterator[pd.DataFrame]:
+def _build_rows(records: ComparedRecords, questions: Questions, players: Players) -> Iterator[pd.DataFrame]:
     player_of = {feature: number for number, player in enumerate(players) for feature in player}
-    hybrids = asked.plan.masks.shape[1]
-    masks = np.concatenate([np.zeros(len(asked.own), np.int64), asked.plan.masks.ravel()])
-    of_reference = np.concatenate([asked.own, np.repeat(asked.reference, hybrids)])
-    of_monitored = np.concatenate([asked.own, np.repeat(asked.monitored, hybrids)])
+    hybrids = questions.plan.masks.shape[1]
+    masks = np.concatenate([np.zeros(len(questions.own), np.int64), questions.plan.masks.ravel()])
+    of_reference = np.concatenate([questions.own, np.repeat(questions.reference, hybrids)])
+    of_monitored = np.concatenate([questions.own, np.repeat(questions.monitored, hybrids)])
     for start in range(0, len(masks), ROWS_OF_A_CALL):
-        part = slice(start, start + ROWS_OF_A_CALL)
+        chunk = slice(start, start + ROWS_OF_A_CALL)
         columns = {}
         for position, feature in enumerate(records.features):
-            is_monitored = masks[part] >> player_of[position] & 1 == 1
-            source = np.where(is_monitored, of_monitored[part], of_reference[part])
+            is_monitored = masks[chunk] >> player_of[position] & 1 == 1
+            source = np.where(is_monitored, of_monitored[chunk], of_reference[chunk])
             # By position: an index may name a record twice. The column keeps its type.
             columns[feature.name] = records.frame[feature.name].iloc[source].reset_index(drop=True)
         yield pd.DataFrame(columns)
 
 
-def _read_predictions(found: object, rows: int) -> Sequence[Any]:
+def _read_predictions(predictions: object, rows: int) -> Sequence[Any]:
     # A DataFrame of probabilities would pass as a list of its columns' names.
-    array: npt.NDArray[Any] = np.asarray(found)
+    array: npt.NDArray[Any] = np.asarray(predictions)
     if array.shape != (rows,):
         raise InvalidInput.of("model", f"must return one prediction for each of {rows:,} rows, found an array of shape {array.shape}")
     return array.tolist()  # type: ignore[no-any-return]

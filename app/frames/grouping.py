@@ -108,9 +108,9 @@ def group_records(frame: pd.DataFrame, attribute: str | Sequence[str], monitored
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    parts = _read_parts(frame, attribute_names(attribute), monitored, reference)
-    codes = _codes_together(parts)
-    return _build_grouping(parts, codes, sizes_of(codes, _count_combinations(parts)))
+    divisions = _read_parts(frame, attribute_names(attribute), monitored, reference)
+    codes = _codes_together(divisions)
+    return _build_grouping(divisions, codes, sizes_of(codes, _count_combinations(divisions)))
 
 
 def cross_records(frame: pd.DataFrame, attributes: Sequence[str], monitored: object = None, reference: object = None) -> Crossing:
@@ -123,29 +123,36 @@ def cross_records(frame: pd.DataFrame, attributes: Sequence[str], monitored: obj
     """
     names = attribute_names(attributes)
     refused: dict[str, InvalidInput] = {}
-    parts = _read_parts(frame, names, monitored, reference, refused)
+    divisions = _read_parts(frame, names, monitored, reference, refused)
     # A missing value is one more group: the record counts for other attributes.
-    whole = [
-        replace(part, labels=(*part.labels, ""), codes=looked_up(range(len(part.labels)), part.codes, missing=len(part.labels)))
-        for part in parts
+    completed = [
+        replace(
+            division,
+            labels=(*division.labels, ""),
+            codes=looked_up(range(len(division.labels)), division.codes, missing=len(division.labels)),
+        )
+        for division in divisions
     ]
-    codes = _codes_together(whole)
-    sizes = sizes_of(codes, _count_combinations(whole))[:-1]
+    codes = _codes_together(completed)
+    sizes = sizes_of(codes, _count_combinations(completed))[:-1]
     filled = np.flatnonzero(sizes)
-    places = np.unravel_index(filled, [len(part.labels) for part in whole])
-    cells = [replace(part, codes=np.where(place == len(part.labels), NEITHER, place)) for part, place in zip(parts, places, strict=True)]
-    each = [[cell] for cell in cells] + ([cells] if len(cells) == len(names) > 1 else [])
+    cell_codes = np.unravel_index(filled, [len(division.labels) for division in completed])
+    cells = [
+        replace(division, codes=np.where(cell_code == len(division.labels), NEITHER, cell_code))
+        for division, cell_code in zip(divisions, cell_codes, strict=True)
+    ]
+    combinations = [[cell] for cell in cells] + ([cells] if len(cells) == len(names) > 1 else [])
     renumbered = np.zeros(sizes.size, np.int64)
     renumbered[filled] = np.arange(filled.size)
     groupings = []
-    for some in each:
-        of_cells = _codes_together(some)
-        counts = np.zeros(_count_combinations(some) + 1, np.int64)
+    for combination in combinations:
+        of_cells = _codes_together(combination)
+        counts = np.zeros(_count_combinations(combination) + 1, np.int64)
         np.add.at(counts, of_cells, sizes[filled])
         try:
-            groupings.append(_build_grouping(some, of_cells, counts))
+            groupings.append(_build_grouping(combination, of_cells, counts))
         except InvalidInput as error:
-            refused[_join_names(some)] = error
+            refused[_join_names(combination)] = error
     if not groupings:
         raise next(iter(refused.values()))
     reasons = [f"{name}: not measured, because {error.problems[0].message}" for name, error in refused.items()]
@@ -153,23 +160,23 @@ def cross_records(frame: pd.DataFrame, attributes: Sequence[str], monitored: obj
     return Crossing(looked_up(renumbered, codes, missing=NEITHER), filled.size, tuple(groupings))
 
 
-def _build_grouping(parts: Sequence[_Part], codes: Codes, counted: IntArray) -> FrameGrouping:
+def _build_grouping(divisions: Sequence[_Part], codes: Codes, counted: IntArray) -> FrameGrouping:
     sizes = counted[:-1]
-    places = range(sizes.size) if len(parts) == 1 else np.flatnonzero(sizes).tolist()
-    _refuse_many(parts, len(places))
-    cells = [_cell(parts, place) for place in places]
-    if len(parts) > 1 and not any(cell.may_be_reference for cell in cells):
+    positions = range(sizes.size) if len(divisions) == 1 else np.flatnonzero(sizes).tolist()
+    _refuse_many(divisions, len(positions))
+    cells = [_cell(divisions, position) for position in positions]
+    if len(divisions) > 1 and not any(cell.may_be_reference for cell in cells):
         # The combinations of reference values, without a record.
-        of_reference = [[place for place, role in enumerate(part.roles) if role == "reference"] for part in parts]
-        shape = [len(part.labels) for part in parts]
+        of_reference = [[position for position, role in enumerate(division.roles) if role == "reference"] for division in divisions]
+        shape = [len(division.labels) for division in divisions]
         combined = islice(product(*of_reference), MAX_GROUPS_TOGETHER + 1)
-        cells += [_cell(parts, int(np.ravel_multi_index(places_of_parts, shape))) for places_of_parts in combined]
-        _refuse_many(parts, len(cells))
+        cells += [_cell(divisions, int(np.ravel_multi_index(places_of_parts, shape))) for places_of_parts in combined]
+        _refuse_many(divisions, len(cells))
 
-    named = _join_names(parts)
+    named = _join_names(divisions)
     reference = [cell for cell in cells if cell.may_be_reference]
     chosen = None
-    if any(None in part.roles for part in parts):
+    if any(None in division.roles for division in divisions):
         if not reference:
             raise InvalidInput.of("reference", f"no record of {named} is left to compare the monitored ones with")
         reference = [max(reference, key=lambda cell: int(sizes[cell.place]))]
@@ -185,12 +192,12 @@ def _build_grouping(parts: Sequence[_Part], codes: Codes, counted: IntArray) -> 
     renumbered = np.full(sizes.size, NEITHER, dtype=np.int64)
     renumbered[list(groups)] = np.arange(len(groups))
     return FrameGrouping(
-        names=tuple(part.name for part in parts),
+        names=tuple(division.name for division in divisions),
         groups=tuple(groups.values()),
         codes=looked_up(renumbered, codes, missing=NEITHER),
         sizes=np.append(sizes[list(groups)], counted.sum() - sizes[list(groups)].sum()),
         chosen=chosen,
-        warnings=tuple(sentence for part in parts for sentence in part.notes),
+        warnings=tuple(sentence for division in divisions for sentence in division.notes),
     )
 
 
@@ -199,7 +206,7 @@ def _read_parts(
 ) -> list[_Part]:
     """Attributes whose values cannot be divided are added to `refused`, if it is given and another one can."""
     watched, compared = _read_sides(names, monitored, "monitored"), _read_sides(names, reference, "reference")
-    parts = []
+    divisions = []
     for name in names:
         column, sides = column_of(frame, name, "attribute"), (watched.get(name), compared.get(name))
         forms = {isinstance(value, Range) for side in sides for value in side or ()}
@@ -208,18 +215,18 @@ def _read_parts(
                 "reference", f"lists values where monitored lists ranges of {name!r}, or the other way round; use one form"
             )
         try:
-            parts.append(_divide_by_ranges(column, name, *sides) if forms == {True} else _divide_by_values(column, *sides))
+            divisions.append(_divide_by_ranges(column, name, *sides) if forms == {True} else _divide_by_values(column, *sides))
         except InvalidInput as error:
             if refused is None:
                 raise
             refused[repr(name)] = error
-    if not parts and refused:
+    if not divisions and refused:
         raise next(iter(refused.values()))
-    return parts
+    return divisions
 
 
-def _count_combinations(parts: Sequence[_Part]) -> int:
-    return prod(len(part.labels) for part in parts)
+def _count_combinations(divisions: Sequence[_Part]) -> int:
+    return prod(len(division.labels) for division in divisions)
 
 
 def attribute_names(attribute: str | Sequence[str]) -> tuple[str, ...]:
@@ -252,8 +259,8 @@ def _read_sides(names: tuple[str, ...], listing: object, option: str) -> dict[st
 
 def _divide_by_ranges(column: Column, name: str, monitored: Listing, reference: Listing) -> _Part:
     if monitored is None or reference is None:
-        option, other = ("monitored", "reference") if monitored is None else ("reference", "monitored")
-        raise InvalidInput.of(option, f"is needed for {name!r}, because {other} lists ranges")
+        option, opposite = ("monitored", "reference") if monitored is None else ("reference", "monitored")
+        raise InvalidInput.of(option, f"is needed for {name!r}, because {opposite} lists ranges")
     ranges = [value for value in (*monitored, *reference) if isinstance(value, Range)]
     for later in ranges[len(monitored) :]:
         for earlier in ranges[: len(monitored)]:
@@ -264,12 +271,12 @@ def _divide_by_ranges(column: Column, name: str, monitored: Listing, reference: 
     unseen: list[str] = []
     numbers = some_numbers_of(column, "attribute", unseen)
     codes = np.full(numbers.size, NEITHER, dtype=narrowest(len(ranges)))
-    for place, bounds in enumerate(ranges):
+    for position, bounds in enumerate(ranges):
         inside = in_ranges(numbers, ValueTest(ranges=(bounds,)))
-        codes[inside] = place
+        codes[inside] = position
         if not inside.any():
-            known = numbers[~np.isnan(numbers)]
-            ends = f"; they go from {canonical(float(known.min()))} to {canonical(float(known.max()))}" if known.size else ""
+            filled = numbers[~np.isnan(numbers)]
+            ends = f"; they go from {canonical(float(filled.min()))} to {canonical(float(filled.max()))}" if filled.size else ""
             unseen.append(f"no number of {name!r} lies in {bounds.label}{ends}")
     roles: list[Role | None] = ["monitored" for _ in monitored]
     roles += ["reference" for _ in reference]
@@ -278,27 +285,27 @@ def _divide_by_ranges(column: Column, name: str, monitored: Listing, reference: 
 
 def _divide_by_values(column: Column, monitored: Listing, reference: Listing) -> _Part:
     has_rest = monitored is not None and reference is None
-    encoded = encode(column, "attribute", most=len(column)) if has_rest else encode(column, "attribute")
+    encoded = encode(column, "attribute", limit=len(column)) if has_rest else encode(column, "attribute")
     if not encoded.texts and monitored is None and reference is None:
         raise InvalidInput.of("attribute", f"{encoded.name!r} holds no value")
     positions = {text: position for position, text in enumerate(encoded.texts)}
     watched, compared = _places(encoded, positions, monitored, "monitored"), _places(encoded, positions, reference, "reference")
     texts = list(positions)
-    for place in compared:
-        if place in watched:
-            raise InvalidInput.of("reference", f"{texts[place]!r} is listed as monitored, too")
-    others = []
+    for code in compared:
+        if code in watched:
+            raise InvalidInput.of("reference", f"{texts[code]!r} is listed as monitored, too")
+    unlisted = []
     if not (watched and compared):
-        others = [positions[text] for text in sorted(encoded.texts, key=in_order) if positions[text] not in {*watched, *compared}]
+        unlisted = [positions[text] for text in sorted(encoded.texts, key=in_order) if positions[text] not in {*watched, *compared}]
     records = encoded.counted()
-    listed = [texts[place] for place in (*watched, *compared)]
+    listed = [texts[code] for code in (*watched, *compared)]
     if not watched:
         # Each other value is a group of its own: the one with the most records of those that look alike.
         listed = list(dict.fromkeys((*listed, *drop_twins((*listed, *records)))))
     apart = find_twins(records, listed)
-    others = [place for place in others if texts[place] not in apart]
-    has_rest = has_rest and len(others) > MOST_REFERENCE_VALUES
-    groups = len(watched) + len(compared) + (1 if has_rest else len(others))
+    unlisted = [code for code in unlisted if texts[code] not in apart]
+    has_rest = has_rest and len(unlisted) > MOST_REFERENCE_VALUES
+    groups = len(watched) + len(compared) + (1 if has_rest else len(unlisted))
     if groups > MAX_GROUPS:
         raise InvalidInput.of(
             "attribute",
@@ -308,19 +315,19 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
     left_out: Role | None = "reference" if watched else "monitored" if compared else None
     roles: dict[int, Role | None] = dict.fromkeys(watched, "monitored")
     roles |= dict.fromkeys(compared, "reference")
-    roles |= dict.fromkeys(others, left_out)
+    roles |= dict.fromkeys(unlisted, left_out)
     order = list(roles)
     renumbered = np.full(len(texts), NEITHER, dtype=np.int64)
     renumbered[order] = np.arange(len(order))
-    labels = [texts[place] for place in order]
+    labels = [texts[code] for code in order]
     if has_rest:
-        renumbered[others] = len(watched)
+        renumbered[unlisted] = len(watched)
         labels[len(watched) :] = [EVERYBODY_ELSE]
     codes = looked_up(renumbered, encoded.codes, missing=NEITHER)
     unseen = tuple(
         f"{text!r} is not a value of {encoded.name!r}, which holds {encoded.described()}" for text in texts[len(encoded.texts) :]
     )
-    twins = count_twins(encoded.name, records, listed, () if has_rest else [texts[place] for place in others])
+    twins = count_twins(encoded.name, records, listed, () if has_rest else [texts[code] for code in unlisted])
     notes = (*unseen, *describe_twins(twins))
     return _Part(encoded.name, tuple(labels), tuple(roles.values())[: len(labels)], codes, notes)
 
@@ -338,28 +345,32 @@ def _places(encoded: Encoded, positions: dict[str, int], listing: Listing, optio
     return [positions.setdefault(text, len(positions)) for text in spelled]
 
 
-def _codes_together(parts: Sequence[_Part]) -> Codes:
+def _codes_together(divisions: Sequence[_Part]) -> Codes:
     """Number of each record's combination, the last attribute's group counting ones; or NEITHER."""
-    if len(parts) == 1:
-        return parts[0].codes
-    return cross([part.codes for part in parts], [len(part.labels) for part in parts], narrowest(_count_combinations(parts) + 1))
+    if len(divisions) == 1:
+        return divisions[0].codes
+    return cross(
+        [division.codes for division in divisions],
+        [len(division.labels) for division in divisions],
+        narrowest(_count_combinations(divisions) + 1),
+    )
 
 
-def _refuse_many(parts: Sequence[_Part], groups: int) -> None:
+def _refuse_many(divisions: Sequence[_Part], groups: int) -> None:
     if groups > MAX_GROUPS_TOGETHER:
         raise InvalidInput.of(
-            "attribute", f"{_join_names(parts)} make {groups:,} groups where at most {MAX_GROUPS_TOGETHER:,} are compared"
+            "attribute", f"{_join_names(divisions)} make {groups:,} groups where at most {MAX_GROUPS_TOGETHER:,} are compared"
         )
 
 
-def _join_names(parts: Sequence[_Part]) -> str:
-    return " and ".join(repr(part.name) for part in parts)
+def _join_names(divisions: Sequence[_Part]) -> str:
+    return " and ".join(repr(division.name) for division in divisions)
 
 
-def _cell(parts: Sequence[_Part], place: int) -> _Cell:
-    labels, roles, rest = [], set(), place
-    for part in reversed(parts):
-        rest, own = divmod(rest, len(part.labels))
-        labels.append(part.labels[own])
-        roles.add(part.roles[own])
-    return _Cell(place, TOGETHER.join(reversed(labels)), may_be_reference="monitored" not in roles)
+def _cell(divisions: Sequence[_Part], position: int) -> _Cell:
+    labels, roles, remainder = [], set(), position
+    for division in reversed(divisions):
+        remainder, code = divmod(remainder, len(division.labels))
+        labels.append(division.labels[code])
+        roles.add(division.roles[code])
+    return _Cell(position, TOGETHER.join(reversed(labels)), may_be_reference="monitored" not in roles)

@@ -62,22 +62,22 @@ def find_groups(
     if direction not in tuple(UnfairSide):
         raise InvalidInput.of("direction", f"must be 'below' or 'above', found {direction!r:.100}")
     check_arguments(frame, prediction, label)
-    known = read_outcomes(frame, label if prediction is None else None, prediction, OutcomeLists.of(favourable, unfavourable))
-    outcomes = known.rated
+    answered = read_outcomes(frame, label if prediction is None else None, prediction, OutcomeLists.of(favourable, unfavourable))
+    outcomes = answered.rated
     counted = outcomes.codes != UNCLASSIFIED
-    others = {}
+    reasons = {}
     seconds = np.arange(len(frame)) if time is None else read_hours(frame, time, time_format, earliest).seconds
     if person is not None:
         is_first = first_of_each(column_of(frame, person, "person"), seconds)
         counted &= is_first
-        others["repeated_person"] = ~is_first
+        reasons["repeated_person"] = ~is_first
     names = [features] if isinstance(features, str) else list(features) if isinstance(features, Sequence) else []
     if not 1 <= len(names) <= MAX_FEATURES or len(set(map(str, names))) < len(names):
         raise InvalidInput.of("features", f"must name 1 to {MAX_FEATURES} columns, each once")
     binned = [bin_feature(column_of(frame, name, "features"), counted) for name in names]
     of_stratum = None if strata is None else _number_strata(column_of(frame, strata, "strata"))[counted]
     if counted.sum() < 2 * MIN_RECORDS:
-        raise InvalidInput.of(known.answers[:-1], f"has {counted.sum()} records that count, and a scan needs {2 * MIN_RECORDS}")
+        raise InvalidInput.of(answered.answers[:-1], f"has {counted.sum()} records that count, and a scan needs {2 * MIN_RECORDS}")
     result = search_groups(
         [bins for bins, _ in binned],
         np.column_stack([codes for _, codes in binned])[counted],
@@ -87,7 +87,7 @@ def find_groups(
         seed=seed,
     )
     no_group, lacks_answer = np.full(len(frame), NEITHER), outcomes.is_missing
-    records = count_records("", (), no_group, outcomes.codes, answers=known.answers, lacks_answer=lacks_answer, others=others)
+    records = count_records("", (), no_group, outcomes.codes, answers=answered.answers, lacks_answer=lacks_answer, others=reasons)
     return GroupSearch(result, records)
 
 
@@ -100,20 +100,20 @@ def _number_strata(column: Column) -> npt.NDArray[np.int64]:
     return np.unique(np.asarray(strata.codes), return_inverse=True)[1].astype(np.int64)
 
 
-def bin_feature(column: Column, seen: npt.NDArray[np.bool_]) -> tuple[Bins, Codes]:
-    """Division of a column by the records that are `seen` [N], and each record's position [N].
+def bin_feature(column: Column, counted: npt.NDArray[np.bool_]) -> tuple[Bins, Codes]:
+    """Division of a column by the records that are `counted` [N], and each record's position [N].
 
     Raises:
         InvalidInput: too many values, or values that are neither text, numbers nor true/false.
     """
     name = str(column.name)
-    if is_numeric(column) and column[seen].nunique() > MAX_VALUES:
+    if is_numeric(column) and column[counted].nunique() > MAX_VALUES:
         numbers = numbers_of(column, "features")
-        values, counts = np.unique(numbers[seen & ~np.isnan(numbers)], return_counts=True)
+        values, counts = np.unique(numbers[counted & ~np.isnan(numbers)], return_counts=True)
         bins = Bins.choose(name, dict(zip(values.tolist(), counts.tolist(), strict=True)))
         return bins, bins.encode_numbers(numbers)
     encoded = encode(column, "features")
-    counts = np.bincount(encoded.codes[seen & (encoded.codes >= 0)], minlength=len(encoded.texts))
+    counts = np.bincount(encoded.codes[counted & (encoded.codes >= 0)], minlength=len(encoded.texts))
     bins = Bins.choose(name, dict(zip(encoded.texts, counts.tolist(), strict=True)))
     # The code -1 is the last place.
     return bins, np.append(bins.encode_texts(encoded.texts), bins.missing)[encoded.codes]

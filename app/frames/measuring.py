@@ -87,12 +87,12 @@ def measure_frame(
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    given = _Given(frame, label=label, prediction=prediction, score=score, weight=weight, strata=strata, features=features)
+    source = _Given(frame, label=label, prediction=prediction, score=score, weight=weight, strata=strata, features=features)
     lists = OutcomeLists.of(favourable, unfavourable)
-    asked = _Asked(_pick_metrics(given, metrics), lists, seed, draws)
+    options = _Asked(_pick_metrics(source, metrics), lists, seed, draws)
     grouping = group_records(frame, attribute, monitored, reference)
-    known = read_outcomes(frame, label, prediction, asked.lists)
-    return _build_report(given, asked, known, grouping, _count(given, known, grouping.groups, grouping.codes))
+    outcomes = read_outcomes(frame, label, prediction, options.lists)
+    return _build_report(source, options, outcomes, grouping, _count(source, outcomes, grouping.groups, grouping.codes))
 
 
 def measure_attributes(
@@ -122,22 +122,22 @@ def measure_attributes(
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    given = _Given(frame, label=label, prediction=prediction, score=score, weight=weight, strata=strata, features=features)
+    source = _Given(frame, label=label, prediction=prediction, score=score, weight=weight, strata=strata, features=features)
     lists = OutcomeLists.of(favourable, unfavourable)
-    asked = _Asked(_pick_metrics(given, metrics), lists, seed, draws)
+    options = _Asked(_pick_metrics(source, metrics), lists, seed, draws)
     crossing = cross_records(frame, attributes, monitored, reference)
-    known = read_outcomes(frame, label, prediction, asked.lists)
+    outcomes = read_outcomes(frame, label, prediction, options.lists)
     cells = None
     if crossing.cells <= MOST_CELLS:
-        cells = _count(given, known, as_groups((str(cell), "monitored") for cell in range(crossing.cells)), crossing.codes)
+        cells = _count(source, outcomes, as_groups((str(cell), "monitored") for cell in range(crossing.cells)), crossing.codes)
     reports = {}
     for grouping in crossing.groupings:
         of_records = replace(grouping, codes=looked_up(grouping.codes, crossing.codes, missing=NEITHER))
         if cells is None:
-            tables = _count(given, known, grouping.groups, of_records.codes)
+            tables = _count(source, outcomes, grouping.groups, of_records.codes)
         else:
             tables = tuple(table.regrouped(grouping.groups, grouping.codes) for table in cells)
-        reports[grouping.attribute] = _build_report(given, asked, known, of_records, tables)
+        reports[grouping.attribute] = _build_report(source, options, outcomes, of_records, tables)
     return reports
 
 
@@ -200,53 +200,53 @@ class _Asked:
                 raise InvalidInput.of(name, f"must be a whole number, {least} or more, found {number!r:.100}")
 
 
-def _pick_metrics(given: _Given, metrics: Collection[str] | str | None) -> list[str]:
-    rows = given.measurable()
+def _pick_metrics(source: _Given, metrics: Collection[str] | str | None) -> list[str]:
+    rows = source.measurable()
     here = {row.key for row in rows}
-    fitting = [row for row in rows if not given.lacking(row) and (given.weight is None or not _is_of_rows(row.key))]
+    fitting = [row for row in rows if not source.lacking(row) and (source.weight is None or not _is_of_rows(row.key))]
     if metrics == DEFAULT:
-        usual = [row.key for row in fitting if row.is_default or row.key in USUAL_OF_SCORES or given.on_purpose & set(row.needs)]
+        usual = [row.key for row in fitting if row.is_default or row.key in USUAL_OF_SCORES or source.on_purpose & set(row.needs)]
         return usual or [row.key for row in fitting]
     if metrics is None:
         return [row.key for row in fitting]
-    asked = [metrics] if isinstance(metrics, str) else list(metrics)
-    if not asked:
+    keys = [metrics] if isinstance(metrics, str) else list(metrics)
+    if not keys:
         raise InvalidInput.of("metrics", "must list at least one key; left out, it means every metric that the columns suffice for")
-    unknown = unknown_metrics(asked)
+    unknown = unknown_metrics(keys)
     refuse(unknown)
-    for key in asked:
-        lacking = given.lacking(CATALOGUE[key])
+    for key in keys:
+        lacking = source.lacking(CATALOGUE[key])
         if lacking:
             raise InvalidInput.of("metrics", f"{key} needs {' and '.join(lacking)}")
-        if given.weight is not None and _is_of_rows(key):
+        if source.weight is not None and _is_of_rows(key):
             raise InvalidInput.of("metrics", f"{key} counts every record alike; leave out weight, or the metric")
         if key not in here:
             raise InvalidInput.of(
-                "metrics", f"{key} is measured on {' and '.join(CATALOGUE[key].data)} data only, and this is {given.data} data"
+                "metrics", f"{key} is measured on {' and '.join(CATALOGUE[key].data)} data only, and this is {source.data} data"
             )
-    return [key for key in CATALOGUE if key in asked]
+    return [key for key in CATALOGUE if key in keys]
 
 
 def _is_of_rows(key: str) -> bool:
     return "rows" in CATALOGUE[key].needs
 
 
-def _count(given: _Given, known: KnownOutcomes, groups: Groups, codes: Codes) -> tuple[Table, ...]:
+def _count(source: _Given, outcomes: KnownOutcomes, groups: Groups, codes: Codes) -> tuple[Table, ...]:
     """Tables of the predictions of all records, and of the labels."""
-    weights = None if given.weight is None else weights_of(column_of(given.frame, given.weight, "weight"))
-    strata = None if given.strata is None else strata_of(column_of(given.frame, given.strata, "strata"))
+    weights = None if source.weight is None else weights_of(column_of(source.frame, source.weight, "weight"))
+    strata = None if source.strata is None else strata_of(column_of(source.frame, source.strata, "strata"))
     scores = None
-    if given.score is not None and known.predicted is not None:
-        scores = scores_of(column_of(given.frame, given.score, "score"), known.predicted)
-    counted = GroupCounts.from_records(groups, codes, known.rated.codes, weights=weights, strata=strata, scores=scores)
-    if known.actual is None or known.predicted is None:
+    if source.score is not None and outcomes.predicted is not None:
+        scores = scores_of(column_of(source.frame, source.score, "score"), outcomes.predicted)
+    counted = GroupCounts.from_records(groups, codes, outcomes.rated.codes, weights=weights, strata=strata, scores=scores)
+    if outcomes.actual is None or outcomes.predicted is None:
         return (counted,)
     labelled = FeedbackCells.from_records(
         groups,
         codes,
-        actual=known.actual.codes,
-        predicted=known.predicted.codes,
-        correct=same_label(known.actual, known.predicted),
+        actual=outcomes.actual.codes,
+        predicted=outcomes.predicted.codes,
+        correct=same_label(outcomes.actual, outcomes.predicted),
         weights=weights,
         strata=strata,
         scores=scores,
@@ -254,50 +254,50 @@ def _count(given: _Given, known: KnownOutcomes, groups: Groups, codes: Codes) ->
     return counted, replace(labelled, cohort=labelled.count_labels())
 
 
-def _measure(table: Table, given: _Given, asked: _Asked) -> list[Measured]:
-    data: _Data = "feedback" if isinstance(table, FeedbackCells) else "training" if given.prediction is None else "payload"
+def _measure(table: Table, source: _Given, options: _Asked) -> list[Measured]:
+    data: _Data = "feedback" if isinstance(table, FeedbackCells) else "training" if source.prediction is None else "payload"
     here = {row.key for row in metrics_on(data)}
-    metrics = [key for key in asked.metrics if key in here and not _is_of_rows(key)]
+    metrics = [key for key in options.metrics if key in here and not _is_of_rows(key)]
     if isinstance(table, FeedbackCells):
-        return measure_feedback(table, metrics=metrics, seed=asked.seed, draws=asked.draws)
+        return measure_feedback(table, metrics=metrics, seed=options.seed, draws=options.draws)
     measure = measure_training if data == "training" else measure_payload
-    return measure(table, metrics=metrics, seed=asked.seed, draws=asked.draws)
+    return measure(table, metrics=metrics, seed=options.seed, draws=options.draws)
 
 
-def _build_report(given: _Given, asked: _Asked, known: KnownOutcomes, grouping: FrameGrouping, tables: tuple[Table, ...]) -> Report:
-    measured = [result for table in tables for result in _measure(table, given, asked)]
-    of_rows = {key: CATALOGUE[key].formula for key in asked.metrics if _is_of_rows(key)}
+def _build_report(source: _Given, options: _Asked, outcomes: KnownOutcomes, grouping: FrameGrouping, tables: tuple[Table, ...]) -> Report:
+    measured = [result for table in tables for result in _measure(table, source, options)]
+    of_rows = {key: CATALOGUE[key].formula for key in options.metrics if _is_of_rows(key)}
     if of_rows:
-        names = given.feature_names
+        names = source.feature_names
         if not names:
             raise InvalidInput.of("features", "must name at least one column")
-        columns = [complete_numbers_of(column_of(given.frame, name, "features"), "features") for name in names]
+        columns = [complete_numbers_of(column_of(source.frame, name, "features"), "features") for name in names]
         rows = RowData(
             groups=grouping.groups,
             codes=grouping.codes.astype(np.int64),
             features=np.column_stack(columns),
             feature_names=tuple(names),
-            predicted=None if known.predicted is None else known.predicted.codes.astype(np.int64),
-            actual=None if known.actual is None else known.actual.codes.astype(np.int64),
+            predicted=None if outcomes.predicted is None else outcomes.predicted.codes.astype(np.int64),
+            actual=None if outcomes.actual is None else outcomes.actual.codes.astype(np.int64),
         )
         labelled = tables[-1]
-        for result in measure_rows(given.data, rows, of_rows):
+        for result in measure_rows(source.data, rows, of_rows):
             needs_labels = "labels" in CATALOGUE[result.metric].needs
             measured += judge_labels([result], labelled) if needs_labels and isinstance(labelled, FeedbackCells) else [result]
 
-    order = {key: place for place, key in enumerate(CATALOGUE)}
+    order = {key: position for position, key in enumerate(CATALOGUE)}
     return Report(
-        data=given.data,
+        data=source.data,
         attribute=grouping.attribute,
-        favourable=tuple(label_of(value) for value in asked.lists.favourable),
+        favourable=tuple(label_of(value) for value in options.lists.favourable),
         groups=tuple(
             GroupSize(group.label, group.role, count) for group, count in zip(grouping.groups, grouping.sizes.tolist(), strict=False)
         ),
-        records=count_left_out(given.frame, grouping, known),
+        records=count_left_out(source.frame, grouping, outcomes),
         chosen=grouping.chosen,
         warnings=grouping.warnings,
         tables=tables,
-        measured=sorted(measured, key=lambda one: order[one.metric]),
+        measured=sorted(measured, key=lambda result: order[result.metric]),
     )
 
 
@@ -346,10 +346,10 @@ def scores_of(column: Column, predicted: FrameOutcomes) -> FloatArray:
             "score", f"{column.name!r} must hold probabilities between 0 and 1, found {scores[outside][0]:g} in {where(outside)}"
         )
     highest, lowest = -np.inf, np.inf
-    for part in slices(scores.size):
+    for chunk in slices(scores.size):
         # Unlike max and min these skip NaN.
-        highest = np.fmax.reduce(scores[part][predicted.codes[part] == FAVOURABLE], initial=highest)
-        lowest = np.fmin.reduce(scores[part][predicted.codes[part] == UNFAVOURABLE], initial=lowest)
+        highest = np.fmax.reduce(scores[chunk][predicted.codes[chunk] == FAVOURABLE], initial=highest)
+        lowest = np.fmin.reduce(scores[chunk][predicted.codes[chunk] == UNFAVOURABLE], initial=lowest)
         if highest >= lowest:
             break
     # An infinite end means that one side has no score.

@@ -19,18 +19,18 @@ def unknown_metrics(keys: Sequence[object]) -> list[FieldProblem]:
     problems = []
     for name in [str(key) for key in keys if not isinstance(key, str) or key not in CATALOGUE][:MAX_QUOTED]:
         lead = f"{name!r:.100} is not in the catalogue of metrics"
-        asked = _normalize(name)
+        normalized = _normalize(name)
         tools: dict[str, list[str]] = {}
         for key, row in CATALOGUE.items():
             for alias in row.aliases:
                 tool, _, called = alias.partition(" ")
-                if asked in (_normalize(alias), _normalize(called)):
+                if normalized in (_normalize(alias), _normalize(called)):
                     tools.setdefault(key, []).append(f"{tool}'s")
-        holding = [key for key in _OFFERED if asked and asked in key]
-        close = list(dict.fromkeys([*get_close_matches(asked, _OFFERED, n=SUGGESTED), *holding]))[:SUGGESTED]
+        holding = [key for key in _OFFERED if normalized and normalized in key]
+        close = list(dict.fromkeys([*get_close_matches(normalized, _OFFERED, n=SUGGESTED), *holding]))[:SUGGESTED]
         if tools:
-            meant = " or ".join(f"{' and '.join(of_key)} name of {key}" for key, of_key in tools.items())
-            message = f"{lead}; it is {meant}"
+            suggestion = " or ".join(f"{' and '.join(of_key)} name of {key}" for key, of_key in tools.items())
+            message = f"{lead}; it is {suggestion}"
         elif close:
             message = f"{lead}; did you mean {' or '.join(close)}?"
         else:

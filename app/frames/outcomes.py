@@ -48,24 +48,25 @@ class OutcomeLists:
         """
         rule = cls(as_listed(favourable, "favourable"), None if unfavourable is None else as_listed(unfavourable, "unfavourable"))
         for value in rule.unfavourable or ():
-            for other in rule.favourable:
-                if isinstance(value, Range) != isinstance(other, Range):
+            for favoured in rule.favourable:
+                if isinstance(value, Range) != isinstance(favoured, Range):
                     raise InvalidInput.of(
                         "unfavourable", "lists values where favourable lists ranges, or the other way round; use one form"
                     )
-                overlapping = isinstance(value, Range) and isinstance(other, Range) and value.overlaps(other)
+                overlapping = isinstance(value, Range) and isinstance(favoured, Range) and value.overlaps(favoured)
                 if overlapping:
                     raise InvalidInput.of(
-                        "unfavourable", f"{label_of(value)} overlaps {label_of(other)}, which is favourable (both ends belong to a range)"
+                        "unfavourable",
+                        f"{label_of(value)} overlaps {label_of(favoured)}, which is favourable (both ends belong to a range)",
                     )
-                if label_of(value) == label_of(other):
+                if label_of(value) == label_of(favoured):
                     raise InvalidInput.of("unfavourable", f"{label_of(value)!r} is listed as favourable, too")
         return rule
 
     @property
     def is_numeric(self) -> bool:
         """Whether the outcomes are numbers or ranges, under which no text counts."""
-        return all(is_numeric(one) for one in (*self.favourable, *(self.unfavourable or ())))
+        return all(is_numeric(value) for value in (*self.favourable, *(self.unfavourable or ())))
 
     @property
     def has_ranges(self) -> bool:
@@ -137,7 +138,9 @@ def outcomes_of(column: Column, rule: OutcomeLists, option: str) -> FrameOutcome
     if rule.unfavourable is None:
         # Under numbers no text that spells one counts, not even as every other value.
         apart = encoded.numerals if rule.is_numeric else frozenset()
-        of_text = [UNFAVOURABLE if one == UNCLASSIFIED and place not in apart else one for place, one in enumerate(of_text)]
+        of_text = [
+            UNFAVOURABLE if outcome == UNCLASSIFIED and position not in apart else outcome for position, outcome in enumerate(of_text)
+        ]
     if rule.unfavourable is None and len(encoded.texts) > 1 and FAVOURABLE not in of_text:
         values = quote_names(tests.favourable.texts)
         hint = "; a number is listed, and the column holds text: list text, or make numbers of the column" if encoded.numerals else ""
@@ -150,19 +153,19 @@ def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> npt.NDArray[n
     """Per record, whether the prediction is the label or, of ranges, has its outcome."""
     if actual.encoded is None or predicted.encoded is None:
         return np.asarray((actual.codes == predicted.codes) & (actual.codes != UNCLASSIFIED), dtype=np.bool_)
-    place = {text: position for position, text in enumerate(dict.fromkeys(actual.classes))}
-    of_label = looked_up([place[text] for text in actual.classes], actual.encoded.codes, missing=MISSING)
+    position_of = {text: position for position, text in enumerate(dict.fromkeys(actual.classes))}
+    of_label = looked_up([position_of[text] for text in actual.classes], actual.encoded.codes, missing=MISSING)
     # A prediction that is no label, or missing, gets a number that no label has.
-    of_text = [place.get(text, len(place)) for text in predicted.classes]
-    right = looked_up(of_text, predicted.encoded.codes, missing=len(place)) == of_label
+    of_text = [position_of.get(text, len(position_of)) for text in predicted.classes]
+    right = looked_up(of_text, predicted.encoded.codes, missing=len(position_of)) == of_label
     # The text "1" is not the number 1 where numbers are the outcomes.
     right &= actual.codes == predicted.codes
     return np.asarray(right & (actual.encoded.codes != MISSING), dtype=np.bool_)
 
 
-def _test(encoded: Encoded, rule: OutcomeLists, listed: _Listed, others: _Listed) -> ValueTest:
+def _test(encoded: Encoded, rule: OutcomeLists, listed: _Listed, opposite: _Listed) -> ValueTest:
     texts = tuple(encoded.spelled(value) if encoded.is_boolean else canonical(value) for value in listed if not isinstance(value, Range))
-    return ValueTest(texts, only_numbers=rule.is_numeric, spellings=outcome_test(listed, others).spellings)
+    return ValueTest(texts, only_numbers=rule.is_numeric, spellings=outcome_test(listed, opposite).spellings)
 
 
 def _read_numbers(column: Column, option: str) -> FloatArray:
@@ -173,19 +176,20 @@ def _read_numbers(column: Column, option: str) -> FloatArray:
     """
     if columns.is_numeric(column):
         return numbers_of(column, option)
-    others = column.map(lambda value: isinstance(value, str | bool)).astype(bool)
-    if others.any() and not (column.notna() & ~others).any():
-        found = column[others].iloc[0]
+    not_numbers = column.map(lambda value: isinstance(value, str | bool)).astype(bool)
+    if not_numbers.any() and not (column.notna() & ~not_numbers).any():
+        first = column[not_numbers].iloc[0]
         raise InvalidInput.of(
-            option, f"{column.name!r} must hold numbers, found {found!r:.100} in {where(others.to_numpy())}; text is in no range of numbers"
+            option,
+            f"{column.name!r} must hold numbers, found {first!r:.100} in {where(not_numbers.to_numpy())}; text is in no range of numbers",
         )
-    return numbers_of(column.mask(others), option)
+    return numbers_of(column.mask(not_numbers), option)
 
 
 def count_left_out(
-    frame: pd.DataFrame, grouping: FrameGrouping, known: KnownOutcomes, others: Mapping[str, Marks] | None = None
+    frame: pd.DataFrame, grouping: FrameGrouping, outcomes: KnownOutcomes, reasons: Mapping[str, Marks] | None = None
 ) -> CountedRecords:
-    """Counts records by group and outcome, and those left out; `others` are further reasons with the records that each marks."""
+    """Counts records by group and outcome, and those left out; `reasons` are further reasons with the records that each marks."""
     lacks_value, is_no_number = np.zeros((2, len(frame)), dtype=np.bool_)
     for name in grouping.names:
         is_other = frame.attrs.get(NOT_NUMBERS, {}).get(name, np.False_)
@@ -195,10 +199,10 @@ def count_left_out(
         grouping.attribute,
         grouping.groups,
         grouping.codes,
-        known.rated.codes,
-        answers=known.answers,
-        lacks_answer=known.rated.is_missing,
+        outcomes.rated.codes,
+        answers=outcomes.answers,
+        lacks_answer=outcomes.rated.is_missing,
         lacks_value=lacks_value,
         is_no_number=is_no_number,
-        others=others,
+        others=reasons,
     )

@@ -78,16 +78,16 @@ def plan_frame(
             raise InvalidInput.of(name, f"must be between 0 and {high}, found {number!r:.100}")
     hours = read_hours(frame, time, time_format, earliest)
     grouping = group_records(frame, attribute, monitored, reference)
-    known = read_outcomes(frame, label, prediction, OutcomeLists.of(favourable, unfavourable))
-    figures = list(list_figures(known, limit))
+    outcomes = read_outcomes(frame, label, prediction, OutcomeLists.of(favourable, unfavourable))
+    figures = list(list_figures(outcomes, limit))
     watched = of_role(grouping.groups, "monitored")
     threshold = budget_hours * len(watched) * sum(len(figure.limits) for figure in figures)
     recent = hours.usable & (hours.numbers >= hours.hours - RECENT_HOURS)
-    counted = count_left_out(frame, grouping, known, {"time_impossible": ~hours.usable, "outside_period": ~recent})
+    counted = count_left_out(frame, grouping, outcomes, {"time_impossible": ~hours.usable, "outside_period": ~recent})
     lower, span = Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit), min(hours.hours, RECENT_HOURS)
     plans = []
-    for place in watched:
-        series = count_hours_of(hours, grouping, place, figures[0], recent)
+    for position in watched:
+        series = count_hours_of(hours, grouping, position, figures[0], recent)
         per_hour = [float(np.sum(side.records)) / span for side in (series.monitored, series.reference)]
         rate = float((series.reference.favourable.sum() + 0.5) / (series.reference.records.sum() + 1))
         delay = None
@@ -96,7 +96,7 @@ def plan_frame(
             delay = simulate_delay(lower, traffic, ratio * rate, threshold, probability=probability)
         plan = Plan(
             attribute=grouping.attribute,
-            group=grouping.groups[place].label,
+            group=grouping.groups[position].label,
             reference=grouping.reference_label,
             ratio=ratio,
             probability=probability,

@@ -53,7 +53,7 @@ class Report:
 
         `worst_of` is set on the monitored group furthest out of so many; the chosen ends allow for the choice.
         """
-        rows = [{name: value for name, value in _measurement(one).items() if name != "details"} for one in self.measured]
+        rows = [{name: value for name, value in _measurement(measured).items() if name != "details"} for measured in self.measured]
         return pd.DataFrame(rows, columns=list(_COLUMN_TYPES)).astype(_COLUMN_TYPES)
 
     def to_json(self) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class Report:
             "reference_chosen": self.chosen,
             "labels": self.labels,
             "warnings": list(self.warnings),
-            "measurements": [_measurement(one) for one in self.measured],
+            "measurements": [_measurement(measured) for measured in self.measured],
         }
 
 
@@ -129,7 +129,7 @@ def _measurement(measured: Measured) -> dict[str, Any]:
     number = measured.number
     value = number if isinstance(number, Value) else None
     lower_limit, upper_limit = CATALOGUE[measured.metric].limits
-    given, figure = judged(measured), judged_figure(measured)
+    verdict, figure = judged(measured), judged_figure(measured)
     return {
         "metric": measured.metric,
         "scope": measured.scope,
@@ -142,7 +142,7 @@ def _measurement(measured: Measured) -> dict[str, Any]:
         "upper": value and value.upper,
         "interval_method": value and value.method,
         "n": number.n,
-        "verdict": given and given.value,
+        "verdict": verdict and verdict.value,
         "disadvantaged": figure.disadvantaged and figure.disadvantaged.value,
         "disadvantaged_group": figure.disadvantaged_group,
         "lower_limit": lower_limit,

@@ -95,9 +95,9 @@ class PersonAnswers:
 def _count(frame: pd.DataFrame, attributes: Sequence[str], answers: PersonAnswers) -> Selection:
     columns = [encode_known(frame, name) for name in (attribute_names(attributes) if attributes else ())]
     together = [tuple(columns)] if len(columns) > 1 else []
-    several = [*((one,) for one in columns), *together]
-    counted = [_tabulate(one, answers) for one in several]
-    tables, records = [table for table, _ in counted], [one for _, one in counted]
+    several = [*((column,) for column in columns), *together]
+    counted = [_tabulate(combination, answers) for combination in several]
+    tables, records = [table for table, _ in counted], [count for _, count in counted]
     if not columns:
         records = [_count_people("", (), np.full(len(frame), NEITHER), answers, None)]
     unknown = tables[-1].unknown if tables else 0
@@ -116,24 +116,28 @@ def encode_known(frame: pd.DataFrame, name: str) -> Encoded:
 
 
 def _tabulate(columns: Sequence[Encoded], answers: PersonAnswers) -> tuple[CategoryTable, CountedRecords]:
-    comparison = Comparison(tuple(one.name for one in columns))
-    shape = [len(one.texts) for one in columns]
-    known = np.logical_and.reduce([one.codes != MISSING for one in columns])
-    cell = np.ravel_multi_index([one.codes[known].astype(np.int64) for one in columns], shape) if known.any() else np.zeros(0, np.int64)
-    cells, place = np.unique(cell, return_inverse=True)
-    places = zip(*(axis.tolist() for axis in np.unravel_index(cells, shape)), strict=True)
-    names = [tuple(one.texts[code] for one, code in zip(columns, codes, strict=True)) for codes in places]
+    comparison = Comparison(tuple(column.name for column in columns))
+    shape = [len(column.texts) for column in columns]
+    is_known = np.logical_and.reduce([column.codes != MISSING for column in columns])
+    cell = (
+        np.ravel_multi_index([column.codes[is_known].astype(np.int64) for column in columns], shape)
+        if is_known.any()
+        else np.zeros(0, np.int64)
+    )
+    cells, cell_of = np.unique(cell, return_inverse=True)
+    cell_codes = zip(*(axis.tolist() for axis in np.unravel_index(cells, shape)), strict=True)
+    names = [tuple(column.texts[code] for column, code in zip(columns, codes, strict=True)) for codes in cell_codes]
     order = sorted(range(len(names)), key=names.__getitem__)
-    codes = np.full(known.size, NEITHER)
-    codes[known] = np.argsort(order)[place]
+    codes = np.full(is_known.size, NEITHER)
+    codes[is_known] = np.argsort(order)[cell_of]
     groups = [ComparedGroup(TOGETHER.join(names[no]), "monitored") for no in order]
-    records = _count_people(comparison.label, groups, codes, answers, ~known)
+    records = _count_people(comparison.label, groups, codes, answers, ~is_known)
     categories = [
         Category(names[no], people, selected)
         for no, people, selected in zip(order, records.counts.sum(axis=1).tolist(), records.counts[:, FAVOURABLE].tolist(), strict=False)
         if people
     ]
-    return CategoryTable(comparison, tuple(categories), int((answers.are_assessed & ~known).sum())), records
+    return CategoryTable(comparison, tuple(categories), int((answers.are_assessed & ~is_known).sum())), records
 
 
 def _count_people(
@@ -173,9 +177,9 @@ class SelectionReport:
             "source": self.preset.source,
             "assessed": self.selection.assessed,
             "records": self.records[0].to_json(),
-            "records_by_attribute": {one.attribute: one.to_json() for one in self.records},
+            "records_by_attribute": {counts.attribute: counts.to_json() for counts in self.records},
             "median_score": self.selection.answers.median,
-            "references": {name: list(found) for name, found in self.references.items()},
+            "references": {name: list(labels) for name, labels in self.references.items()},
             "sheets": {name.value: sheet for name, sheet in self.sheets_json().items()},
             "not_in_file": list(self.preset.not_in_file),
             "notice": NOTICE,
@@ -184,27 +188,27 @@ class SelectionReport:
     @property
     def records(self) -> list[CountedRecords]:
         """Records of each table, compared with its reference; the first are those of the headline."""
-        found = [] if self.selection.tables else list(self.selection.records)
+        listed = [] if self.selection.tables else list(self.selection.records)
         for table, counted in zip(self.selection.tables, self.selection.records, strict=False):
             best = ImpactTable(table).compared_with
             names = self.references.get(counted.attribute, () if best is None else (best.label,))
             groups = [ComparedGroup(group.label, "reference" if group.label in names else "monitored") for group in counted.groups]
-            found.append(replace(counted, groups=tuple(groups)))
-        return found
+            listed.append(replace(counted, groups=tuple(groups)))
+        return listed
 
     def sheets_json(self) -> dict[SheetName, Mapping[str, Any]]:
         """Sheets as JSON, in the order of the preset, then those that options ask for."""
-        found: dict[SheetName, Mapping[str, Any]] = {name_of(sheet): as_json(sheet) for sheet in self.sheets} | dict(self.people_sheets)
-        if SheetName.ADVERSE_IMPACT in found:
-            self._compare_with_references(found[SheetName.ADVERSE_IMPACT])
-        return {name: found[name] for name in dict.fromkeys((*self.preset.sheets, *found)) if name in found}
+        sheets: dict[SheetName, Mapping[str, Any]] = {name_of(sheet): as_json(sheet) for sheet in self.sheets} | dict(self.people_sheets)
+        if SheetName.ADVERSE_IMPACT in sheets:
+            self._compare_with_references(sheets[SheetName.ADVERSE_IMPACT])
+        return {name: sheets[name] for name in dict.fromkeys((*self.preset.sheets, *sheets)) if name in sheets}
 
     def _compare_with_references(self, sheet: Mapping[str, Any]) -> None:
         for table, written in zip(self.selection.tables, sheet["tables"], strict=True):
             attribute = table.comparison.features[0]
             names = self.references[attribute] if attribute in self.chosen and not table.comparison.is_together else ()
-            members = [one for one in table.categories if one.label in names]
-            people, selected = sum(one.applicants for one in members), sum(one.selected for one in members)
+            members = [category for category in table.categories if category.label in names]
+            people, selected = sum(member.applicants for member in members), sum(member.selected for member in members)
             compare_with_reference(written, table, Category((", ".join(names),), people, selected) if members else None)
 
 
@@ -278,7 +282,7 @@ def sheets_of_counts(preset: Preset, selection: Selection, least_share: float) -
         if sheet is SheetName.LL144:
             yield audit_tables(selection.tables, assessed=selection.assessed, unknown=selection.unknown, least_share=least_share)
         elif sheet is SheetName.ADVERSE_IMPACT:
-            yield ImpactSheet(tuple(ImpactTable(one) for one in selection.tables), selection.unknown)
+            yield ImpactSheet(tuple(ImpactTable(table) for table in selection.tables), selection.unknown)
 
 
 def _name_reference(mapping: CategoryMapping, names: Sequence[str]) -> CategoryMapping:
@@ -291,9 +295,9 @@ def _require_names(attributes: Sequence[str], reference: Mapping[str, Sequence[s
     for name in reference:
         if name not in attributes:
             raise InvalidInput.of("reference", f"{name!r} is not one of the attributes, which are {', '.join(attributes)}")
-    own = next((name for name in control if name in attributes), None)
-    if own is not None:
-        raise InvalidInput.of("control", f"{own!r} is an attribute of the report and cannot be its own control")
+    clash = next((name for name in control if name in attributes), None)
+    if clash is not None:
+        raise InvalidInput.of("control", f"{clash!r} is an attribute of the report and cannot be its own control")
     if control and not attributes:
         raise InvalidInput.of("control", "needs an attribute, whose categories are compared given the control")
 
@@ -304,18 +308,18 @@ def map_values(frame: pd.DataFrame, attributes: Sequence[str], mappings: Sequenc
     Raises:
         InvalidInput: a mapping is of no attribute, or none of its values is in the column.
     """
-    for one in mappings:
-        named = one.values  # noqa: PD011 - a mapping's own member
+    for mapping in mappings:
+        named = mapping.values  # noqa: PD011 - a mapping's own member
         if not named:
             continue
-        if one.attribute not in attributes:
-            raise InvalidInput.of("categories", f"{one.attribute!r} is not one of the attributes, which are {', '.join(attributes)}")
+        if mapping.attribute not in attributes:
+            raise InvalidInput.of("categories", f"{mapping.attribute!r} is not one of the attributes, which are {', '.join(attributes)}")
         categories = {canonical(value).strip(): category for value, category in named.items()}
-        column = column_of(frame, one.attribute, "attribute")
-        mapped = column.map(lambda value, known=categories: known.get(canonical(value).strip()), na_action="ignore")
+        column = column_of(frame, mapping.attribute, "attribute")
+        mapped = column.map(lambda value, lookup=categories: lookup.get(canonical(value).strip()), na_action="ignore")
         if mapped.notna().sum() == 0:
-            raise InvalidInput.of("categories", f"none of the values that are mapped occurs in {one.attribute!r}")
-        frame = frame.assign(**{one.attribute: mapped.astype(object)})
+            raise InvalidInput.of("categories", f"none of the values that are mapped occurs in {mapping.attribute!r}")
+        frame = frame.assign(**{mapping.attribute: mapped.astype(object)})
     return frame
 
 
@@ -335,18 +339,18 @@ def choose_references(tables: Sequence[CategoryTable], chosen: Mapping[str, Sequ
     Raises:
         InvalidInput: a chosen one does not occur.
     """
-    found = {}
+    references = {}
     for table in tables:
         if table.comparison.is_together:
             continue
         (name,) = table.comparison.features
-        labels = [one.label for one in table.categories]
+        labels = [category.label for category in table.categories]
         for label in chosen.get(name, ()):
             if label not in labels:
                 raise InvalidInput.of("reference", f"{label!r} is not a category of {name!r}, which has {', '.join(labels)}")
         best = ImpactTable(table).compared_with or highest_rate(table.categories)
-        found[name] = tuple(chosen.get(name, ())) or (() if best is None else (best.label,))
-    return found
+        references[name] = tuple(chosen.get(name, ())) or (() if best is None else (best.label,))
+    return references
 
 
 def people_of_frame(
@@ -366,11 +370,11 @@ def people_of_frame(
     for name, reference in references.items():
         encoded = encode_known(frame, name)
         order = sorted(range(len(encoded.texts)), key=encoded.texts.__getitem__)
-        labels = tuple(encoded.texts[place] for place in order)
-        places = np.array([*np.argsort(order).tolist(), MISSING], dtype=np.int64)
+        labels = tuple(encoded.texts[code] for code in order)
+        positions = np.array([*np.argsort(order).tolist(), MISSING], dtype=np.int64)
         roles = tuple("reference" if label in reference else None for label in labels)
         # MISSING is -1, and so the place at the end.
-        attributes.append(AttributeCategories(name, labels, roles, places[encoded.codes], labels))
+        attributes.append(AttributeCategories(name, labels, roles, positions[encoded.codes], labels))
     outcomes = np.where(answers.are_selected, int(Outcome.FAVOURABLE), int(Outcome.UNFAVOURABLE))
     outcomes[~answers.are_assessed] = int(Outcome.UNCLASSIFIED)
     scores = None if score is None else numbers_of(column_of(frame, score, "score"), "score")

@@ -61,7 +61,7 @@ def read_hours(frame: pd.DataFrame, name: str, time_format: str | None = None, e
     cells = [*texts, ""]
     # The code -1 of a missing cell is the last place.
     readings = [rule.read(cell) for cell in cells]
-    distinct, firsts, counts = (part.tolist() for part in np.unique(codes, return_index=True, return_counts=True))
+    distinct, firsts, counts = (array.tolist() for array in np.unique(codes, return_index=True, return_counts=True))
     usable = [(readings[code], count) for code, count in zip(distinct, counts, strict=True) if readings[code].reason is None]
     dates = sum(count for reading, count in usable if reading.is_date)
     is_daily = 2 * dates > sum(count for _, count in usable) or all(reading.at.time() == time() for reading, _ in usable)

@@ -28,7 +28,7 @@ def close_alarms(session: Session, alert: Alert) -> None:
     if era is None or alert.facts.get("model_revision") != era.model_revision:
         return
     followed = FollowedEra(deployment, monitor, era)
-    metrics = {(one.place, one.definition.metric): one for one in followed.metrics}
+    metrics = {(metric.place, metric.definition.metric): metric for metric in followed.metrics}
     for figure in figures_of(session, era.no):
         key = figure.key
         about = AlertSubject(data=key.place.data, metric=key.metric, attribute=key.place.attribute, group=key.group)
@@ -52,7 +52,7 @@ def select_closed(closures: Sequence[Closure], watched: WatchedMetric, key: Figu
     """Hours before which a person closed an alarm of the figure, by direction."""
     return {
         limit.direction: frozenset(
-            number_hour(one.hour) for one in closures if one.key == key and one.direction is watched.direction(limit)
+            number_hour(closure.hour) for closure in closures if closure.key == key and closure.direction is watched.direction(limit)
         )
         for limit in watched.limits
     }

@@ -88,7 +88,7 @@ class FollowedEra:
     @cached_property
     def definitions(self) -> Mapping[tuple[CountedPlace, str], Definition]:
         """Definitions by place and metric, as `evidence_figures.definition` stores them."""
-        return {(one.place, one.definition.metric): define_figures(self.monitor, one) for one in self.metrics}
+        return {(metric.place, metric.definition.metric): define_figures(self.monitor, metric) for metric in self.metrics}
 
     def compares(self, figure: KnownFigure) -> bool:
         if figure.definition is None:
@@ -117,14 +117,14 @@ class ReadRecords:
 
 def count_payload(reader: ArrowReader, followed: FollowedEra, span: Span, people: ChoosesRecords | None) -> list[CountedHour]:
     """Favourable and all records of the span's hours, for each comparison."""
-    parts = [
-        tabulate_payload(part, followed.monitor, span)
-        for part in _read(followed, lambda query: records_between(reader, query, span, followed.era.model_revision), span, people)
+    counted = [
+        tabulate_payload(batch, followed.monitor, span)
+        for batch in _read(followed, lambda query: records_between(reader, query, span, followed.era.model_revision), span, people)
     ]
-    return merge_hours(parts)
+    return merge_hours(counted)
 
 
-def tabulate_payload(part: ReadRecords, monitor: Monitor, span: Span) -> Iterator[CountedHour]:
+def tabulate_payload(batch: ReadRecords, monitor: Monitor, span: Span) -> Iterator[CountedHour]:
     """Counts groups, also of records that are left out: the reason follows the role. Those in no group have no role.
 
     Their label says why none is, if the comparison cannot be made.
@@ -132,11 +132,11 @@ def tabulate_payload(part: ReadRecords, monitor: Monitor, span: Span) -> Iterato
     for comparison in comparisons_of(monitor):
         counted, problem = comparison, None
         try:
-            part.read.compare(comparison)
+            batch.read.compare(comparison)
         except InvalidInput as error:
             counted, problem = EVERYBODY, error.problems[0].message
-        for number in np.unique(part.hours).tolist():
-            records = count_table(part.read, counted, others=part.left_out, repeats=part.repeats, where=part.hours == number)
+        for number in np.unique(batch.hours).tolist():
+            records = count_table(batch.read, counted, others=batch.left_out, repeats=batch.repeats, where=batch.hours == number)
             groups = [*((group.label, group.role) for group in records.groups), (problem, "")]
             cells = [
                 [label, f"{role} {reason}".rstrip(), int(of_group[Outcome.FAVOURABLE]), int(of_group.sum())]
@@ -150,20 +150,20 @@ def tabulate_payload(part: ReadRecords, monitor: Monitor, span: Span) -> Iterato
 def count_labels(reader: ArrowReader, followed: FollowedEra, span: Span, people: ChoosesRecords | None) -> list[CountedHour]:
     """Labels by prediction of the span's hours, in the order of `figures.DEFINITIONS`."""
     revision = followed.era.model_revision
-    found = _read(followed, lambda query: labels_between(reader, query, span, revision, followed.horizon), span, people)
-    return merge_hours([tabulate_labels(part, followed, span) for part in found])
+    batches = _read(followed, lambda query: labels_between(reader, query, span, revision, followed.horizon), span, people)
+    return merge_hours([tabulate_labels(batch, followed, span) for batch in batches])
 
 
-def tabulate_labels(part: ReadRecords, followed: FollowedEra, span: Span) -> Iterator[CountedHour]:
+def tabulate_labels(batch: ReadRecords, followed: FollowedEra, span: Span) -> Iterator[CountedHour]:
     """Yields what `count_labels` counts; the rows have `label` and `outcome` as JSON texts."""
-    predicted, rule = part.read.outcomes, followed.monitor.outcomes
-    found = compare_texts(part.rows["label"], part.rows["outcome"], predicted, rule=rule, problem_type=followed.deployment.problem_type)
-    known = (found.actual != Outcome.UNCLASSIFIED) & (predicted != Outcome.UNCLASSIFIED)
-    is_favourable, actual = predicted == Outcome.FAVOURABLE, found.actual
+    predicted, rule = batch.read.outcomes, followed.monitor.outcomes
+    labels = compare_texts(batch.rows["label"], batch.rows["outcome"], predicted, rule=rule, problem_type=followed.deployment.problem_type)
+    is_known = (labels.actual != Outcome.UNCLASSIFIED) & (predicted != Outcome.UNCLASSIFIED)
+    is_favourable, actual = predicted == Outcome.FAVOURABLE, labels.actual
     columns = []
     for outcome in (Outcome.FAVOURABLE, Outcome.UNFAVOURABLE):
-        columns += [known & (actual == outcome) & is_favourable, known & (actual == outcome)]
-    return _tabulate_labels(part, span, [*columns, known & (found.correct == 1), known])
+        columns += [is_known & (actual == outcome) & is_favourable, is_known & (actual == outcome)]
+    return _tabulate_labels(batch, span, [*columns, is_known & (labels.correct == 1), is_known])
 
 
 def count_pairs(table: BalancedCells) -> Cells:
@@ -176,16 +176,16 @@ def count_pairs(table: BalancedCells) -> Cells:
     paired, references = Paired(BALANCED, table), of_role(table.groups, "reference")
     cells: Cells = []
     is_counted = np.zeros(len(table.count), np.bool_)
-    for place in of_role(table.groups, "monitored"):
+    for position in of_role(table.groups, "monitored"):
         kinds: dict[tuple[float, float], int] = {}
-        figures = paired.figures([place], references)
+        figures = paired.figures([position], references)
         is_counted |= ~np.isnan(figures[0])
         for monitored, reference, count in zip(*figures, table.count, strict=True):
             if not np.isnan(monitored):
                 key = (float(monitored), float(reference))
                 kinds[key] = kinds.get(key, 0) + int(count)
         if kinds:
-            cells.append([table.groups[place].label, "monitored", [[*key, count] for key, count in sorted(kinds.items())]])
+            cells.append([table.groups[position].label, "monitored", [[*key, count] for key, count in sorted(kinds.items())]])
     counted = replace(table, count=table.count * is_counted).outcomes.tolist()
     return cells and cells + [
         [label, f"{role} {COUNTED}", favourable, unfavourable + favourable]
@@ -196,7 +196,7 @@ def count_pairs(table: BalancedCells) -> Cells:
 def _read(followed: FollowedEra, fetch: _Fetch, span: Span, people: ChoosesRecords | None) -> list[ReadRecords]:
     """A version without the column of people is left out: who its records are of is unknown."""
     person = followed.monitor.evidence.person
-    found: list[ReadRecords] = []
+    batches: list[ReadRecords] = []
     for schema in followed.deployment.schemas:
         if person is not None and schema.column(person) is None:
             continue
@@ -210,19 +210,19 @@ def _read(followed: FollowedEra, fetch: _Fetch, span: Span, people: ChoosesRecor
         read = read_table(RecordColumns(values, rows["outcome"]), schema, monitor)
         chosen = None if people is None or person is None else people.choose(values[person], rows)
         left_out = {} if chosen is None else {"repeated_person": ~chosen}
-        found.append(ReadRecords(rows, read, number_hours(rows["logged_at"], span), left_out))
-    mixed = _hours_of_several_rates(found)
-    return [replace(part, left_out={**part.left_out, "mixed_hour": np.isin(part.hours, mixed)}) for part in found]
+        batches.append(ReadRecords(rows, read, number_hours(rows["logged_at"], span), left_out))
+    mixed = _hours_of_several_rates(batches)
+    return [replace(batch, left_out={**batch.left_out, "mixed_hour": np.isin(batch.hours, mixed)}) for batch in batches]
 
 
-def _hours_of_several_rates(parts: Sequence[ReadRecords]) -> FloatArray:
+def _hours_of_several_rates(batches: Sequence[ReadRecords]) -> FloatArray:
     """Hours in which records were sampled at different rates.
 
     They are no evidence: an hour's e-value is proved for records that count alike. Leaving out an hour is valid as long as the rates do not
     depend on outcomes.
     """
     # As complex numbers, pairs are compared at once.
-    pairs = [part.hours + 1j * pc.fill_null(part.rows["sample_rate"], 1.0).to_numpy() for part in parts]
+    pairs = [batch.hours + 1j * pc.fill_null(batch.rows["sample_rate"], 1.0).to_numpy() for batch in batches]
     numbers, rates = np.unique(np.unique(np.concatenate([*pairs, []])).real, return_counts=True)
     return numbers[rates > 1]
 
@@ -235,16 +235,16 @@ def number_hours(times: pa.ChunkedArray, span: Span) -> npt.NDArray[np.int64]:
     return numbers
 
 
-def _tabulate_labels(part: ReadRecords, span: Span, columns: Sequence[Mask]) -> Iterator[CountedHour]:
+def _tabulate_labels(batch: ReadRecords, span: Span, columns: Sequence[Mask]) -> Iterator[CountedHour]:
     size = int((span.end - span.start) / HOUR)
-    for comparison in comparisons_of(part.read.monitor):
+    for comparison in comparisons_of(batch.read.monitor):
         try:
-            named, codes = part.read.compare(comparison)
+            named, codes = batch.read.compare(comparison)
         except InvalidInput:
             continue  # the counts of its payload say why
         # Negative codes would count in the hour before.
-        placed = ~np.logical_or.reduce([codes < 0, *part.left_out.values()])
-        cell = part.hours * len(named) + codes
+        placed = ~np.logical_or.reduce([codes < 0, *batch.left_out.values()])
+        cell = batch.hours * len(named) + codes
         sums = [np.bincount(cell[placed & column], minlength=size * len(named)) for column in columns]
         counted = np.column_stack(sums).reshape(size, len(named), len(columns))
         place = CountedPlace(DataSet.FEEDBACK, comparison.label)
@@ -253,12 +253,12 @@ def _tabulate_labels(part: ReadRecords, span: Span, columns: Sequence[Mask]) -> 
             yield CountedHour(place=place, hour=span.start + int(hour) * HOUR, cells=cells)
 
 
-def merge_hours(parts: Iterable[Iterable[CountedHour]]) -> list[CountedHour]:
+def merge_hours(batches: Iterable[Iterable[CountedHour]]) -> list[CountedHour]:
     merged: dict[tuple[CountedPlace, datetime], dict[tuple[str, str], list[int]]] = {}
-    for part in parts:
-        for one in part:
-            groups = merged.setdefault((one.place, one.hour), {})
-            for label, role, *counts in one.cells:
+    for batch in batches:
+        for counted in batch:
+            groups = merged.setdefault((counted.place, counted.hour), {})
+            for label, role, *counts in counted.cells:
                 before = groups.get((label, role))
                 groups[label, role] = counts if before is None else [a + b for a, b in zip(before, counts, strict=True)]
     return [

@@ -86,17 +86,17 @@ def watched_metrics(monitor: Monitor) -> Iterator[WatchedMetric]:
 
 
 def count_directions(watched: Sequence[WatchedMetric]) -> dict[tuple[CountedPlace, str], int]:
-    return {(one.place, one.definition.metric): len(one.limits) for one in watched}
+    return {(metric.place, metric.definition.metric): len(metric.limits) for metric in watched}
 
 
 def _list_limits(definition: RateDefinition, limits: Limits) -> Iterator[Limit]:
     lower, upper = limits.lower, limits.upper
     if definition.is_reversed:
         lower, upper = (None if upper is None else -upper), (None if lower is None else -lower)
-    for direction, value, other in ((UnfairSide.BELOW, lower, upper), (UnfairSide.ABOVE, upper, lower)):
+    for direction, value, opposite in ((UnfairSide.BELOW, lower, upper), (UnfairSide.ABOVE, upper, lower)):
         if value is not None and _is_usable(definition.scale, value):
-            known = other if other is not None and _is_usable(definition.scale, other) else None
-            yield Limit(definition.scale, direction, value, known)
+            opposite_limit = opposite if opposite is not None and _is_usable(definition.scale, opposite) else None
+            yield Limit(definition.scale, direction, value, opposite_limit)
 
 
 def _is_usable(scale: Scale, value: float) -> bool:

@@ -71,8 +71,8 @@ class HoursInFiles:
         Raises:
             InvalidInput: the files cannot be read.
         """
-        found = self._open(span).earliest(span)
-        return None if found is None else hour_of(found)
+        earliest = self._open(span).earliest(span)
+        return None if earliest is None else hour_of(earliest)
 
     def count_records(self, span: Span) -> int:
         """Number of records in the span.
@@ -92,7 +92,7 @@ class HoursInFiles:
             raise InvalidInput.of("evidence.person", NO_PERSON)
         counted = self._count_payload(span) if data is DataSet.PAYLOAD else self._count_labels(span)
         # Pieces come in any order, and another order would look like changed counts.
-        return [replace(one, cells=sorted(one.cells, key=lambda cell: (cell[1], cell[0] or ""))) for one in counted]
+        return [replace(hour, cells=sorted(hour.cells, key=lambda cell: (cell[1], cell[0] or ""))) for hour in counted]
 
     def _open(self, span: Span) -> PayloadFiles:
         paths = paths_within(self._session, self._followed.deployment.no, PAYLOAD, span)
@@ -100,7 +100,7 @@ class HoursInFiles:
 
     def _query(self) -> WindowQuery:
         deployment = self._followed.deployment
-        names = dict.fromkeys(name for one in self._followed.monitor.within(deployment.schema).attributes for name in one.columns)
+        names = dict.fromkeys(name for attribute in self._followed.monitor.within(deployment.schema).attributes for name in attribute.columns)
         return WindowQuery(deployment.no, deployment.schema, tuple(names))
 
     def _count_payload(self, span: Span) -> list[CountedHour]:
@@ -109,7 +109,7 @@ class HoursInFiles:
         task = HoursTask(records, followed.deployment.schema, followed.monitor, followed.era.model_revision)
         pieces = [piece.to_bytes() for piece in files.pieces(span)]
         answers = self._places.engine.run(task, pieces, self._keep_alive)
-        return merge_hours([msgspec.json.decode(one, type=list[CountedHour]) for one in answers])
+        return merge_hours([msgspec.json.decode(answer, type=list[CountedHour]) for answer in answers])
 
     def _count_labels(self, span: Span) -> list[CountedHour]:
         feedback, followed = self._followed.deployment.feedback, self._followed
@@ -118,25 +118,25 @@ class HoursInFiles:
         observed = Span(start=span.start, end=span.end + followed.horizon + RESOLUTION)
         paths = paths_within(self._session, followed.deployment.no, FEEDBACK, observed)
         labels = FeedbackFiles(feedback, self._places.roots, TablePart(only=paths))
-        parts = []
+        batches = []
         for records in self._parts(span):
             self._keep_alive(0)
             rows = labels.first_labels(records, followed.horizon)
             if rows.num_rows:
                 read = _read(rows, followed.deployment.schema, followed.monitor, self._query().columns)
-                parts.append(list(tabulate_labels(ReadRecords(rows, read, number_hours(rows["logged_at"], span)), followed, span)))
-        return merge_hours(parts)
+                batches.append(list(tabulate_labels(ReadRecords(rows, read, number_hours(rows["logged_at"], span)), followed, span)))
+        return merge_hours(batches)
 
     def _parts(self, span: Span) -> Iterator[pa.Table]:
-        parts: list[pa.Table] = []
+        tables: list[pa.Table] = []
         for rows in self._open(span).batches(self._query(), span):
             self._keep_alive(0)
-            parts.append(rows.filter(pc.equal(rows["model_revision"], self._followed.era.model_revision)))
-            if sum(part.num_rows for part in parts) >= MOST_JOINED:
-                yield pa.concat_tables(parts)
-                parts = []
-        if parts:
-            yield pa.concat_tables(parts)
+            tables.append(rows.filter(pc.equal(rows["model_revision"], self._followed.era.model_revision)))
+            if sum(table.num_rows for table in tables) >= MOST_JOINED:
+                yield pa.concat_tables(tables)
+                tables = []
+        if tables:
+            yield pa.concat_tables(tables)
 
     def _keep_alive(self, done: int) -> None:  # noqa: ARG002 - of `Done`
         # Postgres ends a transaction that sends nothing for a minute.
@@ -156,9 +156,9 @@ class HoursTask:
 
     def _rows(self, piece: bytes) -> Iterator[pa.Table]:
         for rows in self.records.batches(FilePiece.from_bytes(piece), with_times=True):
-            own = rows.filter(pc.equal(rows["model_revision"], self.revision))
-            if own.num_rows:
-                yield own.drop_columns(["model_revision"])
+            of_revision = rows.filter(pc.equal(rows["model_revision"], self.revision))
+            if of_revision.num_rows:
+                yield of_revision.drop_columns(["model_revision"])
 
     def _count(self, rows: pa.Table) -> Iterator[CountedHour]:
         span, codes = self.records.span, rows.drop_columns(["logged_at"])

@@ -32,28 +32,28 @@ def sum_records(stored: Sequence[Row[Any]], followed: FollowedEra) -> dict[DataS
         logged = [row for row in rows if row.data == DataSet.PAYLOAD]
         groups = union([tuple(ComparedGroup(row.label, row.role) for row in rows if row.role)])
         for data, listed in records.items():
-            own = [row for row in rows if row.data == data]
+            of_data = [row for row in rows if row.data == data]
             counted = _count(comparison.label, groups, logged if data is not DataSet.FEEDBACK else [row for row in logged if row.is_due])
-            if own and data in _LEFT_OUT:
-                answered = _count(comparison.label, groups, own).counts
+            if of_data and data in _LEFT_OUT:
+                answered = _count(comparison.label, groups, of_data).counts
                 # A check keeps what it counted where records were erased since.
                 counted = counted.leave_out(_LEFT_OUT[data], np.minimum(answered, counted.counts)[:-1, :UNCLASSIFIED])
-            if own:
+            if of_data:
                 listed.append(counted.named(GroupWords.of(followed.monitor).label))
     return records
 
 
 def explain_vanished(stored: Sequence[Row[Any]]) -> dict[tuple[str, str], str]:
     """Says by attribute and group when one was last seen that has no record for a day in which others have."""
-    seen: dict[tuple[str, str], datetime] = {}
+    last_seen: dict[tuple[str, str], datetime] = {}
     newest: dict[str, datetime] = {}
     for row in stored:
         newest[row.attribute] = max(newest.get(row.attribute, row.last_hour), row.last_hour)
         if row.role == "monitored":
-            seen[row.attribute, row.label] = max(seen.get((row.attribute, row.label), row.last_hour), row.last_hour)
+            last_seen[row.attribute, row.label] = max(last_seen.get((row.attribute, row.label), row.last_hour), row.last_hour)
     unlisted = {row.attribute: row.first_hour for row in stored if row.reason == "in_no_group"}
     reasons = {}
-    for (attribute, group), last in seen.items():
+    for (attribute, group), last in last_seen.items():
         if newest[attribute] - last >= VANISHED:
             first = unlisted.get(attribute)
             new = f"new values of {attribute} since {first:{MINUTE}}; " if first is not None and first >= last else ""
@@ -62,10 +62,10 @@ def explain_vanished(stored: Sequence[Row[Any]]) -> dict[tuple[str, str], str]:
 
 
 def _count(label: str, groups: Groups, rows: Iterable[Row[Any]]) -> CountedRecords:
-    places = [group.label for group in groups]
+    labels = [group.label for group in groups]
     cells = {"": np.zeros((len(groups) + 1, OUTCOMES), np.int64)}
     for row in rows:
         reason = "" if row.reason == COUNTED else row.reason
         of_reason = cells.setdefault(reason, np.zeros_like(cells[""]))
-        of_reason[places.index(row.label) if row.role else -1] += [row.records - row.favourable, row.favourable, 0]
+        of_reason[labels.index(row.label) if row.role else -1] += [row.records - row.favourable, row.favourable, 0]
     return CountedRecords(attribute=label, groups=groups, counts=cells.pop(""), left_out=cells)

@@ -114,14 +114,14 @@ class DeploymentEvidence:
     records: Mapping[DataSet, Sequence[CountedRecords]] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
 
-    def features_of(self, one: ComparisonState) -> tuple[str, ...]:
-        found = find_comparison(self.monitor, one.attribute)
-        return () if found is None else found.features
+    def features_of(self, state: ComparisonState) -> tuple[str, ...]:
+        comparison = find_comparison(self.monitor, state.attribute)
+        return () if comparison is None else comparison.features
 
-    def reference_of(self, one: ComparisonState) -> str | None:
+    def reference_of(self, state: ComparisonState) -> str | None:
         """Labels of the reference groups; None where every other value is one."""
-        found = find_comparison(self.monitor, one.attribute)
-        return None if found is None else found.reference_label(self.monitor)
+        comparison = find_comparison(self.monitor, state.attribute)
+        return None if comparison is None else comparison.reference_label(self.monitor)
 
 
 def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence | None:
@@ -132,25 +132,25 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
     deployment = followed_deployment(session, deployment_no)
     era = find_era(session, deployment_no, deployment.model_revision)
     followed = None if era is None else FollowedEra(deployment, monitor, era)
-    figures = [] if followed is None else [one for one in figures_of(session, followed.era.no) if followed.compares(one)]
+    figures = [] if followed is None else [figure for figure in figures_of(session, followed.era.no) if followed.compares(figure)]
     ended = [] if era is None else ended_figures(session, era.no)
     stored = [] if followed is None else sum_cells(session, followed.era.no)
     problems = {row.attribute: row.label for row in stored if row.label is not None and not row.role}
     vanished = explain_vanished(stored)
-    found: list[ComparisonState] = []
+    states: list[ComparisonState] = []
     for watched in watched_metrics(monitor):
-        own = [one for one in figures if (one.key.place, one.key.metric) == (watched.place, watched.definition.metric)]
+        matching = [figure for figure in figures if (figure.key.place, figure.key.metric) == (watched.place, watched.definition.metric)]
         # Listed all the same: a missing comparison would look like a fair one.
-        if followed is None or not own:
+        if followed is None or not matching:
             reason = _explain_absence(watched, monitor, era, has_endpoint=deployment.has_endpoint)
-            found += _list_absent(watched, problems.get(watched.comparison.label) or reason, monitor.evidence.false_alarm_hours)
+            states += _list_absent(watched, problems.get(watched.comparison.label) or reason, monitor.evidence.false_alarm_hours)
             continue
-        for state in _look_at(session, followed, watched, own, Budget.of(figures, ended, followed)):
-            words = vanished.get((state.attribute, state.group or ""))
-            found.append(replace(state, words=words) if words is not None and state.state is State.UNDECIDED else state)
+        for state in _look_at(session, followed, watched, matching, Budget.of(figures, ended, followed)):
+            text = vanished.get((state.attribute, state.group or ""))
+            states.append(replace(state, words=text) if text is not None and state.state is State.UNDECIDED else state)
     records = {} if followed is None else sum_records(stored, followed)
     return DeploymentEvidence(
-        era=era, monitor=monitor, model_revision=deployment.model_revision, comparisons=found, records=records, problems=problems
+        era=era, monitor=monitor, model_revision=deployment.model_revision, comparisons=states, records=records, problems=problems
     )
 
 
@@ -194,24 +194,24 @@ def _look_at(
     end = end_of(session, followed, watched.place)
     if end is None:
         return
-    groups = [one.key.group for one in figures]
+    groups = [figure.key.group for figure in figures]
     recent = load_series(session, followed.era.no, watched, Span(start=end - RECENT_HOURS * HOUR, end=end), groups)
     lag = lag_of(watched.definition.data, followed.monitor)
     unknown = _explain_labels(session, followed, watched, Span(start=end - RECENT_HOURS * HOUR, end=end))
     for figure, series in zip(figures, recent, strict=True):
         if (reason := unknown.get(figure.key.group)) is not None:
             absent = _list_absent(watched, reason, followed.monitor.evidence.false_alarm_hours)
-            yield from (replace(one, group=figure.key.group) for one in absent)
+            yield from (replace(state, group=figure.key.group) for state in absent)
             continue
         is_new = not figure.state
         state = FigureState.starting(watched, number_hour(figure.first_hour)) if is_new else FigureState.decode(figure.state, watched)
         for limit, follower in zip(watched.limits, state.followers, strict=True):
             level = follower.log_threshold if math.isfinite(follower.log_threshold) else budget.log_threshold(number_hour(end) + lag)
-            found = _describe(followed, watched, _FigureAtLimit(figure, state, limit, follower, level), series)
+            described = _describe(followed, watched, _FigureAtLimit(figure, state, limit, follower, level), series)
             opened = follower.open_episode
             if opened is not None and number_hour(figure.until) - (opened.alarm + 1) >= QUIET_HOURS:
-                found = replace(found, is_quiet=_is_quiet(session, followed, watched, figure, limit))
-            yield found
+                described = replace(described, is_quiet=_is_quiet(session, followed, watched, figure, limit))
+            yield described
 
 
 def _explain_labels(session: Session, followed: FollowedEra, watched: WatchedMetric, span: Span) -> dict[str, str]:
@@ -231,7 +231,7 @@ def _explain_labels(session: Session, followed: FollowedEra, watched: WatchedMet
     reference = LabelCounts.of(counts["reference", ""])
     metric = CATALOGUE[watched.definition.metric]
     monitored = {label: LabelCounts.of(cells) for (role, label), cells in counts.items() if role == "monitored"}
-    forbidding = {label: next((side for side in (own, reference) if not side.allows(metric)), None) for label, own in monitored.items()}
+    forbidding = {label: next((side for side in (counts, reference) if not side.allows(metric)), None) for label, counts in monitored.items()}
     return {label: side.explain(metric) for label, side in forbidding.items() if side is not None}
 
 
@@ -256,9 +256,9 @@ def _describe(followed: FollowedEra, watched: WatchedMetric, at: _FigureAtLimit,
     figure, follower = at.figure, at.follower
     opened = follower.open_episode
     state, since = state_of(follower), since_of(follower)
-    more = None
+    more_hours = None
     if state is State.UNDECIDED:
-        more = _expect_more(at, max(recent.first, follower.chapter), number_hour(figure.until), recent)
+        more_hours = _expect_more(at, max(recent.first, follower.chapter), number_hour(figure.until), recent)
     lower, upper = at.state.interval.ends()
     if watched.definition.is_reversed:
         lower, upper = (None if upper is None else -upper), (None if lower is None else -lower)
@@ -275,7 +275,7 @@ def _describe(followed: FollowedEra, watched: WatchedMetric, at: _FigureAtLimit,
         direction=watched.direction(at.limit),
         limit=watched.own_value(at.limit.value),
         state=state,
-        words=say_state(state, since=start, more_hours=more, budget_hours=budget_hours),
+        words=say_state(state, since=start, more_hours=more_hours, budget_hours=budget_hours),
         since=since,
         earliest=earliest,
         latest=latest,
@@ -283,7 +283,7 @@ def _describe(followed: FollowedEra, watched: WatchedMetric, at: _FigureAtLimit,
         interval=(lower, upper),
         interval_from=start_of(at.state.chapter),
         interval_records=at.state.interval.records,
-        more_hours=more,
+        more_hours=more_hours,
         log_evidence=follower.log_evidence,
         log_fairness=follower.log_fairness,
         log_threshold=at.log_threshold,

@@ -26,10 +26,10 @@ class FirstOfSpan:
         names = [canonical(value) for value in coded.values]
         is_first = np.zeros(rows.num_rows, dtype=np.bool_)
         is_first[np.unique(coded.codes, return_index=True)[1]] = True
-        known = np.array([name in self._seen for name in names], dtype=np.bool_)
+        is_known = np.array([name in self._seen for name in names], dtype=np.bool_)
         self._seen.update(names)
         if names:
-            is_first &= ~known[np.maximum(coded.codes, 0)]
+            is_first &= ~is_known[np.maximum(coded.codes, 0)]
         return np.asarray(is_first | (coded.codes == MISSING))
 
 
@@ -53,7 +53,7 @@ class FirstRecords:
         digests = [hashlib.blake2b(canonical(value).encode(), digest_size=16).digest() for value in coded.values]
         stored = first_records(self._session, self._era_no, digests)
         chosen = np.asarray(coded.codes == MISSING, dtype=np.bool_)
-        found: dict[bytes, Placed] = {}
+        persons: dict[bytes, Placed] = {}
         codes, first = np.unique(coded.codes, return_index=True)
         if not self._remembers:
             # Any of a person's records may have a label, so each is compared with the stored first one.
@@ -63,14 +63,14 @@ class FirstRecords:
         for code, row in zip(codes.tolist(), first.tolist(), strict=True):
             if code == MISSING:
                 continue
-            own = Placed(times[row].as_py().astimezone(UTC), numbers[row].as_py())
+            current = Placed(times[row].as_py().astimezone(UTC), numbers[row].as_py())
             before = stored.get(digests[code])
-            if self._remembers and (before is None or own < before):
-                found[digests[code]] = own
+            if self._remembers and (before is None or current < before):
+                persons[digests[code]] = current
                 if before is not None:
                     self.displaced.add(hour_of(before.logged_at))
-            chosen[row] = own == before or digests[code] in found
-        store_first_records(self._session, self._era_no, found)
+            chosen[row] = current == before or digests[code] in persons
+        store_first_records(self._session, self._era_no, persons)
         return np.asarray(chosen)
 
 

@@ -90,7 +90,7 @@ class _Traffic:
     groups: Mapping[str, Mapping[tuple[str, str], GroupCount]]
 
 
-def plan_from_counts(session: Session, deployment_no: int, monitor: Monitor, wanted: WantedDetection) -> EvidencePlan | None:
+def plan_from_counts(session: Session, deployment_no: int, monitor: Monitor, detection: WantedDetection) -> EvidencePlan | None:
     """Plan from the hours counted for the evidence; None if there are none."""
     era = find_era(session, deployment_no, followed_deployment(session, deployment_no).model_revision)
     if era is None or era.counted_until is None:
@@ -100,11 +100,11 @@ def plan_from_counts(session: Session, deployment_no: int, monitor: Monitor, wan
         watched.comparison.label: hours_between(session, era.no, CountedPlace(DataSet.PAYLOAD, watched.comparison.label), span)
         for watched in _planned(monitor)
     }
-    return _plan(monitor, _sum(counted, span), wanted)
+    return _plan(monitor, _sum(counted, span), detection)
 
 
 def plan_from_records(
-    session: Session, reader: ArrowReader, deployment_no: int, monitor: Monitor, *, wanted: WantedDetection, until: datetime
+    session: Session, reader: ArrowReader, deployment_no: int, monitor: Monitor, *, detection: WantedDetection, until: datetime
 ) -> EvidencePlan:
     """Plan from the records of the last days before `until`; the monitor need not be stored.
 
@@ -113,10 +113,10 @@ def plan_from_records(
     """
     deployment = followed_deployment(session, deployment_no)
     span = Span(start=until - RECENT_HOURS * HOUR, end=until)
-    found = next_record_hour(session, deployment_no, span)
-    if found is None:
-        return _plan(monitor, _Traffic(None, {}), wanted)
-    span = Span(start=found, end=until)
+    first_hour = next_record_hour(session, deployment_no, span)
+    if first_hour is None:
+        return _plan(monitor, _Traffic(None, {}), detection)
+    span = Span(start=first_hour, end=until)
     records = count_logged(session, deployment_no, span)
     if records > MOST_RECORDS:
         hours = max(1, (span.end - span.start) // HOUR * MOST_RECORDS // records)
@@ -133,13 +133,13 @@ def plan_from_records(
     )
     people = None if monitor.evidence.person is None else FirstOfSpan()
     counted: dict[str, dict[datetime, Cells]] = defaultdict(dict)
-    for one in count_payload(reader, FollowedEra(deployment, monitor, era), span, people):
-        counted[one.place.attribute][one.hour] = one.cells
-    return _plan(monitor, _sum(counted, span), wanted)
+    for hour in count_payload(reader, FollowedEra(deployment, monitor, era), span, people):
+        counted[hour.place.attribute][hour.hour] = hour.cells
+    return _plan(monitor, _sum(counted, span), detection)
 
 
 def _planned(monitor: Monitor) -> list[WatchedMetric]:
-    return [one for one in watched_metrics(monitor) if one.definition.data is DataSet.PAYLOAD and one.definition.metric == PLANNED]
+    return [metric for metric in watched_metrics(monitor) if metric.definition.data is DataSet.PAYLOAD and metric.definition.metric == PLANNED]
 
 
 def _sum(counted: Mapping[str, Mapping[datetime, Cells]], span: Span) -> _Traffic:
@@ -155,10 +155,10 @@ def _sum(counted: Mapping[str, Mapping[datetime, Cells]], span: Span) -> _Traffi
     return _Traffic(Span(start=first, end=span.end), groups)
 
 
-def _plan(monitor: Monitor, traffic: _Traffic, wanted: WantedDetection) -> EvidencePlan:
+def _plan(monitor: Monitor, traffic: _Traffic, detection: WantedDetection) -> EvidencePlan:
     monitored = {label: [key for key in groups if key[1] == "monitored"] for label, groups in traffic.groups.items()}
     # Every metric of a group has its part of the budget, whether labels and checks exist yet or not.
-    shared_by = sum(len(one.limits) * len(monitored.get(one.comparison.label, ())) for one in watched_metrics(monitor))
+    shared_by = sum(len(metric.limits) * len(monitored.get(metric.comparison.label, ())) for metric in watched_metrics(monitor))
     threshold = float(monitor.evidence.false_alarm_hours * max(shared_by, 1))
     comparisons = []
     for watched in _planned(monitor):
@@ -166,11 +166,11 @@ def _plan(monitor: Monitor, traffic: _Traffic, wanted: WantedDetection) -> Evide
         groups = traffic.groups.get(label, {})
         reference = sum((count for (_, role), count in groups.items() if role == "reference"), NOTHING)
         beyond = (
-            one for one in watched.limits if (wanted.ratio < one.value if one.direction is UnfairSide.BELOW else wanted.ratio > one.value)
+            limit for limit in watched.limits if (detection.ratio < limit.value if limit.direction is UnfairSide.BELOW else detection.ratio > limit.value)
         )
         limit = next(beyond, None)
         for key in monitored.get(label) or [("", "")]:
-            one = PlannedComparison(
+            comparison = PlannedComparison(
                 attribute=label,
                 group=key[0] or None,
                 direction=None if limit is None else limit.direction,
@@ -178,36 +178,36 @@ def _plan(monitor: Monitor, traffic: _Traffic, wanted: WantedDetection) -> Evide
                 monitored=groups.get(key, NOTHING),
                 reference=reference,
             )
-            comparisons.append(_describe(one, limit, traffic.span, wanted, threshold))
+            comparisons.append(_describe(comparison, limit, traffic.span, detection, threshold))
     return EvidencePlan(span=traffic.span, shared_by=shared_by, threshold=threshold, comparisons=comparisons)
 
 
 def _describe(
-    one: PlannedComparison, limit: Limit | None, span: Span | None, wanted: WantedDetection, threshold: float
+    comparison: PlannedComparison, limit: Limit | None, span: Span | None, detection: WantedDetection, threshold: float
 ) -> PlannedComparison:
-    figure = f"A disparate impact of {wanted.ratio:g}"
+    figure = f"A disparate impact of {detection.ratio:g}"
     if limit is None:
-        return replace(one, words=f"{figure} is not beyond a limit that is set, so no alarm would be raised.")
-    lacking = "monitored" if not one.monitored.records else "reference" if not one.reference.records else None
+        return replace(comparison, words=f"{figure} is not beyond a limit that is set, so no alarm would be raised.")
+    lacking = "monitored" if not comparison.monitored.records else "reference" if not comparison.reference.records else None
     if lacking is not None or span is None:
-        side = "a monitored group" if one.group is None else one.group if lacking == "monitored" else "the reference group"
-        return replace(one, words=f"No record of {side} was logged in the last {RECENT_HOURS} hours, so no time can be given.")
-    rate = (one.reference.favourable + 0.5) / (one.reference.records + 1)
-    if not one.reference.favourable:
+        side = "a monitored group" if comparison.group is None else comparison.group if lacking == "monitored" else "the reference group"
+        return replace(comparison, words=f"No record of {side} was logged in the last {RECENT_HOURS} hours, so no time can be given.")
+    rate = (comparison.reference.favourable + 0.5) / (comparison.reference.records + 1)
+    if not comparison.reference.favourable:
         return replace(
-            one, words=f"No record of the reference group was favourable in the last {RECENT_HOURS} hours, so no time can be given."
+            comparison, words=f"No record of the reference group was favourable in the last {RECENT_HOURS} hours, so no time can be given."
         )
-    if wanted.ratio * rate >= 1:
-        return replace(one, words=f"{figure} is impossible: {rate:.0%} of the reference records are favourable.".replace("%", " %"))
+    if detection.ratio * rate >= 1:
+        return replace(comparison, words=f"{figure} is impossible: {rate:.0%} of the reference records are favourable.".replace("%", " %"))
     hours = (span.end - span.start) // HOUR
-    traffic = Traffic(one.monitored.records / hours, one.reference.records / hours, rate)
-    needed = expect_delay_within(limit, traffic, wanted.ratio * rate, threshold, probability=wanted.chance)
+    traffic = Traffic(comparison.monitored.records / hours, comparison.reference.records / hours, rate)
+    needed = expect_delay_within(limit, traffic, detection.ratio * rate, threshold, probability=detection.chance)
     if needed is None:
         return replace(
-            one, words=f"{figure} is so close to the limit of {limit.value:g}, or the traffic so small, that no time can be given."
+            comparison, words=f"{figure} is so close to the limit of {limit.value:g}, or the traffic so small, that no time can be given."
         )
     records = math.ceil(needed * (traffic.monitored + traffic.reference))
     noun, times = ("record" if records == 1 else "records"), ("hour" if needed == 1 else "hours")
     amount = f"{records:,} {noun}, {needed:,} {times} at this traffic"
-    words = f"{figure} would be found with {wanted.chance * 100:g} % probability after about {amount}."
-    return replace(one, hours=needed, records=records, words=words)
+    text = f"{figure} would be found with {detection.chance * 100:g} % probability after about {amount}."
+    return replace(comparison, hours=needed, records=records, words=text)

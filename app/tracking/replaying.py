@@ -71,7 +71,7 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
     if followed is None or followed.era.no != era_no or not followed.compares(figure):
         raise NotFound("comparison", figure_id)
     era = followed.era
-    watched = next(one for one in followed.metrics if (one.place, one.definition.metric) == (figure.key.place, figure.key.metric))
+    watched = next(metric for metric in followed.metrics if (metric.place, metric.definition.metric) == (figure.key.place, figure.key.metric))
     budget = Budget.of(known_figures(session, era.no), ended_figures(session, era.no), followed)
     lag = lag_of(watched.definition.data, followed.monitor)
     span = Span(start=figure.first_hour - UNSTEADINESS_HOURS * HOUR, end=figure.until)
@@ -88,25 +88,25 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
                 EvidenceOfHour(
                     direction=watched.direction(limit),
                     log_e=None if math.isnan(hour.unfair[0]) else log_mean(hour.unfair),
-                    log_evidence=float(life.log_evidence[place]),
-                    log_fairness=float(life.log_fairness[place]),
+                    log_evidence=float(life.log_evidence[position]),
+                    log_fairness=float(life.log_fairness[position]),
                     log_threshold=hour.log_threshold,
-                    shown_fair=life.shown_fair[place],
+                    shown_fair=life.shown_fair[position],
                     is_closed=hour.is_closed,
                 )
-                for place, hour in enumerate(weighed)
+                for position, hour in enumerate(weighed)
             ]
         )
     hours = series.between(start, end)
     return [
         HourOfEvidence(
-            number=start + place,
-            hour=start_of(start + place),
-            monitored_favourable=float(hours.monitored.favourable[place]),
-            monitored_records=float(hours.monitored.records[place]),
-            reference_favourable=float(hours.reference.favourable[place]),
-            reference_records=float(hours.reference.records[place]),
-            evidence=[life[place] for life in lives],
+            number=start + position,
+            hour=start_of(start + position),
+            monitored_favourable=float(hours.monitored.favourable[position]),
+            monitored_records=float(hours.monitored.records[position]),
+            reference_favourable=float(hours.reference.favourable[position]),
+            reference_records=float(hours.reference.records[position]),
+            evidence=[life[position] for life in lives],
         )
-        for place in range(end - start)
+        for position in range(end - start)
     ]

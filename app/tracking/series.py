@@ -78,27 +78,27 @@ Series: TypeAlias = RateSeries | PairSeries
 def read_series(definition: RateDefinition, counted: Mapping[datetime, Cells], span: Span, groups: Sequence[str]) -> list[Series]:
     """Series of these groups over the span; hours without counts have zeros."""
     first, size = number_hour(span.start), (span.end - span.start) // HOUR
-    places = {group: place for place, group in enumerate(groups)}
+    position_of = {group: position for position, group in enumerate(groups)}
     if definition.is_paired:
         kinds: list[list[Sequence[Kind]]] = [[()] * size for _ in groups]
         for hour, cells in counted.items():
-            for label, role, own, *_ in cells:
-                if role == "monitored" and label in places:
-                    kinds[places[label]][number_hour(hour) - first] = [(one[0], one[1], one[2]) for one in own]
-        return [PairSeries(first, each) for each in kinds]
+            for label, role, pairs, *_ in cells:
+                if role == "monitored" and label in position_of:
+                    kinds[position_of[label]][number_hour(hour) - first] = [(pair[0], pair[1], pair[2]) for pair in pairs]
+        return [PairSeries(first, of_group) for of_group in kinds]
     columns = list(zip(*chain.from_iterable(counted.values()), strict=True))
     labels, roles, *numbers = columns or [()] * (2 + max(definition.part, definition.whole) + 1)
     # The last place but one is that of all reference groups together, the last one that of all others.
     of_reference, of_others = len(groups), len(groups) + 1
-    found = map(places.get, labels, repeat(of_others))
+    positions = map(position_of.get, labels, repeat(of_others))
     # Other roles are those of records that are left out.
-    at_groups = [{"reference": of_reference, "monitored": place}.get(role, of_others) for role, place in zip(roles, found, strict=True)]
+    at_groups = [{"reference": of_reference, "monitored": position}.get(role, of_others) for role, position in zip(roles, positions, strict=True)]
     at_hours = np.repeat([number_hour(hour) - first for hour in counted], [len(cells) for cells in counted.values()])
     at = np.array(at_groups, np.intp) * size + np.asarray(at_hours, np.intp)
-    parts = (numbers[definition.part], numbers[definition.whole])
-    sums = [np.bincount(at, part, (len(groups) + 2) * size).reshape(-1, size)[:-1] for part in parts]
+    summands = (numbers[definition.part], numbers[definition.whole])
+    sums = [np.bincount(at, column, (len(groups) + 2) * size).reshape(-1, size)[:-1] for column in summands]
     *monitored, reference = [Side(favourable, records) for favourable, records in zip(*sums, strict=True)]
-    return [RateSeries(first, Hours(one, reference)) for one in monitored]
+    return [RateSeries(first, Hours(side, reference)) for side in monitored]
 
 
 def weigh_series(several: Sequence[Series], limit: Limit, start: int, end: int) -> list[tuple[FloatArray, FloatArray]]:
@@ -106,16 +106,16 @@ def weigh_series(several: Sequence[Series], limit: Limit, start: int, end: int) 
 
     Series of rates must begin `UNSTEADINESS_HOURS` before `start`, or with the first hour that counts.
     """
-    rates = [one for one in several if isinstance(one, RateSeries)]
+    rates = [series for series in several if isinstance(series, RateSeries)]
     if not rates:
-        return [_weigh_pairs(one, limit, start, end) for one in several if isinstance(one, PairSeries)]
-    hours = [one.between(start, end) for one in rates]
-    pasts = [one.past.since(start - one.first) for one in rates]
+        return [_weigh_pairs(series, limit, start, end) for series in several if isinstance(series, PairSeries)]
+    hours = [rate.between(start, end) for rate in rates]
+    pasts = [rate.past.since(start - rate.first) for rate in rates]
     together = join_hours(hours)
     size = end - start
     past = Past(
-        np.concatenate([one.reference[:size] for one in pasts]),
-        np.concatenate([one.divisor[:size] for one in pasts]),
+        np.concatenate([past.reference[:size] for past in pasts]),
+        np.concatenate([past.divisor[:size] for past in pasts]),
     )
     unfair, fair = weigh_against_fairness(together, limit, past), weigh_against_unfairness(together, limit, past)
     return list(zip(*(weighed.reshape(len(rates), size, weighed.shape[-1]) for weighed in (unfair, fair)), strict=True))

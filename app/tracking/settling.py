@@ -56,23 +56,23 @@ def settle_figures(
     changed here, else the stored ones.
     """
     stored, lag = known_figures(session, followed.era.no), lag_of(data, followed.monitor)
-    seen = _Seen.of(counted)
-    known = {one.key for one in stored}
+    seen_hours = _Seen.of(counted)
+    known_keys = {figure.key for figure in stored}
     new = [
         NewFigure(key=key, definition=followed.definitions[place, key.metric], first_hour=hour)
         for metric in followed.metrics
         if metric.definition.data is data
-        for place, group in seen.hours
+        for place, group in seen_hours.hours
         if place == metric.place
         for key in (FigureKey(place=place, group=group, metric=metric.definition.metric),)
-        if key not in known and (hour := seen.first_hour(place, group, since=followed.starts_at)) is not None
+        if key not in known_keys and (hour := seen_hours.first_hour(place, group, since=followed.starts_at)) is not None
     ]
     add_figures(session, followed.era.no, new, starts_at=followed.starts_at)
     births = [number_hour(figure.first_hour) + lag for figure in new]
     for figure in stored:
         if figure.key.place.data is not data:
             continue
-        first = _find_first_hour(session, followed, figure, span, seen)
+        first = _find_first_hour(session, followed, figure, span, seen_hours)
         if first == figure.first_hour:
             continue
         births.append(number_hour(min(figure.first_hour, first or figure.first_hour)) + lag)
@@ -81,9 +81,9 @@ def settle_figures(
         else:
             move_first_hour(session, figure, first)
     # A state that ends after the start of the span contains hours whose counts have changed.
-    stale = {one.no for one in stored if one.key.place.data is data and one.until > span.start}
+    stale = {figure.no for figure in stored if figure.key.place.data is data and figure.until > span.start}
     if births:
-        stale |= {one.no for one in stored if number_hour(one.until) + lag_of(one.key.place.data, followed.monitor) > min(births)}
+        stale |= {figure.no for figure in stored if number_hour(figure.until) + lag_of(figure.key.place.data, followed.monitor) > min(births)}
     mark_stale(session, stale)
     return None if births or stale else stored
 
@@ -95,24 +95,24 @@ class _Seen:
     @classmethod
     def of(cls, counted: Sequence[CountedHour]) -> "_Seen":
         hours: dict[tuple[CountedPlace, str], set[datetime]] = defaultdict(set)
-        for one in counted:
-            for label, role, *_ in one.cells:
+        for hour in counted:
+            for label, role, *_ in hour.cells:
                 if role == "monitored":
-                    hours[one.place, label].add(one.hour)
+                    hours[hour.place, label].add(hour.hour)
         return cls(hours)
 
     def first_hour(self, place: CountedPlace, group: str, *, since: datetime | None) -> datetime | None:
         return min((hour for hour in self.hours.get((place, group), ()) if since is None or hour >= since), default=None)
 
 
-def _find_first_hour(session: Session, followed: FollowedEra, figure: KnownFigure, span: Span, seen: _Seen) -> datetime | None:
+def _find_first_hour(session: Session, followed: FollowedEra, figure: KnownFigure, span: Span, seen_hours: _Seen) -> datetime | None:
     key = figure.key
-    found = seen.first_hour(key.place, key.group, since=figure.starts_at)
-    if found is not None and found < figure.first_hour:
-        return found
+    first = seen_hours.first_hour(key.place, key.group, since=figure.starts_at)
+    if first is not None and first < figure.first_hour:
+        return first
     # A record stops counting if an earlier one of the same person is imported.
     was_counted = span.start <= figure.first_hour < span.end
-    if was_counted and figure.first_hour not in seen.hours.get((key.place, key.group), ()):
+    if was_counted and figure.first_hour not in seen_hours.hours.get((key.place, key.group), ()):
         return first_hour_of(session, followed.era.no, key.place, key.group, since=figure.starts_at)
     return figure.first_hour
 
@@ -137,19 +137,19 @@ class Budget:
     def of(cls, figures: Sequence[KnownFigure], ended: Sequence[EndedFigure], followed: FollowedEra) -> "Budget":
         monitor, directions = followed.monitor, count_directions(followed.metrics)
         changes = [
-            (number_hour(one.first_hour) + lag_of(one.key.place.data, monitor), directions.get((one.key.place, one.key.metric), 0))
-            for one in figures
+            (number_hour(figure.first_hour) + lag_of(figure.key.place.data, monitor), directions.get((figure.key.place, figure.key.metric), 0))
+            for figure in figures
         ]
-        for one in ended:
-            lag = lag_of(one.data, monitor)
-            changes += [(number_hour(one.first_hour) + lag, one.limits), (number_hour(one.ended_at) + lag, -one.limits)]
+        for figure in ended:
+            lag = lag_of(figure.data, monitor)
+            changes += [(number_hour(figure.first_hour) + lag, figure.limits), (number_hour(figure.ended_at) + lag, -figure.limits)]
         changes.sort()
         return cls(monitor.evidence.false_alarm_hours, [hour for hour, _ in changes], list(accumulate(count for _, count in changes)))
 
     def comparisons(self, hour: int) -> int:
         """Comparisons in that hour of the clock, at least 1."""
-        place = bisect_right(self.changes, hour)
-        return max(self.totals[place - 1], 1) if place else 1
+        position = bisect_right(self.changes, hour)
+        return max(self.totals[position - 1], 1) if position else 1
 
     def log_threshold(self, hour: int) -> float:
         """Ln A in that hour of the clock."""
@@ -162,23 +162,23 @@ class Forward:
     is_complete: bool
 
 
-def take_forward(session: Session, followed: FollowedEra, known: Sequence[KnownFigure] | None = None) -> Forward:
-    """Brings figures up to their last counted hour. `known` are the era's figures, if read in this transaction.
+def take_forward(session: Session, followed: FollowedEra, read_figures: Sequence[KnownFigure] | None = None) -> Forward:
+    """Brings figures up to their last counted hour. `read_figures` are the era's figures, if read in this transaction.
 
     One call takes all figures that lack a few hours, or else some figures of one metric that are computed again from the start.
     """
-    figures = known_figures(session, followed.era.no) if known is None else known
+    figures = known_figures(session, followed.era.no) if read_figures is None else read_figures
     late = list(_find_late(session, followed, figures))
     if not late:
         return Forward(0, is_complete=True)
     together: dict[object, list[_Late]] = defaultdict(list)
     # Postgres ends a transaction that sends nothing for a minute, and many years take longer.
     few = max(1, MOST_FIGURE_HOURS // max(late[0].hours, 1))
-    short = [one for one in late if one.hours <= MOST_TOGETHER]
-    chosen = short or [one for one in late if one.metric is late[0].metric][:few]
-    for one in chosen:
-        together[one.metric.definition, one.metric.limits, one.start, one.end].append(one)
-    stored = _Stored(session, followed.era.no, [one for several in together.values() for one in several])
+    short = [due for due in late if due.hours <= MOST_TOGETHER]
+    chosen = short or [due for due in late if due.metric is late[0].metric][:few]
+    for due in chosen:
+        together[due.metric.definition, due.metric.limits, due.start, due.end].append(due)
+    stored = _Stored(session, followed.era.no, [due for several in together.values() for due in several])
     budget = Budget.of(figures, ended_figures(session, followed.era.no), followed)
     for figure in figures:
         if figure.definition is None:
@@ -212,16 +212,16 @@ class _Late:
 
 
 def _find_late(session: Session, followed: FollowedEra, figures: Sequence[KnownFigure]) -> Iterator[_Late]:
-    own: dict[tuple[CountedPlace, str], list[KnownFigure]] = defaultdict(list)
-    for one in figures:
-        own[one.key.place, one.key.metric].append(one)
+    by_metric: dict[tuple[CountedPlace, str], list[KnownFigure]] = defaultdict(list)
+    for figure in figures:
+        by_metric[figure.key.place, figure.key.metric].append(figure)
     for watched in followed.metrics:
-        several = own.get((watched.place, watched.definition.metric), [])
+        several = by_metric.get((watched.place, watched.definition.metric), [])
         end = end_of(session, followed, watched.place) if several else None
-        for one in several:
-            if end is not None and (one.is_stale or one.until < end):
-                start = one.first_hour if one.is_stale else one.until
-                yield _Late(metric=watched, figure=one, start=start, end=max(start, end))
+        for figure in several:
+            if end is not None and (figure.is_stale or figure.until < end):
+                start = figure.first_hour if figure.is_stale else figure.until
+                yield _Late(metric=watched, figure=figure, start=start, end=max(start, end))
 
 
 def end_of(session: Session, followed: FollowedEra, place: CountedPlace) -> datetime | None:
@@ -242,46 +242,46 @@ class _Stored:
         self._session = session
         self._era_no = era_no
         self._groups: dict[Span, dict[CountedPlace, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
-        for one in late:
-            self._groups[one.with_past][one.figure.key.place][one.figure.key.group] = None
+        for due in late:
+            self._groups[due.with_past][due.figure.key.place][due.figure.key.group] = None
         self._counts: dict[Span, Mapping[CountedPlace, Mapping[datetime, Cells]]] = {}
         self._series: dict[tuple[Span, CountedPlace, int, int], dict[str, Series]] = {}
-        self._states = states_of(session, [one.figure.no for one in late if not one.figure.is_stale])
+        self._states = states_of(session, [due.figure.no for due in late if not due.figure.is_stale])
         self._closures = closures_of(session, era_no)
 
-    def course(self, one: _Late) -> Course:
-        watched, key = one.metric, one.figure.key
+    def course(self, due: _Late) -> Course:
+        watched, key = due.metric, due.figure.key
 
         def look_up(start: int, end: int) -> Series:
             span = Span(start=start_of(start), end=start_of(end))
             return load_series(self._session, self._era_no, watched, span, [key.group])[0]
 
-        state = self._states.get(one.figure.no, b"")
+        state = self._states.get(due.figure.no, b"")
         return Course(
-            FigureState.decode(state, watched) if state else FigureState.starting(watched, number_hour(one.start)),
-            self._load(one),
+            FigureState.decode(state, watched) if state else FigureState.starting(watched, number_hour(due.start)),
+            self._load(due),
             look_up,
             select_closed(self._closures, watched, key),
         )
 
-    def _load(self, one: _Late) -> Series:
-        span, place, definition = one.with_past, one.figure.key.place, one.metric.definition
+    def _load(self, due: _Late) -> Series:
+        span, place, definition = due.with_past, due.figure.key.place, due.metric.definition
         if span not in self._counts:
             self._counts[span] = hours_of_places(self._session, self._era_no, self._groups[span], span)
         key = (span, place, definition.part, definition.whole)
         if key not in self._series:
             groups = list(self._groups[span][place])
             self._series[key] = dict(zip(groups, read_series(definition, self._counts[span][place], span, groups), strict=True))
-        return self._series[key][one.figure.key.group]
+        return self._series[key][due.figure.key.group]
 
 
 def _take_together(followed: FollowedEra, late: Sequence[_Late], stored: _Stored, budget: Budget) -> list[ReachedState]:
     watched, end = late[0].metric, late[0].end
-    courses = [stored.course(one) for one in late]
+    courses = [stored.course(due) for due in late]
     # An hour's counts are known `lag` hours after its own time.
     lag = lag_of(watched.definition.data, followed.monitor)
     advance(courses, watched, number_hour(late[0].start), number_hour(end), lambda hour: budget.log_threshold(hour + lag))
     return [
-        ReachedState(no=one.figure.no, state=course.state.encode(), summary=summarise(watched, course.state), until=end)
-        for one, course in zip(late, courses, strict=True)
+        ReachedState(no=due.figure.no, state=course.state.encode(), summary=summarise(watched, course.state), until=end)
+        for due, course in zip(late, courses, strict=True)
     ]

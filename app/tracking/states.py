@@ -62,26 +62,26 @@ class FigureState:
 
     def encode(self) -> bytes:
         """State as bytes, without rounding."""
-        parts = [self.interval.below, self.interval.above]
-        parts += [self.interval.counts] if isinstance(self.interval, RunningInterval) else []
+        arrays = [self.interval.below, self.interval.above]
+        arrays += [self.interval.counts] if isinstance(self.interval, RunningInterval) else []
         # Evidence that a figure is below a value is 0 for small values, above for large ones: together they are as long as one.
-        flat = [np.ascontiguousarray(part, "<f8").ravel() for part in parts]
-        places = [np.flatnonzero(part) for part in flat]
-        starts, ends = ([int(at[end]) + more if len(at) else 0 for at in places] for end, more in ((0, 0), (-1, 1)))
-        kept = [part[start:end].tobytes() for part, start, end in zip(flat, starts, ends, strict=True)]
-        return msgspec.msgpack.encode(_Stored(self.followers, kept, self.chapter, starts=starts))
+        flat = [np.ascontiguousarray(array, "<f8").ravel() for array in arrays]
+        filled = [np.flatnonzero(array) for array in flat]
+        starts, ends = ([int(at[end]) + offset if len(at) else 0 for at in filled] for end, offset in ((0, 0), (-1, 1)))
+        trimmed = [array[start:end].tobytes() for array, start, end in zip(flat, starts, ends, strict=True)]
+        return msgspec.msgpack.encode(_Stored(self.followers, trimmed, self.chapter, starts=starts))
 
     @classmethod
     def decode(cls, stored: bytes, watched: WatchedMetric) -> "FigureState":
-        found = msgspec.msgpack.decode(stored, type=_Stored)
+        decoded = msgspec.msgpack.decode(stored, type=_Stored)
         is_paired = watched.definition.is_paired
         interval: Interval = RunningPairedInterval.empty() if is_paired else RunningInterval.empty(watched.definition.scale)
-        parts = [interval.below, interval.above]
-        parts += [interval.counts] if isinstance(interval, RunningInterval) else []
+        arrays = [interval.below, interval.above]
+        arrays += [interval.counts] if isinstance(interval, RunningInterval) else []
         # States of the release before have all numbers.
-        for part, kept, start in zip(parts, found.interval, found.starts or [0] * len(parts), strict=True):
-            part.ravel()[start : start + len(kept) // part.itemsize] = np.frombuffer(kept, "<f8")
-        return cls(found.followers, interval, found.chapter)
+        for array, trimmed, start in zip(arrays, decoded.interval, decoded.starts or [0] * len(arrays), strict=True):
+            array.ravel()[start : start + len(trimmed) // array.itemsize] = np.frombuffer(trimmed, "<f8")
+        return cls(decoded.followers, interval, decoded.chapter)
 
 
 class _Stored(msgspec.Struct, array_like=True):
@@ -110,8 +110,8 @@ class Course:
         def find(start: int, end: int, leaves: bool) -> Onset:  # noqa: FBT001 - the form of FindOnset
             first = max(start, end - ONSET_HOURS)
             series = self.series if self.series.first <= first else self.lookup(first, end)
-            found = find_onset(series.between(first, end), limit, start=0, end=end - first, leaves=leaves)
-            return Onset(first + found.hour, first + found.earliest, first + found.latest)
+            onset = find_onset(series.between(first, end), limit, start=0, end=end - first, leaves=leaves)
+            return Onset(first + onset.hour, first + onset.earliest, first + onset.latest)
 
         return find
 
@@ -121,12 +121,12 @@ def weigh_hours(courses: Sequence[Course], limit: Limit, start: int, end: int, l
     numbers = range(start, end)
     months, levels = [number_month(hour) for hour in numbers], [log_threshold(hour) for hour in numbers]
     weighed = weigh_series([course.series for course in courses], limit, start, end)
-    found = []
+    weighed_hours = []
     for course, (unfair, fair) in zip(courses, weighed, strict=True):
         closed = course.closed.get(limit.direction, ())
         is_closed = [hour in closed for hour in numbers] if closed else [False] * len(numbers)
-        found.append(list(map(WeighedHour, numbers, months, unfair.tolist(), fair.tolist(), levels, is_closed)))
-    return found
+        weighed_hours.append(list(map(WeighedHour, numbers, months, unfair.tolist(), fair.tolist(), levels, is_closed)))
+    return weighed_hours
 
 
 def advance(courses: Sequence[Course], watched: WatchedMetric, start: int, end: int, log_threshold: LogThreshold) -> None:

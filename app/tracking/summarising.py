@@ -19,13 +19,13 @@ def summarise(watched: WatchedMetric, state: FigureState) -> list[LimitSummary]:
             since=since_of(follower),
             alarms=[
                 Alarm(
-                    since=start_of(one.since.hour),
-                    alarm_at=start_of(one.alarm + 1),
-                    resolved_at=None if one.resolved is None else start_of(one.resolved + 1),
-                    fair_since=None if one.fair_since is None else start_of(one.fair_since.hour),
-                    closed_at=None if one.closed is None else start_of(one.closed),
+                    since=start_of(episode.since.hour),
+                    alarm_at=start_of(episode.alarm + 1),
+                    resolved_at=None if episode.resolved is None else start_of(episode.resolved + 1),
+                    fair_since=None if episode.fair_since is None else start_of(episode.fair_since.hour),
+                    closed_at=None if episode.closed is None else start_of(episode.closed),
                 )
-                for one in follower.episodes
+                for episode in follower.episodes
             ],
         )
         for limit, follower in zip(watched.limits, state.followers, strict=True)

@@ -78,17 +78,17 @@ def update_evidence(database: Database, *, grace: timedelta, places: TablePlaces
         latest = current_hour_bound(session, grace.total_seconds())
         forget_unfollowed_changes(session)
         waiting = deployments_to_follow(session, latest=latest, in_files=places is not None)
-    done = 0
+    steps = 0
     for deployment_no in in_turn(waiting):
         try:
-            done += update_deployment(database, deployment_no, latest, places=places or NO_TABLES)
+            steps += update_deployment(database, deployment_no, latest, places=places or NO_TABLES)
         except InvalidInput as error:
             _note_problem(database, deployment_no, str(error))
         except (Unavailable, SQLAlchemyError):
             raise
         except Exception:  # a bug met by one deployment must not stop the others
             log.exception("evidence_broke", deployment_no=deployment_no)
-    return done
+    return steps
 
 
 def update_deployment(database: Database, deployment_no: int, latest: datetime, *, places: TablePlaces = NO_TABLES) -> int:
@@ -101,20 +101,20 @@ def update_deployment(database: Database, deployment_no: int, latest: datetime, 
     # Committed first: counting reads with a connection of its own.
     with database.transaction() as session:
         match_pending_feedback(session, deployment_no)  # labels that were sent before their records
-    done = 0
+    steps = 0
     while True:
         with database.transaction() as session:
             if not try_lock_evidence(session, deployment_no) or not hold_deployment(session, deployment_no):
-                return done
+                return steps
             followed = _follow(session, deployment_no)
             if followed is None:
-                return done
+                return steps
             step = _Step(session, database, _rewind(session, followed, latest), latest, places)
-            done += step.take()
+            steps += step.take()
             if followed.era.figures_due is step.is_complete:
                 note_progress(session, followed.era.no, figures_due=not step.is_complete)
         if step.is_complete:
-            return done
+            return steps
 
 
 def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
@@ -204,8 +204,8 @@ class _Step:
     def _starts(self) -> Mapping[CountedPlace, datetime]:
         starts: dict[CountedPlace, datetime] = {}
         for figure in known_figures(self._session, self._era.no):
-            own = figure.starts_at or BEGINNING
-            starts[figure.key.place] = min(starts.get(figure.key.place, own), own)
+            start = figure.starts_at or BEGINNING
+            starts[figure.key.place] = min(starts.get(figure.key.place, start), start)
         return starts
 
     def take(self) -> bool:
@@ -235,7 +235,7 @@ class _Step:
         if not notes.hours:
             return False
         first = notes.hours[0]
-        hours_in_a_row = sum(1 for _ in takewhile(lambda one: one[1] == first + one[0] * HOUR, enumerate(notes.hours)))
+        hours_in_a_row = sum(1 for _ in takewhile(lambda numbered: numbered[1] == first + numbered[0] * HOUR, enumerate(notes.hours)))
         span = self._bound(Span(start=first, end=first + hours_in_a_row * HOUR))
         counted_until, labels_until = self._era.counted_until or BEGINNING, self._era.labels_until or BEGINNING
         self._count(DataSet.PAYLOAD, Span(start=span.start, end=min(span.end, counted_until)))
@@ -244,8 +244,8 @@ class _Step:
         if self._files is None:
             late = late_labels_of_hours(self._session, no, self._era, span, self._followed.horizon)
             replace_late_labels(self._session, self._era.no, span, late)
-        done = [note_no for note_no, hour in zip(notes.nos, notes.of, strict=True) if hour < span.end]
-        forget_changes(self._session, done, self._era)
+        note_nos = [note_no for note_no, hour in zip(notes.nos, notes.of, strict=True) if hour < span.end]
+        forget_changes(self._session, note_nos, self._era)
         return True
 
     def _count_new(self) -> "_Counted":
@@ -268,8 +268,8 @@ class _Step:
     def _count_new_labels(self) -> "_Counted":
         era = self._era
         earliest = era.starts_at or BEGINNING
-        known = self._latest if self._files is None else self._files.end(self._latest, DataSet.FEEDBACK) or self._latest
-        start, latest = max(era.labels_until or earliest, earliest), hour_of(known - self._followed.horizon)
+        end = self._latest if self._files is None else self._files.end(self._latest, DataSet.FEEDBACK) or self._latest
+        start, latest = max(era.labels_until or earliest, earliest), hour_of(end - self._followed.horizon)
         if start >= latest:
             return _Counted(era.labels_until)
         until = self._count_next(DataSet.FEEDBACK, start, latest)
@@ -278,12 +278,12 @@ class _Step:
 
     def _count_next(self, data: DataSet, start: datetime, latest: datetime) -> datetime:
         """Counts the next hours with records; the end of what is counted now."""
-        rest = Span(start=start, end=latest)
+        remaining = Span(start=start, end=latest)
         no = self._followed.deployment.no
-        found = next_record_hour(self._session, no, rest) if self._files is None else self._files.next_hour(rest)
-        if found is None:
+        first = next_record_hour(self._session, no, remaining) if self._files is None else self._files.next_hour(remaining)
+        if first is None:
             return latest
-        span = self._bound(Span(start=found, end=min(found + MOST_HOURS * HOUR, latest)))
+        span = self._bound(Span(start=first, end=min(first + MOST_HOURS * HOUR, latest)))
         self._count(data, span)
         return span.end
 
@@ -318,9 +318,9 @@ class _Step:
         if self._followed.monitor.evidence.person is not None:
             return
         counted = [
-            CountedHour(place=CountedPlace(DataSet.BALANCED, one.attribute), hour=one.hour, cells=cells, check_no=one.check_no)
-            for one in balanced_tables(self._session, self._followed.deployment.no, self._era, span)
-            for cells in (count_pairs(BalancedCells.from_json(one.cells)),)
+            CountedHour(place=CountedPlace(DataSet.BALANCED, table.attribute), hour=table.hour, cells=cells, check_no=table.check_no)
+            for table in balanced_tables(self._session, self._followed.deployment.no, self._era, span)
+            for cells in (count_pairs(BalancedCells.from_json(table.cells)),)
             if cells
         ]
         self._store(DataSet.BALANCED, span, counted)
@@ -329,6 +329,6 @@ class _Step:
         starts_at = self._followed.starts_at or BEGINNING
         labels = [comparison.label for comparison in comparisons_of(self._followed.monitor)]
         starts = {label: self._starts.get(CountedPlace(data, label), starts_at) for label in labels}
-        due = [one for one in counted if one.place.attribute in starts and one.hour >= starts[one.place.attribute]]
+        due = [hour for hour in counted if hour.place.attribute in starts and hour.hour >= starts[hour.place.attribute]]
         if replace_hours(self._session, self._era.no, data, span, due, starts):
             self._figures = settle_figures(self._session, self._followed, data, span, due)

@@ -26,28 +26,28 @@ _DATA = {DataSet.PAYLOAD: "as logged", DataSet.BALANCED: "counterfactual", DataS
 _GRAVEST = (State.UNFAIR, State.UNDECIDED, State.SHOWN_FAIR)
 
 
-def name_figure(one: ComparisonState) -> str:
-    of = f"of {one.group} ({one.attribute}, {_DATA[one.data]})" if one.group is not None else f"by {one.attribute} ({_DATA[one.data]})"
-    return f"{CATALOGUE[one.metric].title} {of}"
+def name_figure(state: ComparisonState) -> str:
+    of = f"of {state.group} ({state.attribute}, {_DATA[state.data]})" if state.group is not None else f"by {state.attribute} ({_DATA[state.data]})"
+    return f"{CATALOGUE[state.metric].title} {of}"
 
 
-def say_limit(one: ComparisonState) -> str:
-    return f"{'at least' if one.direction is UnfairSide.BELOW else 'at most'} {write_minus(f'{one.limit:g}')}"
+def say_limit(state: ComparisonState) -> str:
+    return f"{'at least' if state.direction is UnfairSide.BELOW else 'at most'} {write_minus(f'{state.limit:g}')}"
 
 
-def say_comparison(one: ComparisonState) -> str:
-    return " ".join([f"{name_figure(one)} must be {say_limit(one)}: {one.words}.", *list_notes(one)])
+def say_comparison(state: ComparisonState) -> str:
+    return " ".join([f"{name_figure(state)} must be {say_limit(state)}: {state.words}.", *list_notes(state)])
 
 
-def list_notes(one: ComparisonState) -> list[str]:
-    return ([QUIET] if one.is_quiet else []) + ([STALE] if one.is_stale else [])
+def list_notes(state: ComparisonState) -> list[str]:
+    return ([QUIET] if state.is_quiet else []) + ([STALE] if state.is_stale else [])
 
 
-def note_first_hour(one: ComparisonState) -> str | None:
+def note_first_hour(state: ComparisonState) -> str | None:
     """Note that an unfair comparison may be older than is known."""
-    if one.state is not State.UNFAIR or not one.reaches_first_hour:
+    if state.state is not State.UNFAIR or not state.reaches_first_hour:
         return None
-    return FROM_FIRST_HOUR if one.is_from_first_hour else NEARLY_FIRST_HOUR
+    return FROM_FIRST_HOUR if state.is_from_first_hour else NEARLY_FIRST_HOUR
 
 
 def sum_up(comparisons: Sequence[ComparisonState]) -> str:
@@ -57,16 +57,16 @@ def sum_up(comparisons: Sequence[ComparisonState]) -> str:
     """
     if not comparisons:
         return "The monitor has no limit that evidence can be collected on."
-    counts = {state: sum(one.state is state for one in comparisons) for state in _GRAVEST}
-    parts = [f"{count:,} {state.value.replace('_', ' ')}" for state, count in counts.items() if count]
-    unfair = {one.figure for one in comparisons if one.state is State.UNFAIR}
-    others = sum(one.state is State.SHOWN_FAIR and one.figure in unfair for one in comparisons)
-    if others:
-        parts[-1] += f" ({others:,} of them the other limit of an unfair figure)"
-    noun, without = "comparison" if len(comparisons) == 1 else "comparisons", sum(one.figure_id is None for one in comparisons)
+    counts = {state: sum(comparison.state is state for comparison in comparisons) for state in _GRAVEST}
+    phrases = [f"{count:,} {state.value.replace('_', ' ')}" for state, count in counts.items() if count]
+    unfair = {comparison.figure for comparison in comparisons if comparison.state is State.UNFAIR}
+    other_limits = sum(comparison.state is State.SHOWN_FAIR and comparison.figure in unfair for comparison in comparisons)
+    if other_limits:
+        phrases[-1] += f" ({other_limits:,} of them the other limit of an unfair figure)"
+    noun, without = "comparison" if len(comparisons) == 1 else "comparisons", sum(comparison.figure_id is None for comparison in comparisons)
     few = "none of them with" if without == len(comparisons) else f"{without:,} of them without"
     uncounted = f", {few} a counted hour" if without else ""
-    return f"{len(comparisons):,} {noun}{uncounted}: {', '.join(parts)}."
+    return f"{len(comparisons):,} {noun}{uncounted}: {', '.join(phrases)}."
 
 
 def describe_evidence(evidence: DeploymentEvidence) -> list[str]:
@@ -75,7 +75,7 @@ def describe_evidence(evidence: DeploymentEvidence) -> list[str]:
 
 def order_by_gravity(comparisons: Sequence[ComparisonState]) -> list[ComparisonState]:
     """Unfair comparisons first, then undecided ones, then those shown fair, each in their order."""
-    return sorted(comparisons, key=lambda one: _GRAVEST.index(one.state))
+    return sorted(comparisons, key=lambda state: _GRAVEST.index(state.state))
 
 
 def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
@@ -84,13 +84,13 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
         yield "No hour has been counted yet; a worker counts each hour after its end."
     else:
         yield f"Hours before {era.counted_until:%Y-%m-%d %H:%M} UTC are counted."
-    if any(one.state is State.UNFAIR and one.is_from_first_hour for one in evidence.comparisons):
+    if any(comparison.state is State.UNFAIR and comparison.is_from_first_hour for comparison in evidence.comparisons):
         yield "What is unfair since the first hour that was counted with this monitor and model revision may have been so before."
     if era is not None and era.problem is not None:
         yield f"No further hour is counted: {era.problem.rstrip('.')}."
     for data, counted in evidence.records.items():
-        more = "" if data is DataSet.PAYLOAD else f", {_DATA[data]}"
-        yield from (f"{records.attribute}{more}: {line}" for records in counted for line in records.lines)
+        suffix = "" if data is DataSet.PAYLOAD else f", {_DATA[data]}"
+        yield from (f"{records.attribute}{suffix}: {line}" for records in counted for line in records.lines)
     if era is not None and era.left_out_from is not None:
         yield f"These are the records of hours from {era.left_out_from:%Y-%m-%d %H:%M} UTC on; before, only those that count were counted."
     for label, problem in evidence.problems.items():
@@ -115,9 +115,9 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
 def _list_later_beginnings(evidence: DeploymentEvidence) -> dict[datetime, list[str]]:
     earliest = None if evidence.era is None else evidence.era.starts_at
     labels: dict[datetime, list[str]] = {}
-    for one in evidence.comparisons:
-        if one.starts_at is not None and one.starts_at != earliest and one.attribute not in labels.setdefault(one.starts_at, []):
-            labels[one.starts_at].append(one.attribute)
+    for comparison in evidence.comparisons:
+        if comparison.starts_at is not None and comparison.starts_at != earliest and comparison.attribute not in labels.setdefault(comparison.starts_at, []):
+            labels[comparison.starts_at].append(comparison.attribute)
     return labels
 
 
@@ -126,9 +126,9 @@ def find_governing(sides: Sequence[ComparisonState]) -> ComparisonState | None:
 
     The figure is unfair if one side is, and shown fair once both are.
     """
-    by_state = {state: [one for one in sides if one.state is state] for state in _GRAVEST}
+    by_state = {state: [side for side in sides if side.state is state] for state in _GRAVEST}
     if by_state[State.UNFAIR]:
         return by_state[State.UNFAIR][0]
     if by_state[State.UNDECIDED]:
-        return max(by_state[State.UNDECIDED], key=lambda one: math.inf if one.more_hours is None else one.more_hours)
-    return max(by_state[State.SHOWN_FAIR], key=lambda one: one.since.timestamp() if one.since is not None else 0.0, default=None)
+        return max(by_state[State.UNDECIDED], key=lambda state: math.inf if state.more_hours is None else state.more_hours)
+    return max(by_state[State.SHOWN_FAIR], key=lambda state: state.since.timestamp() if state.since is not None else 0.0, default=None)

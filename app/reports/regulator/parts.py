@@ -51,8 +51,8 @@ def impact_sheet(people: CountedPeople, monitor: Monitor, features: Sequence[str
 def audit_sheet(people: CountedPeople, features: Sequence[str], *, is_scoring: bool, listed: Mapping[str, Sequence[str]]) -> Json:
     """Sheet of Local Law 144: a table of each attribute, and one of all.
 
-    A table names the `listed` categories by attribute also where nobody is of them. A scoring tool selects everybody above the median of the
-    full sample, of unknown categories, too; a tie is not above.
+    A table names the `listed` categories by attribute also where nobody is of them. A scoring tool selects everybody above the median
+    of the full sample, of unknown categories, too; a tie is not above.
     """
     assessed, selected, median = people.is_assessed, people.is_selected, None
     if is_scoring:

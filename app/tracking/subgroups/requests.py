@@ -26,13 +26,13 @@ def require_features(session: Session, deployment_no: int, schema: RecordSchema,
     if not 1 <= len(features) <= MAX_FEATURES:
         raise InvalidInput.of("features", f"must name 1 to {MAX_FEATURES} columns, found {len(features)}")
     monitor = monitor_of(session, deployment_no)
-    for place, name in enumerate(features):
-        if name in features[:place]:
-            raise InvalidInput.of(f"features[{place}]", f"{name!r} is named twice")
+    for position, name in enumerate(features):
+        if name in features[:position]:
+            raise InvalidInput.of(f"features[{position}]", f"{name!r} is named twice")
         if schema.column(name) is None:
-            raise InvalidInput.of(f"features[{place}]", f"{name!r} is not a feature or meta field of the deployment")
+            raise InvalidInput.of(f"features[{position}]", f"{name!r} is not a feature or meta field of the deployment")
         if monitor is not None and name == monitor.evidence.person:
-            raise InvalidInput.of(f"features[{place}]", f"{name!r} says whose record it is, so it makes no subgroup")
+            raise InvalidInput.of(f"features[{position}]", f"{name!r} says whose record it is, so it makes no subgroup")
 
 
 def request_scan(

@@ -79,7 +79,7 @@ def run_next_scan(database: Database, *, token: str) -> bool:
 
 def _default_features(followed: FollowedEra) -> list[str]:
     schema, person = followed.deployment.schemas[-1], followed.monitor.evidence.person
-    monitored = [one.feature for one in followed.monitor.attributes if schema.column(one.feature) is not None]
+    monitored = [attribute.feature for attribute in followed.monitor.attributes if schema.column(attribute.feature) is not None]
     names = dict.fromkeys([*monitored, *(column.name for column in schema.features)])
     return [name for name in names if name != person][:MAX_FEATURES]
 
@@ -96,13 +96,13 @@ def _find_counted_era(session: Session, deployment_no: int) -> FollowedEra:
 
 
 def _run(database: Database, scan: SubgroupScan) -> None:
-    span, names, parts, stored = _read(database, scan)
-    favourable = np.concatenate([part.favourable for part in parts]) if parts else np.zeros(0, np.bool_)
+    span, names, batches, stored = _read(database, scan)
+    favourable = np.concatenate([batch.favourable for batch in batches]) if batches else np.zeros(0, np.bool_)
     if len(favourable) < 2 * MIN_RECORDS:
         raise Conflict(f"Fewer than {2 * MIN_RECORDS} records with these features count in the scanned hours; a scan needs that many.")
     # A feature keeps its values from scan to scan: a group found again has the same rule.
-    bins = [stored.get(name) or Bins.choose(name, count_values([part.columns[name] for part in parts])) for name in names]
-    codes = np.concatenate([np.column_stack([encode(binned, part.columns[binned.feature]) for binned in bins]) for part in parts])
+    bins = [stored.get(name) or Bins.choose(name, count_values([batch.columns[name] for batch in batches])) for name in names]
+    codes = np.concatenate([np.column_stack([encode(binned, batch.columns[binned.feature]) for binned in bins]) for batch in batches])
     while codes.shape[1] > 1 and len(np.unique(codes, axis=0)) > MAX_CELLS:
         bins, codes = bins[:-1], codes[:, :-1]
     result = search_groups(bins, codes, favourable, direction=UnfairSide(scan.direction), seed=scan.no)
@@ -114,7 +114,7 @@ def _run(database: Database, scan: SubgroupScan) -> None:
             span_start=span.start,
             span_end=span.end,
             bins=[binned.to_json() for binned in bins],
-            result=msgspec.to_builtins(result) | {"counted": reduce(CountedRecords.plus, [part.records for part in parts]).to_json()},
+            result=msgspec.to_builtins(result) | {"counted": reduce(CountedRecords.plus, [batch.records for batch in batches]).to_json()},
         )
 
 
@@ -129,8 +129,8 @@ def _read(database: Database, scan: SubgroupScan) -> tuple[Span, list[str], list
             span = Span(start=until - max(1, scan.hours * MOST_RECORDS // records) * HOUR, end=until)
         names = scan.features or _default_features(followed)
         people = None if followed.monitor.evidence.person is None else FirstRecords(session, followed.era.no, remembers=False)
-        parts = list(read_features(reader, followed, names, span, people))
-        return span, names, parts, {binned["feature"]: Bins.from_json(binned) for binned in last_bins(session, scan.deployment_no)}
+        batches = list(read_features(reader, followed, names, span, people))
+        return span, names, batches, {binned["feature"]: Bins.from_json(binned) for binned in last_bins(session, scan.deployment_no)}
 
 
 def encode(bins: Bins, column: pa.ChunkedArray) -> Codes:
@@ -138,19 +138,19 @@ def encode(bins: Bins, column: pa.ChunkedArray) -> Codes:
     coded = stored_cells(column).coded()
     if bins.edges:
         numbers = [float(value) if isinstance(value, int | float) else np.nan for value in coded.values]
-        places = bins.encode_numbers(np.array(numbers, np.float64))
+        positions = bins.encode_numbers(np.array(numbers, np.float64))
     else:
-        places = bins.encode_texts([canonical(value) for value in coded.values])
+        positions = bins.encode_texts([canonical(value) for value in coded.values])
     # The code -1 is the last place.
-    return np.asarray(np.append(places, bins.missing)[coded.codes])
+    return np.asarray(np.append(positions, bins.missing)[coded.codes])
 
 
 def count_values(columns: Sequence[pa.ChunkedArray]) -> Mapping[Scalar, int]:
     counts: Counter[Scalar] = Counter()
     for column in columns:
         coded = stored_cells(column).coded()
-        found = np.bincount(coded.codes[coded.codes != NO_VALUE], minlength=len(coded.values)).tolist()
-        for value, count in zip(coded.values, found, strict=True):
+        frequencies = np.bincount(coded.codes[coded.codes != NO_VALUE], minlength=len(coded.values)).tolist()
+        for value, count in zip(coded.values, frequencies, strict=True):
             counts[value] += count
     return counts
 
@@ -163,14 +163,14 @@ def read_features(
     Where rates of logging differ within an hour, the higher are thinned to the lowest.
     """
     person = followed.monitor.evidence.person
-    wanted = tuple(dict.fromkeys([*names, *([] if person is None else [person])]))
+    column_names = tuple(dict.fromkeys([*names, *([] if person is None else [person])]))
     for schema in followed.deployment.schemas:
-        if any(schema.column(name) is None for name in wanted):
+        if any(schema.column(name) is None for name in column_names):
             continue
-        rows = records_between(reader, WindowQuery(followed.deployment.no, schema, wanted), span, followed.era.model_revision)
+        rows = records_between(reader, WindowQuery(followed.deployment.no, schema, column_names), span, followed.era.model_revision)
         if not rows.num_rows:
             continue
-        columns = name_values(rows, wanted)
+        columns = name_values(rows, column_names)
         outcomes = outcome_codes(rows["outcome"], followed.monitor.outcomes)
         hours = number_hours(rows["logged_at"], span)
         # A subgroup that is logged more often would look larger than it is.
@@ -178,7 +178,7 @@ def read_features(
         if people is not None and person is not None:
             left_out["repeated_person"] = ~people.choose(columns[person], rows)
         counts = ~np.logical_or.reduce([outcomes == Outcome.UNCLASSIFIED, *left_out.values()])
-        kept, no_group = pa.array(counts), np.full(len(outcomes), NEITHER)
+        mask, no_group = pa.array(counts), np.full(len(outcomes), NEITHER)
         lacks_answer = rows["outcome"].is_null().to_numpy()
         records = count_records("", (), no_group, outcomes, answers="predictions", lacks_answer=lacks_answer, others=left_out)
-        yield FeatureRecords({name: columns[name].filter(kept) for name in names}, (outcomes == Outcome.FAVOURABLE)[counts], records)
+        yield FeatureRecords({name: columns[name].filter(mask) for name in names}, (outcomes == Outcome.FAVOURABLE)[counts], records)

@@ -22,7 +22,7 @@ def before(stage: Scene, hours: int, monitor: Monitor | None = None, wanted: Wan
     """The plan for a monitor that is not set."""
     with stage.database.transaction() as session, arrow_reader(stage.database) as reader:
         found = monitor or stage.monitor()
-        return plan_from_records(session, reader, stage.deployment.no, found, wanted=wanted, until=START + hours * HOUR)
+        return plan_from_records(session, reader, stage.deployment.no, found, detection=wanted, until=START + hours * HOUR)
 
 
 def after(stage: Scene, wanted: WantedDetection = WANTED) -> EvidencePlan | None:
