@@ -100,7 +100,9 @@ class HoursInFiles:
 
     def _query(self) -> WindowQuery:
         deployment = self._followed.deployment
-        names = dict.fromkeys(name for attribute in self._followed.monitor.within(deployment.schema).attributes for name in attribute.columns)
+        names = dict.fromkeys(
+            name for attribute in self._followed.monitor.within(deployment.schema).attributes for name in attribute.columns
+        )
         return WindowQuery(deployment.no, deployment.schema, tuple(names))
 
     def _count_payload(self, span: Span) -> list[CountedHour]:

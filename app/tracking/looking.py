@@ -231,7 +231,9 @@ def _explain_labels(session: Session, followed: FollowedEra, watched: WatchedMet
     reference = LabelCounts.of(counts["reference", ""])
     metric = CATALOGUE[watched.definition.metric]
     monitored = {label: LabelCounts.of(cells) for (role, label), cells in counts.items() if role == "monitored"}
-    forbidding = {label: next((side for side in (counts, reference) if not side.allows(metric)), None) for label, counts in monitored.items()}
+    forbidding = {
+        label: next((side for side in (counts, reference) if not side.allows(metric)), None) for label, counts in monitored.items()
+    }
     return {label: side.explain(metric) for label, side in forbidding.items() if side is not None}
 
 

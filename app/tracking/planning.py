@@ -139,7 +139,9 @@ def plan_from_records(
 
 
 def _planned(monitor: Monitor) -> list[WatchedMetric]:
-    return [metric for metric in watched_metrics(monitor) if metric.definition.data is DataSet.PAYLOAD and metric.definition.metric == PLANNED]
+    return [
+        metric for metric in watched_metrics(monitor) if metric.definition.data is DataSet.PAYLOAD and metric.definition.metric == PLANNED
+    ]
 
 
 def _sum(counted: Mapping[str, Mapping[datetime, Cells]], span: Span) -> _Traffic:
@@ -166,7 +168,9 @@ def _plan(monitor: Monitor, traffic: _Traffic, detection: WantedDetection) -> Ev
         groups = traffic.groups.get(label, {})
         reference = sum((count for (_, role), count in groups.items() if role == "reference"), NOTHING)
         beyond = (
-            limit for limit in watched.limits if (detection.ratio < limit.value if limit.direction is UnfairSide.BELOW else detection.ratio > limit.value)
+            limit
+            for limit in watched.limits
+            if (detection.ratio < limit.value if limit.direction is UnfairSide.BELOW else detection.ratio > limit.value)
         )
         limit = next(beyond, None)
         for key in monitored.get(label) or [("", "")]:

@@ -71,7 +71,9 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
     if followed is None or followed.era.no != era_no or not followed.compares(figure):
         raise NotFound("comparison", figure_id)
     era = followed.era
-    watched = next(metric for metric in followed.metrics if (metric.place, metric.definition.metric) == (figure.key.place, figure.key.metric))
+    watched = next(
+        metric for metric in followed.metrics if (metric.place, metric.definition.metric) == (figure.key.place, figure.key.metric)
+    )
     budget = Budget.of(known_figures(session, era.no), ended_figures(session, era.no), followed)
     lag = lag_of(watched.definition.data, followed.monitor)
     span = Span(start=figure.first_hour - UNSTEADINESS_HOURS * HOUR, end=figure.until)

@@ -92,7 +92,9 @@ def read_series(definition: RateDefinition, counted: Mapping[datetime, Cells], s
     of_reference, of_others = len(groups), len(groups) + 1
     positions = map(position_of.get, labels, repeat(of_others))
     # Other roles are those of records that are left out.
-    at_groups = [{"reference": of_reference, "monitored": position}.get(role, of_others) for role, position in zip(roles, positions, strict=True)]
+    at_groups = [
+        {"reference": of_reference, "monitored": position}.get(role, of_others) for role, position in zip(roles, positions, strict=True)
+    ]
     at_hours = np.repeat([number_hour(hour) - first for hour in counted], [len(cells) for cells in counted.values()])
     at = np.array(at_groups, np.intp) * size + np.asarray(at_hours, np.intp)
     summands = (numbers[definition.part], numbers[definition.whole])

@@ -83,7 +83,9 @@ def settle_figures(
     # A state that ends after the start of the span contains hours whose counts have changed.
     stale = {figure.no for figure in stored if figure.key.place.data is data and figure.until > span.start}
     if births:
-        stale |= {figure.no for figure in stored if number_hour(figure.until) + lag_of(figure.key.place.data, followed.monitor) > min(births)}
+        stale |= {
+            figure.no for figure in stored if number_hour(figure.until) + lag_of(figure.key.place.data, followed.monitor) > min(births)
+        }
     mark_stale(session, stale)
     return None if births or stale else stored
 
@@ -137,7 +139,10 @@ class Budget:
     def of(cls, figures: Sequence[KnownFigure], ended: Sequence[EndedFigure], followed: FollowedEra) -> "Budget":
         monitor, directions = followed.monitor, count_directions(followed.metrics)
         changes = [
-            (number_hour(figure.first_hour) + lag_of(figure.key.place.data, monitor), directions.get((figure.key.place, figure.key.metric), 0))
+            (
+                number_hour(figure.first_hour) + lag_of(figure.key.place.data, monitor),
+                directions.get((figure.key.place, figure.key.metric), 0),
+            )
             for figure in figures
         ]
         for figure in ended:

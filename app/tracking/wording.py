@@ -27,7 +27,11 @@ _GRAVEST = (State.UNFAIR, State.UNDECIDED, State.SHOWN_FAIR)
 
 
 def name_figure(state: ComparisonState) -> str:
-    of = f"of {state.group} ({state.attribute}, {_DATA[state.data]})" if state.group is not None else f"by {state.attribute} ({_DATA[state.data]})"
+    of = (
+        f"of {state.group} ({state.attribute}, {_DATA[state.data]})"
+        if state.group is not None
+        else f"by {state.attribute} ({_DATA[state.data]})"
+    )
     return f"{CATALOGUE[state.metric].title} {of}"
 
 
@@ -63,7 +67,10 @@ def sum_up(comparisons: Sequence[ComparisonState]) -> str:
     other_limits = sum(comparison.state is State.SHOWN_FAIR and comparison.figure in unfair for comparison in comparisons)
     if other_limits:
         phrases[-1] += f" ({other_limits:,} of them the other limit of an unfair figure)"
-    noun, without = "comparison" if len(comparisons) == 1 else "comparisons", sum(comparison.figure_id is None for comparison in comparisons)
+    noun, without = (
+        "comparison" if len(comparisons) == 1 else "comparisons",
+        sum(comparison.figure_id is None for comparison in comparisons),
+    )
     few = "none of them with" if without == len(comparisons) else f"{without:,} of them without"
     uncounted = f", {few} a counted hour" if without else ""
     return f"{len(comparisons):,} {noun}{uncounted}: {', '.join(phrases)}."
@@ -116,7 +123,11 @@ def _list_later_beginnings(evidence: DeploymentEvidence) -> dict[datetime, list[
     earliest = None if evidence.era is None else evidence.era.starts_at
     labels: dict[datetime, list[str]] = {}
     for comparison in evidence.comparisons:
-        if comparison.starts_at is not None and comparison.starts_at != earliest and comparison.attribute not in labels.setdefault(comparison.starts_at, []):
+        if (
+            comparison.starts_at is not None
+            and comparison.starts_at != earliest
+            and comparison.attribute not in labels.setdefault(comparison.starts_at, [])
+        ):
             labels[comparison.starts_at].append(comparison.attribute)
     return labels
 

@@ -70,7 +70,10 @@ def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
         if attribute.found_by is not None and (attribute.rule is None or attribute.found_by != origins.get(attribute.rule)):
             message = "must be left out, or be as it was read with the same rule: POST …/fairness-monitor/found-groups sets it"
             raise InvalidInput.of(f"attributes[{position}].found_by", message)
-    attributes = (replace(attribute, found_by=origins.get(attribute.rule)) if attribute.rule is not None else attribute for attribute in monitor.attributes)
+    attributes = (
+        replace(attribute, found_by=origins.get(attribute.rule)) if attribute.rule is not None else attribute
+        for attribute in monitor.attributes
+    )
     return replace(monitor, attributes=tuple(attributes))
 
 
