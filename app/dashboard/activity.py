@@ -53,22 +53,22 @@ def activity_page(
     chosen: Annotated[ChosenActivities, Depends()],
 ) -> Response:
     """Shows the changes, newest first; a person bound to one deployment sees its alone."""
-    wanted = ActivityFilter(
+    query = ActivityFilter(
         deployment_no=principal.deployment_no,
         deployment_id=chosen.deployment or None,
         actor=chosen.actor or None,
         action=chosen.action or None,
         without_action=None if chosen.checks or chosen.action else CHECK_REQUESTED,
     )
-    found = activities.page(session, wanted, Paging(SHOWN + 1, before_no))
-    return page(request, "activity.html", {"now": now, **list_events(session, found, chosen)})
+    events = activities.page(session, query, Paging(SHOWN + 1, before_no))
+    return page(request, "activity.html", {"now": now, **list_events(session, events, chosen)})
 
 
-def list_events(session: Session, found: Sequence[Activity | AuditEvent], chosen: ChosenEvents) -> dict[str, object]:
-    shown, cursor = cut(found, Paging(SHOWN + 1))
+def list_events(session: Session, events: Sequence[Activity | AuditEvent], chosen: ChosenEvents) -> dict[str, object]:
+    shown, cursor = cut(events, Paging(SHOWN + 1))
     filled = chosen.model_dump()
     older = f"?{urlencode({**filled, 'cursor': cursor})}" if cursor else None
-    return {"events": shown, "names": people(session, (one.actor for one in shown)), "older": older, **filled}
+    return {"events": shown, "names": people(session, (event.actor for event in shown)), "older": older, **filled}
 
 
 @router.get("/audit")
@@ -80,7 +80,7 @@ def audit_page(
     before_no: NumberCursor,
     chosen: Annotated[ChosenEvents, Depends()],
 ) -> Response:
-    wanted = AuditFilter(deployment_id=chosen.deployment or None, actor=chosen.actor or None, action=chosen.action or None)
-    found = audit_events.page(session, wanted, Paging(SHOWN + 1, before_no))
+    query = AuditFilter(deployment_id=chosen.deployment or None, actor=chosen.actor or None, action=chosen.action or None)
+    events = audit_events.page(session, query, Paging(SHOWN + 1, before_no))
     unsealed, oldest = audit_events.unsealed_since(session)
-    return page(request, "audit.html", {"now": now, "unsealed": unsealed, "oldest": oldest, **list_events(session, found, chosen)})
+    return page(request, "audit.html", {"now": now, "unsealed": unsealed, "oldest": oldest, **list_events(session, events, chosen)})

@@ -45,10 +45,10 @@ REASONS: Final = {
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-def say_affected(listed: int, count: RecordCount, wanted: RecordsWanted) -> str:
+def say_affected(listed: int, count: RecordCount, query: RecordsWanted) -> str:
     times = ""
-    if wanted.since is not None and wanted.until is not None:
-        times = f", logged from {wanted.since:%Y-%m-%d %H:%M} to {wanted.until:%Y-%m-%d %H:%M} UTC, when there was enough evidence"
+    if query.since is not None and query.until is not None:
+        times = f", logged from {query.since:%Y-%m-%d %H:%M} to {query.until:%Y-%m-%d %H:%M} UTC, when there was enough evidence"
     if not count.is_least and listed >= count.records:
         return f"{listed:,} record{'' if listed == 1 else 's'} in all{times}."
     return f"The newest {listed:,} of {'at least ' if count.is_least else ''}{count.records:,} records{times}."
@@ -63,10 +63,10 @@ def alert_page(request: Request, principal: Reader, session: SessionIn, now: Now
     if not principal.sees(alert.deployment_no):
         raise NotFound("alert", alert_id)
     comments = comments_page(session, alert, Paging(MOST_COMMENTS + 1))
-    trend, wanted = read_trend(session, alert), affected_records(alert) if principal.may_read_records else None
+    trend, query = read_trend(session, alert), affected_records(alert) if principal.may_read_records else None
     is_in_files = followed_deployment(session, alert.deployment_no).payload is not None
     limits = [alert.facts.get(name) for name in ("lower_limit", "upper_limit")]
-    bounds = [float(one) if isinstance(one, int | float) else None for one in limits]
+    bounds = [float(limit) if isinstance(limit, int | float) else None for limit in limits]
     assignees = {f"{USER}{name}": name for name in list_assignees(session, alert.deployment_no)}
     values = {
         "alert": alert,
@@ -78,10 +78,10 @@ def alert_page(request: Request, principal: Reader, session: SessionIn, now: Now
         "attribution_words": attribution_words,
         "trend": trend,
         "picture": trend and draw_trend(trend.points, metric=str(alert.subject.metric), limits=bounds, begun=trend.begun),
-        "records": None if is_in_files else read_affected(session, alert, wanted),
+        "records": None if is_in_files else read_affected(session, alert, query),
         "say_affected": say_affected,
-        "wanted": wanted,
-        "records_query": "" if wanted is None else urlencode(query_of(wanted)),
+        "wanted": query,
+        "records_query": "" if query is None else urlencode(query_of(query)),
         "is_balanced": alert.subject.data is DataSet.BALANCED,
         "record_words": record_words,
         "comments": comments[:MOST_COMMENTS],
@@ -93,7 +93,7 @@ def alert_page(request: Request, principal: Reader, session: SessionIn, now: Now
         "reasons": REASONS,
         "names": people(
             session,
-            [alert.acknowledged_by, alert.closed_by, alert.assignee, principal.actor, *(one.author for one in comments)],
+            [alert.acknowledged_by, alert.closed_by, alert.assignee, principal.actor, *(comment.author for comment in comments)],
         ),
         "now": now,
     }

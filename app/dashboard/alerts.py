@@ -55,8 +55,8 @@ class ChosenAlerts(BaseModel):
 def alerts_page(
     request: Request, principal: Reader, session: SessionIn, now: NowIn, before_no: NumberCursor, chosen: Annotated[ChosenAlerts, Query()]
 ) -> Response:
-    wanted = AlertFilter(deployment_no=principal.deployment_no, deployment_id=chosen.deployment or None, state=chosen.state)
-    values = {"listed": _list_alerts(session, wanted, chosen, before_no), "chosen": chosen, "states": STATES, "now": now}
+    query = AlertFilter(deployment_no=principal.deployment_no, deployment_id=chosen.deployment or None, state=chosen.state)
+    values = {"listed": _list_alerts(session, query, chosen, before_no), "chosen": chosen, "states": STATES, "now": now}
     return page(request, "alerts.html", values)
 
 
@@ -66,8 +66,8 @@ def channels_page(request: Request, principal: Reader, session: SessionIn, now: 
     channels = channel_page(session, Paging(MOST_CHANNELS))
     deliveries = {channel.id: notification_page(session, channel, Paging(DELIVERIES)) for channel in channels}
     not_sent = Counter[str]()
-    for one in open_alerts.unsent(session):
-        not_sent[one.channel_id] += one.alerts
+    for unsent in open_alerts.unsent(session):
+        not_sent[unsent.channel_id] += unsent.alerts
     values = {
         "channels": channels,
         "deliveries": deliveries,
@@ -91,14 +91,14 @@ def deployment_alerts_page(
 ) -> Response:
     time_range = range_of(request)
     span = chosen_span(time_range, now)
-    wanted = AlertFilter(deployment_no=deployment.no, state=chosen.state, span=span)
+    query = AlertFilter(deployment_no=deployment.no, state=chosen.state, span=span)
     monitor = monitor_of(session, deployment.no)
     rules = rules_page(session, deployment.no, Paging(SHOWN))
 
     # By number of a rule, its channels to which open alerts were not sent.
     not_sent: dict[int, list[Unsent]] = {}
-    for one in open_alerts.unsent(session, deployment_no=deployment.no):
-        not_sent.setdefault(one.rule_no, []).append(one)
+    for unsent in open_alerts.unsent(session, deployment_no=deployment.no):
+        not_sent.setdefault(unsent.rule_no, []).append(unsent)
 
     # A person bound to a deployment sees only channels that its rules name already.
     channels = channel_page(session, Paging(MOST_CHANNELS)) if Permission.MANAGE in principal.role.permissions else []
@@ -109,7 +109,7 @@ def deployment_alerts_page(
     values = {
         "deployment": deployment,
         "bar": build_bar(request, time_range, span, usual=RangePreset.ALL),
-        "listed": _list_alerts(session, wanted, chosen, before_no),
+        "listed": _list_alerts(session, query, chosen, before_no),
         "rules": rules,
         "not_sent": not_sent,
         "attributes": [] if monitor is None else [comparison.label for comparison in comparisons_of(monitor)],
@@ -134,12 +134,12 @@ class Listed:
     names: Mapping[str, str]
 
 
-def _list_alerts(session: Session, wanted: AlertFilter, chosen: ChosenAlerts, before_no: int) -> Listed:
+def _list_alerts(session: Session, filters: AlertFilter, chosen: ChosenAlerts, before_no: int) -> Listed:
     """The gravest first; pages go on by age."""
     paging = Paging(SHOWN + 1, before_no)
-    found, cursor = cut(alerts.alerts_page(session, wanted, paging), paging)
-    listed = list_lines(session, found, wanted.state)
-    names = people(session, (who for one in listed for line in one.lines for who in line.assignees))
+    newest, cursor = cut(alerts.alerts_page(session, filters, paging), paging)
+    listed = list_lines(session, newest, filters.state)
+    names = people(session, (who for deployment in listed for line in deployment.lines for who in line.assignees))
     if cursor is None:
         return Listed(listed, None, names)
     query = {"deployment": chosen.deployment, "cursor": cursor} | ({} if chosen.state is None else {"state": chosen.state.value})

@@ -92,8 +92,8 @@ def origin(check: CheckRun, asker: str) -> str:
         return f"{'An hourly' if check.span.is_whole_hour else 'A daily'} check of the schedule"
     if check.trigger is Trigger.FILES:
         return f"Files of {'its hour' if check.span.is_whole_hour else 'its time'} came or changed" + _of_batch(check)
-    asked = "Asked for now" if check.trigger is Trigger.REQUEST else "Asked for this time range"
-    return f"{asked} by {asker}" + _of_batch(check)
+    request = "Asked for now" if check.trigger is Trigger.REQUEST else "Asked for this time range"
+    return f"{request} by {asker}" + _of_batch(check)
 
 
 def _of_batch(check: CheckRun) -> str:
@@ -113,10 +113,10 @@ def duration(check: CheckRun) -> str | None:
     seconds = (check.finished_at - check.started_at) / timedelta(seconds=1)
     if seconds < _MINUTE:
         return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < _HOUR:
-        return f"{whole // _MINUTE} min {whole % _MINUTE} s"
-    return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE} min"
+    rounded = round(seconds)
+    if rounded < _HOUR:
+        return f"{rounded // _MINUTE} min {rounded % _MINUTE} s"
+    return f"{rounded // _HOUR} h {rounded % _HOUR // _MINUTE} min"
 
 
 def span(of: Span) -> str:
@@ -140,25 +140,25 @@ def notes(view: CheckView) -> list[str]:
     return [note for note in view.notes if note != CARRIED.format(check_id=view.check.carried_from)]
 
 
-def rows(one: AttributeView) -> list[GroupShare]:
-    of_role = Counter(group.role for group in one.groups)
-    return [*one.groups, *(whole for whole in one.pooled if of_role[whole.role] > 1)]
+def rows(view: AttributeView) -> list[GroupShare]:
+    of_role = Counter(group.role for group in view.groups)
+    return [*view.groups, *(pooled for pooled in view.pooled if of_role[pooled.role] > 1)]
 
 
-def is_long(one: AttributeView) -> bool:
-    return len(rows(one)) > MOST_OPEN
+def is_long(view: AttributeView) -> bool:
+    return len(rows(view)) > MOST_OPEN
 
 
 def quality(change: Change) -> str:
     return change.before.metric.removesuffix("_before").replace("_", " ").capitalize()
 
 
-def comparison(one: AttributeView) -> Measurement | None:
-    return next((group.comparison for group in one.groups if group.comparison is not None), None)
+def comparison(view: AttributeView) -> Measurement | None:
+    return next((group.comparison for group in view.groups if group.comparison is not None), None)
 
 
-def with_copies(view: CheckView, one: AttributeView) -> AttributeView | None:
-    return next((other for other in view.balanced if other.attribute == one.attribute), None)
+def with_copies(view: CheckView, attribute_view: AttributeView) -> AttributeView | None:
+    return next((balanced for balanced in view.balanced if balanced.attribute == attribute_view.attribute), None)
 
 
 def subject_of(measurement: Measurement) -> str:
@@ -203,7 +203,7 @@ def number_of(measurement: Measurement, least: int = _TENTHS) -> Number:
     if isinstance(metric.measure, CountOf):
         return Number(count(measurement.value), join_ends(*(None if end is None else count(end) for end in ends)), None)
     shown = (measurement.value, *ends)
-    digits = max(digits_apart(one, (0.0, *marks), _HUNDREDTHS) for one in shown if one is not None)
+    digits = max(digits_apart(number, (0.0, *marks), _HUNDREDTHS) for number in shown if number is not None)
     return Number(_plain(measurement.value, digits), join_ends(*(None if end is None else _plain(end, digits) for end in ends)), None)
 
 
@@ -217,9 +217,9 @@ class ShownChange:
     digits: int
 
 
-def round_change(found: Change) -> ShownChange:
+def round_change(changed: Change) -> ShownChange:
     """Shows the digits at which the three agree, or the gap of the rounded shares."""
-    before, after, change = found.before, found.after, found.change
+    before, after, change = changed.before, changed.after, changed.change
     if before.value is None or after is None or after.value is None or change is None or change.value is None:
         return ShownChange(before, after, change, _TENTHS)
     gap = round_gap(100 * after.value, 100 * before.value)
@@ -234,16 +234,16 @@ def share_of(outcomes: Outcomes | SubRange) -> Number:
 
 def _share(value: float, ends: tuple[float | None, float | None], marks: tuple[float | None, ...], least: int) -> Number:
     percents = tuple(None if mark is None else 100 * mark for mark in marks)
-    shown = [100 * one for one in (value, *ends) if one is not None]
-    digits = max(digits_apart(one, (0.0, *percents), least) for one in shown)
+    shown = [100 * number for number in (value, *ends) if number is not None]
+    digits = max(digits_apart(number, (0.0, *percents), least) for number in shown)
     interval = join_ends(*(None if end is None else _plain(100 * end, digits) for end in ends))
     return Number(f"{_plain(100 * value, digits)}{_PER_CENT}", interval if interval == ABSENT else f"{interval}{_PER_CENT}", None)
 
 
 def _points(value: float, ends: tuple[float | None, float | None], least: int) -> Number:
-    shown = [100 * one for one in (value, *ends) if one is not None]
-    digits = max(digits_apart(one, (0.0,), least) for one in shown)
-    text, *sides = (None if one is None else f"{'+' if one > 0 else ''}{_plain(100 * one, digits)}" for one in (value, *ends))
+    shown = [100 * number for number in (value, *ends) if number is not None]
+    digits = max(digits_apart(number, (0.0,), least) for number in shown)
+    text, *sides = (None if number is None else f"{'+' if number > 0 else ''}{_plain(100 * number, digits)}" for number in (value, *ends))
     interval = join_ends(*sides)
     return Number(f"{text}{_POINTS}", interval if interval == ABSENT else f"{interval}{_POINTS}", None)
 

@@ -96,16 +96,16 @@ def checks_page(
     older = f"?{urlencode({'state': state or '', 'cursor': cursor})}" if cursor else None
 
     # Gravest verdict on disparate impact: graver ones replace others.
-    succeeded = [RankedKey(deployment.no, one.no, one.span.end, IMPACT) for one in shown if one.state is CheckState.SUCCEEDED]
+    succeeded = [RankedKey(deployment.no, check.no, check.span.end, IMPACT) for check in shown if check.state is CheckState.SUCCEEDED]
     figures = ranked_figures(session, succeeded)
     verdicts: dict[int, str] = {}
     for grade in reversed(GRAVEST):
-        verdicts |= {one.check_no: grade for one in figures if grade and one.data in _HEADLINES and one.verdict == grade}
+        verdicts |= {figure.check_no: grade for figure in figures if grade and figure.data in _HEADLINES and figure.verdict == grade}
 
     values = {
         "checks": shown,
         "verdicts": verdicts,
-        "names": people(session, (one.created_by for one in shown)),
+        "names": people(session, (check.created_by for check in shown)),
         "state": state,
         "states": list(CheckState),
         "older": older,
@@ -122,8 +122,8 @@ def numbered_check(
 ) -> Response:
     """Leads to a check by its number: a thousand ids would be most of a picture."""
     check = checks.get_by_number(session, deployment.no, no)
-    kept = time_range.query()
-    return RedirectResponse(f"/deployments/{deployment.id}/checks/{check.id}{f'?{urlencode(kept)}' if kept else ''}")
+    query = time_range.query()
+    return RedirectResponse(f"/deployments/{deployment.id}/checks/{check.id}{f'?{urlencode(query)}' if query else ''}")
 
 
 @router.get("/{check_id}", dependencies=[OFFERS_REPORTS])
@@ -155,7 +155,7 @@ def check_page(
         "missing": missing_sides(monitor),
         "measurements": measurements[:MOST_MEASUREMENTS],
         "measured": len(measurements),
-        "unbadged": find_unbadged([judged_figure(one) for one in measurements[:MOST_MEASUREMENTS]]),
+        "unbadged": find_unbadged([judged_figure(measurement) for measurement in measurements[:MOST_MEASUREMENTS]]),
         "unbadged_words": UNBADGED,
         "favourable": (check.window or {}).get("favourable"),
         "number_of": number_of,
@@ -164,8 +164,8 @@ def check_page(
         "figure_query": figure_query,
         "name_group": partial(_name_group, group_words),
         "name_subject": partial(_name_subject, group_words),
-        "draw_shares": lambda one, **more: shares_chart(kind, rename_shares(group_words, one), PAGE, **more),
-        "draw_ranges": lambda one: ranges_chart(kind, rename_shares(group_words, one), PAGE),
+        "draw_shares": lambda view, **options: shares_chart(kind, rename_shares(group_words, view), PAGE, **options),
+        "draw_ranges": lambda view: ranges_chart(kind, rename_shares(group_words, view), PAGE),
         "catalogue": CATALOGUE,
         "data_sets": DATA_SETS,
         "now": now,
@@ -177,23 +177,23 @@ def check_page(
         newest = newest_of_gaps(session, deployment.no, state=AttributionState.DONE)
         values |= show_forest(forest, chosen, alerts, newest if newest is not None and newest.span == check.span else None)
         values |= {"newest": check, "metrics": {forest.metric: CATALOGUE[forest.metric].title}}
-    names = people(session, [check.created_by, *(one.acknowledged_by for one in alerts)])
+    names = people(session, [check.created_by, *(alert.acknowledged_by for alert in alerts)])
     return page(request, "check.html", values | {"names": names})
 
 
 @router.get("/{check_id}/figure")
 def figure_page(
-    request: Request, deployment: ReadableDeployment, session: SessionIn, check_id: str, wanted: Annotated[FigureAddress, Query()]
+    request: Request, deployment: ReadableDeployment, session: SessionIn, check_id: str, address: Annotated[FigureAddress, Query()]
 ) -> Response:
     check = _get_check(session, deployment, check_id)
-    words = GroupWords.of(monitor_of(session, deployment.no))
+    names = GroupWords.of(monitor_of(session, deployment.no))
     counted = counted_check(session, check)
-    explanation = explain_figure(session, deployment, counted, MeasurementKey(**dict(wanted)), words)
+    explanation = explain_figure(session, deployment, counted, MeasurementKey(**dict(address)), names)
     values = {
         "deployment": deployment,
         "check": check,
         "counted_span": counted.origin.span,
-        "kind": VIEW_OF_DATA[wanted.data],
+        "kind": VIEW_OF_DATA[address.data],
         "words": check_words,
         "explanation": explanation,
         "number": number_of(explanation.measurement),
@@ -207,13 +207,17 @@ def _get_check(session: Session, deployment: Deployment, check_id: str) -> Check
     return checks.get(session, deployment.no, check_id)
 
 
-def _name_group(words: GroupWords, attribute: str, group: GroupShare) -> str:
+def _name_group(names: GroupWords, attribute: str, group: GroupShare) -> str:
     if group.group is None:
         return f"all {group.role}"
-    return words.label(attribute, group.group) or "(blank)"
+    return names.label(attribute, group.group) or "(blank)"
 
 
-def _name_subject(words: GroupWords, one: Measurement) -> str:
+def _name_subject(names: GroupWords, measurement: Measurement) -> str:
     """Display name of a figure's group; of several monitored ones, that it is furthest out."""
-    name = words.label(one.attribute, one.group) if one.attribute is not None and one.group else check_words.subject_of(one)
-    return f"{name}, furthest out" if (one.worst_of or 0) > 1 else name
+    name = (
+        names.label(measurement.attribute, measurement.group)
+        if measurement.attribute is not None and measurement.group
+        else check_words.subject_of(measurement)
+    )
+    return f"{name}, furthest out" if (measurement.worst_of or 0) > 1 else name

@@ -60,14 +60,14 @@ def configure_page(
 ) -> Response:
     """Shows the next or the chosen step of setting up; after the first check, the list of parts."""
     values = _read_values(session, deployment, now)
-    chosen = next((one for one in values["steps"] if one.name is step), None) or next_step(values["steps"])
+    chosen = next((candidate for candidate in values["steps"] if candidate.name is step), None) or next_step(values["steps"])
     shown = () if chosen is None else chosen.parts
-    return page(request, "configure.html", values | {"step": chosen, "part": None, "shown": [one.value for one in shown]})
+    return page(request, "configure.html", values | {"step": chosen, "part": None, "shown": [member.value for member in shown]})
 
 
 @router.get("/configure/{part}", dependencies=[SHOWS_RECORDS])
 def configure_part_page(request: Request, deployment: ReadableDeployment, session: SessionIn, now: NowIn, part: str) -> Response:
-    chosen = next((one for one in ConfigurePart if one.value == part and one is not ConfigurePart.CHECK), None)
+    chosen = next((candidate for candidate in ConfigurePart if candidate.value == part and candidate is not ConfigurePart.CHECK), None)
     if chosen is None:
         raise NotFound("part of Configure", part)
     values = _read_values(session, deployment, now)
@@ -91,7 +91,7 @@ def _read_values(session: Session, deployment: Deployment, now: datetime) -> dic
         if training is None or monitor is None
         else find_unclassified(training.labels, monitor.outcomes, fewest=FEWEST_SHOWN),
         "steps": steps_of(session, deployment, monitor, has_records=has_records),
-        "parts_of_page": [one for one in ConfigurePart if one is not ConfigurePart.CHECK],
+        "parts_of_page": [part for part in ConfigurePart if part is not ConfigurePart.CHECK],
         "newest": newest,
         "has_records": has_records,
         "busy": busy,
@@ -101,7 +101,7 @@ def _read_values(session: Session, deployment: Deployment, now: datetime) -> dic
         "plan": None if monitor is None else plan_from_counts(session, deployment.no, monitor, WantedDetection(ratio=0.7, chance=0.9)),
         "usual": DEFAULT_METRICS,
         "max_nightly_rows": MAX_NIGHTLY_ROWS,
-        "schedules": [one for one in Schedule if one in {Schedule.HOURLY, Schedule.OFF} or deployment.payload is not None],
+        "schedules": [schedule for schedule in Schedule if schedule in {Schedule.HOURLY, Schedule.OFF} or deployment.payload is not None],
         "numeric": FieldKind.NUMERIC,
         "breakers": BREAKERS,
         "certificates": _describe_certificates(deployment),
@@ -119,8 +119,8 @@ def _read_values(session: Session, deployment: Deployment, now: datetime) -> dic
 def _describe_certificates(deployment: Deployment) -> dict[str, CertificateFacts]:
     tls = deployment.endpoint.tls if deployment.endpoint else None
     texts = {} if tls is None else {"authority": tls.authority, "shows": tls.certificate}
-    found = {words: describe_certificates(text) for words, text in texts.items()}
-    return {words: facts for words, facts in found.items() if facts is not None}
+    described = {title: describe_certificates(text) for title, text in texts.items()}
+    return {title: facts for title, facts in described.items() if facts is not None}
 
 
 def outcome_text(value: GroupValue) -> str:

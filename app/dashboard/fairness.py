@@ -170,7 +170,7 @@ def fairness_page(
     now: NowIn,
     chosen: Annotated[ChosenCharts, Query()],
 ) -> Response:
-    state = next(one for one in overview(session, OverviewWanted(only_no=deployment.no), now=now).deployments)
+    state = next(described for described in overview(session, OverviewWanted(only_no=deployment.no), now=now).deployments)
     checks = recent_checks(session, deployment.no, most=STRIP_CHECKS)
     newest = get(session, deployment.no, checks[0].id) if checks else None
     measured = [] if newest is None else measurements_of(session, newest.no)
@@ -183,7 +183,7 @@ def fairness_page(
     source = ForestSource(monitor=monitor, evidence=evidence, checks=checks, measured=measured, recent=recent)
     forest = build_forest(source, metric=metric, now=now)
 
-    known = live_alerts(session, deployment.no)
+    live = live_alerts(session, deployment.no)
     attributed = newest_of_gaps(session, deployment.no, state=AttributionState.DONE)
     values = {
         "deployment": deployment,
@@ -191,13 +191,13 @@ def fairness_page(
         "state": state,
         "newest": newest,
         "missing_records": () if newest is None else notes_of_check(session, newest, forest.attribute),
-        **show_forest(forest, chosen, known, attributed),
+        **show_forest(forest, chosen, live, attributed),
         "compared": compared,
         "evidence_in_short": [] if evidence is None else describe_evidence(evidence),
         **_WORDING,
-        "figure_of": lambda one: name_figure(rename_state(forest.words, one)),
+        "figure_of": lambda state: name_figure(rename_state(forest.words, state)),
         "missing": missing_sides(monitor),
-        "names": people(session, [*(one.acknowledged_by for one in known), None if busy is None else busy.created_by]),
+        "names": people(session, [*(alert.acknowledged_by for alert in live), None if busy is None else busy.created_by]),
         "busy": busy,
         "busy_advice": None if busy is None else advice_on_check(busy, outlook_of(session, deployment.no)),
         "configured": CONFIGURED,
@@ -217,7 +217,7 @@ def show_attributed(forest: Forest, attributed: AttributionRun | None) -> dict[s
     gaps = () if attributed is None or attributed.result is None else attributed.result.gaps
     return {
         "attributed": attributed,
-        "attributed_gaps": [rename_gap(forest.words, one) for one in gaps],
+        "attributed_gaps": [rename_gap(forest.words, gap) for gap in gaps],
         "group_names": [{"attribute": row.attribute, "group": row.group, "name": row.name} for row in forest.rows],
     }
 
@@ -235,20 +235,26 @@ def _show_over_time(
         rollup=chosen.rollup,
     )
     over_time = read_over_time(session, charts, time_range, measured, now)
-    titles = {one.metric: CATALOGUE[one.metric].title for one in measured if one.attribute is not None and one.metric in CATALOGUE}
+    titles = {
+        measurement.metric: CATALOGUE[measurement.metric].title
+        for measurement in measured
+        if measurement.attribute is not None and measurement.metric in CATALOGUE
+    }
     shown = cast("ShownRange", over_time["range"])
     return over_time | {
         "elsewhere": _list_other_data(measured, chosen),
-        "metrics": dict(sorted(titles.items(), key=lambda one: one[1])),
-        "data_sets": list(dict.fromkeys(one.data for one in measured)),
+        "metrics": dict(sorted(titles.items(), key=lambda item: item[1])),
+        "data_sets": list(dict.fromkeys(measurement.data for measurement in measured)),
         "bar": build_bar(request, time_range, shown.span, usual=shown.usual, compares=True),
     }
 
 
 def _list_other_data(measured: Sequence[Measurement], chosen: ChosenCharts) -> list[tuple[str, str]]:
     """Other data that the chosen metric was measured on, with their queries."""
-    found = dict.fromkeys(one.data for one in measured if one.metric == chosen.metric and one.attribute is not None)
-    if chosen.data in found:
+    data_sets = dict.fromkeys(
+        measurement.data for measurement in measured if measurement.metric == chosen.metric and measurement.attribute is not None
+    )
+    if chosen.data in data_sets:
         return []
-    kept = chosen.model_dump(mode="json", exclude_none=True, exclude={"attribute", "group"})
-    return [(data_set(data.value), f"?{urlencode(kept | {'data': data.value})}") for data in found]
+    query = chosen.model_dump(mode="json", exclude_none=True, exclude={"attribute", "group"})
+    return [(data_set(data.value), f"?{urlencode(query | {'data': data.value})}") for data in data_sets]

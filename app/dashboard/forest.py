@@ -72,28 +72,28 @@ class Drawer:
 
 def live_alerts(session: Session, deployment_no: int) -> list[Alert]:
     """Alerts that are not over, those on records as logged first; among them open before acknowledged."""
-    wanted = [AlertFilter(deployment_no=deployment_no, state=one) for one in (AlertState.OPEN, AlertState.ACKNOWLEDGED)]
-    known = [alert for one in wanted for alert in alerts_page(session, one, Paging(MOST_ALERTS))]
-    return sorted(known, key=lambda alert: alert.subject.data != DataSet.PAYLOAD)
+    filters = [AlertFilter(deployment_no=deployment_no, state=state) for state in (AlertState.OPEN, AlertState.ACKNOWLEDGED)]
+    alerts = [alert for alert_filter in filters for alert in alerts_page(session, alert_filter, Paging(MOST_ALERTS))]
+    return sorted(alerts, key=lambda alert: alert.subject.data != DataSet.PAYLOAD)
 
 
 def open_drawer(forest: Forest, row: ForestRow, alerts: Sequence[Alert], attribution: AttributionRun | None) -> Drawer:
     """`alerts` are those of the deployment that are not over."""
-    about = tuple(one for one in alerts if one.subject.attribute == row.attribute and one.subject.group in {row.group, None})
+    about = tuple(alert for alert in alerts if alert.subject.attribute == row.attribute and alert.subject.group in {row.group, None})
     gaps = () if attribution is None or attribution.result is None else attribution.result.gaps
-    found = next((one for one in gaps if one.attribute == row.attribute and one.monitored.label == row.group), None)
+    gap = next((gap for gap in gaps if gap.attribute == row.attribute and gap.monitored.label == row.group), None)
     records = {"attribute": row.attribute, "group": row.group}
     if forest.check is not None:
         records["check"] = forest.check.id
     # If the model does not see the attribute, no reading would be true.
     reading = None
     if row.logged is not None and row.counterfactual is not None and not row.is_unseen:
-        reading = read_together(*(worded(forest.words.rename(one.measurement)) for one in row.figures))
+        reading = read_together(*(worded(forest.words.rename(figure.measurement)) for figure in row.figures))
     return Drawer(
         row=row,
-        figures=tuple(_describe(forest, row, one) for one in row.figures),
+        figures=tuple(_describe(forest, row, figure) for figure in row.figures),
         alerts=about,
-        gap=None if found is None else rename_gap(forest.words, found),
+        gap=None if gap is None else rename_gap(forest.words, gap),
         records=urlencode(records | {"outcome": "unfavourable"}),
         changed=None if row.counterfactual is None else urlencode(records | {"changed": "gained"}),
         reading=reading,
@@ -102,14 +102,14 @@ def open_drawer(forest: Forest, row: ForestRow, alerts: Sequence[Alert], attribu
 
 
 def _describe(forest: Forest, row: ForestRow, figure: ForestFigure) -> DrawerFigure:
-    clause, one = word_figure(row, figure, forest.words), figure.measurement
+    clause, measurement = word_figure(row, figure, forest.words), figure.measurement
     return DrawerFigure(
         figure=figure,
         clause=Clause(text=capitalise(clause.text), interval=clause.interval),
         number=number_of(figure.measurement),
         explanation=explained(forest.words.rename(figure.measurement)),
         query=figure_query(figure.measurement),
-        trend=draw_trend(figure.strip, metric=one.metric, limits=(one.lower_limit, one.upper_limit)),
+        trend=draw_trend(figure.strip, metric=measurement.metric, limits=(measurement.lower_limit, measurement.upper_limit)),
         since_note=None if figure.evidence is None else note_first_hour(figure.evidence),
     )
 
@@ -133,7 +133,7 @@ def show_forest(forest: Forest, chosen: ChosenRow, alerts: Sequence[Alert], attr
         "shared_records": lambda strip: SHARED_RECORDS if share_records(strip) else "",
         "short_evidence": short_evidence,
         "explain_evidence": explain_evidence,
-        "clause_of": lambda one, figure: word_figure(one, figure, forest.words),
+        "clause_of": lambda row, figure: word_figure(row, figure, forest.words),
         "query_of": lambda row: f"?{urlencode({**sent, 'attribute': row.attribute, 'group': row.group})}#drawer",
         "without_row": f"?{urlencode(sent)}",
         "drawer": None if row is None else open_drawer(forest, row, alerts, attribution),

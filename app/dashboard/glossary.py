@@ -13,5 +13,5 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/glossary")
 def glossary_page(request: Request, _: Reader) -> Response:
-    metrics = sorted(CATALOGUE.items(), key=lambda one: one[1].title)
+    metrics = sorted(CATALOGUE.items(), key=lambda item: item[1].title)
     return page(request, "glossary.html", {"terms": TERMS, "metrics": metrics})

@@ -34,12 +34,12 @@ class ShownHours:
 def ingestion_page(request: Request, deployment: ReadableDeployment, session: SessionIn, *, now: NowIn, time_range: RangeIn) -> Response:
     span = whole_hours(time_range, now)
     listed = Span(start=max(span.start, span.end - MOST_HOURS * HOUR), end=span.end)
-    found = ingestion_in(session, deployment.no, listed, now)
+    view = ingestion_in(session, deployment.no, listed, now)
     values = {
         "deployment": deployment,
         "tables": list_tables(session, deployment),
-        "found": found,
-        "lines": join_empty_hours(found.hours),
+        "found": view,
+        "lines": join_empty_hours(view.hours),
         "bar": build_bar(request, time_range, span, usual=RangePreset.DAY),
         "is_cut": listed != span,
         "listed": listed,
@@ -47,7 +47,7 @@ def ingestion_page(request: Request, deployment: ReadableDeployment, session: Se
         "sources": SOURCE_WORDS,
         "sentence_of": sentence_of,
         "remedy_of": remedy_of,
-        "as_json": f"/v1/deployments/{deployment.id}/ingestion?hours={len(found.hours)}",
+        "as_json": f"/v1/deployments/{deployment.id}/ingestion?hours={len(view.hours)}",
     }
     return page(request, "ingestion.html", values)
 

@@ -122,24 +122,24 @@ class WantedCharts:
 
 
 def read_over_time(
-    session: Session, wanted: WantedCharts, choice: RangeChoice, measured: Sequence[Measurement], now: datetime
+    session: Session, chart_query: WantedCharts, choice: RangeChoice, measured: Sequence[Measurement], now: datetime
 ) -> dict[str, object]:
     """Values of the template.
 
     Raises:
         InvalidInput: the start is not before the end, which is now where none is chosen.
     """
-    shown = choose_range(session, wanted.deployment_no, choice, now=now)
+    shown = choose_range(session, chart_query.deployment_no, choice, now=now)
     span = shown.span
     timeline = None
-    if wanted.rollup is None and wanted.metric in CATALOGUE:
-        words = GroupWords.of(wanted.monitor)
-        asked = TimelineWanted(metric=wanted.metric, data=wanted.data, choice=choice, words=words)
-        timeline = show_timeline(read_timeline(session, wanted.deployment_no, span, asked), wanted.deployment_id, choice)
+    if chart_query.rollup is None and chart_query.metric in CATALOGUE:
+        names = GroupWords.of(chart_query.monitor)
+        timeline_query = TimelineWanted(metric=chart_query.metric, data=chart_query.data, choice=choice, words=names)
+        timeline = show_timeline(read_timeline(session, chart_query.deployment_no, span, timeline_query), chart_query.deployment_id, choice)
     return {
         "range": shown,
         "over_time": timeline,
-        "charts": _list_charts(session, wanted, measured, span, is_drawn=timeline is None),
+        "charts": _list_charts(session, chart_query, measured, span, is_drawn=timeline is None),
         "report_query": f"?{urlencode({'since': span.start.isoformat(), 'until': span.end.isoformat()})}",
         "shown_panels": SHOWN_PANELS,
     }
@@ -150,13 +150,13 @@ def show_timeline(timeline: Timeline, deployment_id: str, choice: RangeChoice) -
     drawn = timeline.panels[:MAX_PANELS]
     levels = level_axis(metric, drawn)
     shift = timedelta() if timeline.earlier is None else timeline.earlier.shift
-    panels = [_show_panel(one, metric, timeline, draw_panel(one, metric, axis, levels, shift=shift), axis) for one in drawn]
+    panels = [_show_panel(panel, metric, timeline, draw_panel(panel, metric, axis, levels, shift=shift), axis) for panel in drawn]
     if timeline.accuracy is not None:
         accuracy = timeline.accuracy
         picture = draw_panel(accuracy, ACCURACY.metric, axis, level_axis(ACCURACY.metric, [accuracy]))
         panels.append(_show_panel(accuracy, ACCURACY.metric, timeline, picture, axis))
     events = _list_events(timeline, deployment_id, axis)
-    logged = [one.logged for one in timeline.checks if one.logged is not None]
+    logged = [check.logged for check in timeline.checks if check.logged is not None]
     step = name_step(timeline.step)
     # A check is of an hour, also where a step is a part of one.
     longer = max(HOUR - timeline.step, timedelta())
@@ -172,9 +172,9 @@ def show_timeline(timeline: Timeline, deployment_id: str, choice: RangeChoice) -
         left_out=len(timeline.panels) - len(drawn),
         volume=draw_volume(timeline.checks, timeline.step, axis),
         volume_words=f"{sum(logged):,} records logged in the checked hours, at most {max(logged, default=0):,} {per}",
-        hatched=draw_stretches((one.start - longer for one in timeline.checks if one.topped_up), timeline.step + longer, axis),
-        gaps=draw_stretches((one.start - longer for one in timeline.checks if one.failed), timeline.step + longer, axis, height=5),
-        changes=draw_moments((one.at for one in timeline.changes), axis),
+        hatched=draw_stretches((check.start - longer for check in timeline.checks if check.topped_up), timeline.step + longer, axis),
+        gaps=draw_stretches((check.start - longer for check in timeline.checks if check.failed), timeline.step + longer, axis, height=5),
+        changes=draw_moments((change.at for change in timeline.changes), axis),
         events=tuple(events[-MAX_EVENTS:]),
         left_out_events=max(0, len(events) - MAX_EVENTS),
         ticks=time_ticks(timeline.span, zone),
@@ -186,18 +186,18 @@ def _show_panel(panel: TimePanel, metric: str, timeline: Timeline, picture: Pane
     # than the page.
     steps = []
     for bar in picture.places:
-        one = bar.step
-        is_joined, count = one.figures + one.carried > 1, one.verdicts.get
+        step = bar.step
+        is_joined, count = step.figures + step.carried > 1, step.verdicts.get
         steps.append(
             (
                 bar.x,
-                int(one.start.timestamp()) if is_joined else None,
-                int((one.end if is_joined else one.at).timestamp()),
-                *[end and round(end, 5) for end in (one.lowest, one.highest, one.lower, one.upper)],
-                one.n,
-                one.carried,
+                int(step.start.timestamp()) if is_joined else None,
+                int((step.end if is_joined else step.at).timestamp()),
+                *[end and round(end, 5) for end in (step.lowest, step.highest, step.lower, step.upper)],
+                step.n,
+                step.carried,
                 [*map(count, GRAVEST, _NONE_OF_THEM)],
-                one.check_no,
+                step.check_no,
             )
         )
     match CATALOGUE[metric].measure:
@@ -210,12 +210,12 @@ def _show_panel(panel: TimePanel, metric: str, timeline: Timeline, picture: Pane
     return ShownPanel(
         panel=panel,
         picture=picture,
-        words="; ".join(part for part in (say_steps(metric, panel.steps), picture.words) if part),
-        absent="" if picture.places else next((one.reason for one in reversed(panel.steps) if one.reason), "no reason is known"),
+        words="; ".join(text for text in (say_steps(metric, panel.steps), picture.words) if text),
+        absent="" if picture.places else next((step.reason for step in reversed(panel.steps) if step.reason), "no reason is known"),
         earlier_words=say_steps(metric, panel.earlier) if timeline.earlier is not None and panel is not timeline.accuracy else "",
         form=form,
         steps=msgspec.json.encode(steps).decode(),
-        alerts=tuple(axis.percent(one.opened_at) for one in timeline.alerts if _is_about(one, panel, timeline)),
+        alerts=tuple(axis.percent(alert.opened_at) for alert in timeline.alerts if _is_about(alert, panel, timeline)),
     )
 
 
@@ -238,30 +238,36 @@ def _list_events(timeline: Timeline, deployment_id: str, axis: TimeAxis) -> list
     def add(moment: datetime, kind: str, text: str, address: str = "") -> None:
         events.append(TimeEvent(moment=moment, kind=kind, text=text, address=address, at=axis.percent(moment)))
 
-    for one in timeline.changes:
-        if one.revision != one.revision_before:
-            add(one.at, "revision", f"First check of model revision {one.revision or 'none'}, after {one.revision_before or 'none'}")
-        if one.monitor != one.monitor_before:
-            add(one.at, "monitor", f"First check with version {one.monitor} of the monitor, after {one.monitor_before}")
+    for change in timeline.changes:
+        if change.revision != change.revision_before:
+            add(
+                change.at,
+                "revision",
+                f"First check of model revision {change.revision or 'none'}, after {change.revision_before or 'none'}",
+            )
+        if change.monitor != change.monitor_before:
+            add(change.at, "monitor", f"First check with version {change.monitor} of the monitor, after {change.monitor_before}")
     for alert in timeline.alerts:
         add(alert.opened_at, "alert", alert.sentence or alert.rule_name, f"/alerts/{alert.id}")
-    each = f"/deployments/{deployment_id}/checks"
+    link = f"/deployments/{deployment_id}/checks"
     for step in timeline.checks:
         if step.failed:
             checks = "1 check" if step.failed == 1 else f"{step.failed:,} checks"
-            add(max(step.start, timeline.span.start), "gap", f"{checks} without figures: {step.reason or 'no reason is known'}", each)
-    return sorted(events, key=lambda one: one.moment)
+            add(max(step.start, timeline.span.start), "gap", f"{checks} without figures: {step.reason or 'no reason is known'}", link)
+    return sorted(events, key=lambda event: event.moment)
 
 
-def _list_charts(session: Session, wanted: WantedCharts, measured: Sequence[Measurement], span: Span, *, is_drawn: bool) -> list[Drawn]:
+def _list_charts(
+    session: Session, chart_query: WantedCharts, measured: Sequence[Measurement], span: Span, *, is_drawn: bool
+) -> list[Drawn]:
     """One chart for each attribute with the metric, then volume and accuracy."""
-    metric, data, number = wanted.metric, wanted.data, wanted.deployment_no
+    metric, data, number = chart_query.metric, chart_query.data, chart_query.deployment_no
     about = [figure for figure in measured if (figure.metric, figure.data) == (metric, data) and metric in CATALOGUE]
-    base = f"/v1/deployments/{wanted.deployment_id}/charts"
+    base = f"/v1/deployments/{chart_query.deployment_id}/charts"
     # So many single checks can only be shown rolled up.
-    rollup = wanted.rollup or (Period.MONTH if span.end - span.start > LONGEST_SINGLE else None)
+    rollup = chart_query.rollup or (Period.MONTH if span.end - span.start > LONGEST_SINGLE else None)
     when = {"since": span.start.isoformat(), "until": span.end.isoformat()} | ({} if rollup is None else {"rollup": rollup.value})
-    words, charts = GroupWords.of(wanted.monitor), []
+    names, charts = GroupWords.of(chart_query.monitor), []
     alerts = [alert for alert in alerts_between(session, number, span) if alert.opened_at >= span.start] if is_drawn else []
 
     def add(title: str, address: str, query: dict[str, str], draw: Callable[[], Chart]) -> None:
@@ -276,7 +282,7 @@ def _list_charts(session: Session, wanted: WantedCharts, measured: Sequence[Meas
     def add_series(title: str, metric: str, data: DataSet, attribute: str | None) -> None:
         request = SeriesWanted(metric=metric, data=data, attribute=attribute, since=span.start, until=span.end, rollup=rollup)
         query = {"metric": metric, "data": data.value, **({} if attribute is None else {"attribute": attribute})}
-        add(title, "series", query, lambda: series_chart(rename_series(words, series_of(session, number, request)), PAGE, alerts=alerts))
+        add(title, "series", query, lambda: series_chart(rename_series(names, series_of(session, number, request)), PAGE, alerts=alerts))
 
     for attribute in dict.fromkeys(figure.attribute for figure in about):
         name = CATALOGUE[metric].title

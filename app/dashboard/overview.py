@@ -63,8 +63,8 @@ def glyph(worst: WorstGroup) -> Glyph | None:
     """Draws a ratio; None for other figures, and without a value."""
     if worst.value is None or not is_ratio(CATALOGUE[worst.metric]):
         return None
-    own = worst.for_choice
-    lower, upper = (worst.lower, worst.upper) if own is None else (own.lower, own.upper)
+    widened = worst.for_choice
+    lower, upper = (worst.lower, worst.upper) if widened is None else (widened.lower, widened.upper)
     interval = None
     # An end that is not bounded reaches to the end of the axis.
     if lower is not None or upper is not None:
@@ -85,14 +85,14 @@ def strip(trend: Sequence[TrendPoint], *, about: str) -> Strip | None:
     if not trend:
         return None
     bars: dict[str, list[str]] = {}
-    for place, point in enumerate(trend, CHECKS - len(trend)):
+    for position, point in enumerate(trend, CHECKS - len(trend)):
         kind = point.verdict if point.verdict in _HEIGHTS else "none"
         height = _HEIGHTS.get(kind, 2)
-        bars.setdefault(kind, []).append(f"M{place * _CELL} {16 - height}h{_CELL - 1}v{height}h{1 - _CELL}z")
+        bars.setdefault(kind, []).append(f"M{position * _CELL} {16 - height}h{_CELL - 1}v{height}h{1 - _CELL}z")
     counted = Counter(verdict(point.verdict) if point.verdict else "no verdict" for point in trend)
-    each = ", ".join(f"{many} {word}" for word, many in counted.items())
-    many = "The last check" if len(trend) == 1 else f"The last {len(trend)} checks"
-    return Strip(paths=tuple((kind, "".join(parts)) for kind, parts in bars.items()), words=f"{many} that measured {about}: {each}.")
+    counts = ", ".join(f"{count} {name}" for name, count in counted.items())
+    subject = "The last check" if len(trend) == 1 else f"The last {len(trend)} checks"
+    return Strip(paths=tuple((kind, "".join(paths)) for kind, paths in bars.items()), words=f"{subject} that measured {about}: {counts}.")
 
 
 def _place(ratio: float) -> float:
@@ -135,7 +135,7 @@ class ChosenOrder(BaseModel):
 
 @router.get("/")
 def overview_page(request: Request, principal: Reader, session: SessionIn, now: NowIn, chosen: Annotated[ChosenOrder, Query()]) -> Response:
-    wanted = OverviewWanted(
+    overview_query = OverviewWanted(
         sort=chosen.sort,
         states=frozenset(chosen.state),
         text=chosen.text,
@@ -144,32 +144,39 @@ def overview_page(request: Request, principal: Reader, session: SessionIn, now: 
         limit=chosen.shown + 1,
         points=CHECKS,
     )
-    found = overview(session, wanted, now=now)
-    listed = found.deployments[: chosen.shown]
-    kept = {"sort": chosen.sort.value, "text": chosen.text} | ({"owner": chosen.owner} if chosen.owner else {})
-    more = kept | {"state": [state.value for state in chosen.state], "shown": min(chosen.shown + SHOWN, MOST_SHOWN)}
+    listing = overview(session, overview_query, now=now)
+    listed = listing.deployments[: chosen.shown]
+    query = {"sort": chosen.sort.value, "text": chosen.text} | ({"owner": chosen.owner} if chosen.owner else {})
+    longer = query | {"state": [state.value for state in chosen.state], "shown": min(chosen.shown + SHOWN, MOST_SHOWN)}
     may = principal.role.permissions
     values = {
-        "worker_notice": notice_of(found.workers),
-        "found": found,
+        "worker_notice": notice_of(listing.workers),
+        "found": listing,
         "listed": listed,
-        "needs": needs_of(found, now=now, may_manage=Permission.MANAGE in may, may_acknowledge=Permission.ACKNOWLEDGE in may),
-        "glyphs": {one.no: glyph(one.worst) for one in listed if one.worst is not None},
+        "needs": needs_of(listing, now=now, may_manage=Permission.MANAGE in may, may_acknowledge=Permission.ACKNOWLEDGE in may),
+        "glyphs": {deployment.no: glyph(deployment.worst) for deployment in listed if deployment.worst is not None},
         "strips": {
-            one.no: strip(one.trend, about=f"{one.worst.attribute}: {one.words.label(one.worst.attribute, one.worst.group)}")
-            for one in listed
-            if one.worst is not None
+            deployment.no: strip(
+                deployment.trend,
+                about=f"{deployment.worst.attribute}: {deployment.words.label(deployment.worst.attribute, deployment.worst.group)}",
+            )
+            for deployment in listed
+            if deployment.worst is not None
         },
         "axis": AXIS,
         "chosen": chosen,
         "state_links": [
-            (state, STATES[state], count, "/?" + urlencode(kept | {"state": state.value})) for state, count in found.counts.items() if count
+            (state, STATES[state], count, "/?" + urlencode(query | {"state": state.value}))
+            for state, count in listing.counts.items()
+            if count
         ],
-        "owners": sorted({one.owner for one in found.every if one.owner} | ({chosen.owner} - {""}), key=str.casefold),
-        "every_state": "/?" + urlencode(kept),
+        "owners": sorted(
+            {deployment.owner for deployment in listing.every if deployment.owner} | ({chosen.owner} - {""}), key=str.casefold
+        ),
+        "every_state": "/?" + urlencode(query),
         "evidence_words": evidence_words,
-        "total": sum(found.counts.values()),
-        "more": f"/?{urlencode(more, doseq=True)}" if len(found.deployments) > len(listed) and chosen.shown < MOST_SHOWN else None,
+        "total": sum(listing.counts.values()),
+        "more": f"/?{urlencode(longer, doseq=True)}" if len(listing.deployments) > len(listed) and chosen.shown < MOST_SHOWN else None,
         "states": STATES,
         "sorts": SORTS,
         "now": now,
@@ -181,11 +188,11 @@ def overview_page(request: Request, principal: Reader, session: SessionIn, now: 
 
 def evidence_words(counts: EvidenceCounts | None) -> str:
     """Evidence in a few words; nothing before any comparison has records. Fair only if every comparison is."""
-    known = 0 if counts is None else counts.unfair + counts.shown_fair + counts.undecided
-    if counts is None or not known:
+    counted = 0 if counts is None else counts.unfair + counts.shown_fair + counts.undecided
+    if counts is None or not counted:
         return ""
     if counts.unfair and counts.unfair_since is not None:
         return f"unfair since {counts.unfair_since.day} {counts.unfair_since:%b %Y}"
     if counts.unfair:
         return "unfair"
-    return "shown fair" if counts.shown_fair == known else "undecided"
+    return "shown fair" if counts.shown_fair == counted else "undecided"

@@ -117,10 +117,10 @@ def build_bar(
     """
     choice = choice or RangeChoice()
     left_out = {*_TIMES, "compare", "zone", "cursor", *_OF_FILTERS}
-    others = tuple((name, value) for name, value in request.query_params.multi_items() if name not in left_out and value)
+    remaining = tuple((name, value) for name, value in request.query_params.multi_items() if name not in left_out and value)
 
     def link(text: str, title: str, chosen: RangeChoice, *, is_chosen: bool) -> RangeLink:
-        return RangeLink(text=text, title=title, query=f"?{urlencode([*others, *chosen.query().items()])}", is_chosen=is_chosen)
+        return RangeLink(text=text, title=title, query=f"?{urlencode([*remaining, *chosen.query().items()])}", is_chosen=is_chosen)
 
     present = None if choice.start is not None else choice.preset or usual
     present = usual if present in without else present
@@ -141,7 +141,7 @@ def build_bar(
         presets=tuple(presets),
         earlier_times=tuple(earlier_times) if compares else (),
         utc=link("UTC", "Times in UTC", utc, is_chosen=choice.zone.key == "UTC"),
-        others=others,
+        others=remaining,
         start="" if span is None else _of_control(span.start, choice.zone),
         end="" if span is None else _of_control(span.end, choice.zone),
     )
@@ -164,27 +164,27 @@ def keep_range(page: str, choice: RangeChoice) -> str:
     Links that choose a range and everything marked `data-range` stay. In a rendered page quotation marks of people's texts are escaped, so
     that these cannot be taken for a link.
     """
-    kept = choice.query()
-    if not kept:
+    parameters = choice.query()
+    if not parameters:
         return page
 
-    def extend(found: re.Match[str]) -> str:
-        name, address = found[1], html.unescape(found[2])
+    def extend(match: re.Match[str]) -> str:
+        name, address = match[1], html.unescape(match[2])
         path, _, fragment = address.partition("#")
         path, _, query = path.partition("?")
         present = parse_qsl(query, keep_blank_values=True)
-        names = {each for each, _ in present}
-        added = [(each, value) for each, value in kept.items() if each not in names and not (each in _TIMES and names & _TIMES)]
+        names = {name for name, _ in present}
+        added = [(name, value) for name, value in parameters.items() if name not in names and not (name in _TIMES and names & _TIMES)]
         # The template of an address after a form was sent has {id} in it.
-        whole = f"{path}?{urlencode([*present, *added])}{f'#{fragment}' if fragment else ''}"
-        return f'{name}="{html.escape(whole)}"'
+        target = f"{path}?{urlencode([*present, *added])}{f'#{fragment}' if fragment else ''}"
+        return f'{name}="{html.escape(target)}"'
 
-    def change(found: re.Match[str]) -> str:
-        if "data-range" in found[2]:
-            return found[0]
-        tag = f"<{found[1]}{_ADDRESS.sub(extend, found[2])}>"
-        if found[1] == "form" and 'method="get"' in found[2]:
-            fields = (f'<input type="hidden" name="{name}" value="{html.escape(value)}">' for name, value in kept.items())
+    def change(match: re.Match[str]) -> str:
+        if "data-range" in match[2]:
+            return match[0]
+        tag = f"<{match[1]}{_ADDRESS.sub(extend, match[2])}>"
+        if match[1] == "form" and 'method="get"' in match[2]:
+            fields = (f'<input type="hidden" name="{name}" value="{html.escape(value)}">' for name, value in parameters.items())
             return tag + "".join(fields)
         return tag
 

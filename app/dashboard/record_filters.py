@@ -92,17 +92,17 @@ class Choice:
     groups: tuple[str, ...]
 
 
-def query_of(wanted: RecordsWanted) -> dict[str, str]:
+def query_of(query: RecordsWanted) -> dict[str, str]:
     members = {
-        "check": wanted.check_id,
-        "since": _iso(wanted.since),
-        "until": _iso(wanted.until),
-        "attribute": wanted.attribute,
-        "group": wanted.group,
-        "outcome": wanted.outcome,
-        "changed": wanted.changed,
-        "debiased": "changed" if wanted.debiased else None,
-        "sort": None if wanted.sort is RecordSort.NEWEST else wanted.sort.value,
+        "check": query.check_id,
+        "since": _iso(query.since),
+        "until": _iso(query.until),
+        "attribute": query.attribute,
+        "group": query.group,
+        "outcome": query.outcome,
+        "changed": query.changed,
+        "debiased": "changed" if query.debiased else None,
+        "sort": None if query.sort is RecordSort.NEWEST else query.sort.value,
     }
     return {name: value for name, value in members.items() if value is not None}
 
@@ -111,24 +111,24 @@ def among_of(attribute: str, group: str | None = None) -> str:
     return msgspec.json.encode([attribute] if group is None else [attribute, group]).decode()
 
 
-def choices_of(session: Session, deployment_no: int, monitor: Monitor, wanted: RecordsWanted) -> list[Choice]:
+def choices_of(session: Session, deployment_no: int, monitor: Monitor, query: RecordsWanted) -> list[Choice]:
     """Groups of the monitor but those by a rule, and what is chosen already.
 
     Where the reference is left out, every other value is a group: those that the newest check saw are offered.
     """
-    seen: dict[str, list[str]] = {}
+    seen_labels: dict[str, list[str]] = {}
     if any(attribute.reference is None for attribute in monitor.attributes):
         newest = checks.page(session, deployment_no, Paging(1), state=CheckState.SUCCEEDED)
         counted = [counted_check(session, check).origin.no for check in newest]
         tables = [table for no in counted for table in tables_of(session, no, data=[DataSet.PAYLOAD])]
-        seen = {table.attribute: [label for label, _role in table.cells["groups"] if label != EVERYBODY_ELSE] for table in tables}
+        seen_labels = {table.attribute: [label for label, _role in table.cells["groups"] if label != EVERYBODY_ELSE] for table in tables}
 
     groups: dict[str, list[str]] = {}
     for attribute in monitor.attributes:
         if attribute.rule is not None:
             continue
         listed = [label_of(value) for value in (*attribute.monitored, *(attribute.reference or ()))]
-        groups[attribute.feature] = _once([*listed, *(seen.get(attribute.feature, ()) if attribute.reference is None else ())])
+        groups[attribute.feature] = _once([*listed, *(seen_labels.get(attribute.feature, ()) if attribute.reference is None else ())])
     for features in monitor.intersections:
         if not groups.keys() >= set(features):
             continue
@@ -136,8 +136,8 @@ def choices_of(session: Session, deployment_no: int, monitor: Monitor, wanted: R
         groups[TOGETHER.join(features)] = (
             [TOGETHER.join(labels) for labels in product(*members)] if prod(map(len, members)) <= MOST_TOGETHER else []
         )
-    if wanted.attribute in groups and wanted.group is not None:
-        groups[wanted.attribute] = _once([*groups[wanted.attribute], wanted.group])
+    if query.attribute in groups and query.group is not None:
+        groups[query.attribute] = _once([*groups[query.attribute], query.group])
     return [Choice(attribute, tuple(labels)) for attribute, labels in groups.items()]
 
 
@@ -154,7 +154,7 @@ def _read_pair(among: str) -> tuple[str, str | None]:
         pair = msgspec.json.decode(among, type=Annotated[list[str], msgspec.Meta(min_length=1, max_length=2)])
     except (msgspec.MsgspecError, UnicodeEncodeError) as error:
         raise InvalidInput.of("among", "is none of the groups that the page offers") from error
-    if any(character_problem(part) for part in pair):
+    if any(character_problem(text) for text in pair):
         raise InvalidInput.of("among", "must not hold control characters")
     return pair[0], pair[1] if len(pair) > 1 else None
 

@@ -91,7 +91,7 @@ def text(value: Any) -> str:  # noqa: ANN401 - as it was logged
     if isinstance(value, str):
         return value if value.strip() else "(blank)"
     if isinstance(value, list):
-        return " / ".join(text(part) for part in value)
+        return " / ".join(text(element) for element in value)
     return canonical(value)
 
 
@@ -103,13 +103,13 @@ def probability(value: Any) -> str:  # noqa: ANN401 - one number, a list of them
     """Probability, or that of each class, with one number of decimals."""
     if value is None:
         return ABSENT
-    parts = value if isinstance(value, list) else [value]
+    numbers = value if isinstance(value, list) else [value]
     # So many decimals that a number close to a mark is not shown there: 0.49999 is not 0.5.
     for decimals in range(_LEAST_DECIMALS, _MOST_DECIMALS):
-        shown = [f"{part:.{decimals}f}" for part in parts]
-        if all(float(one) == part or float(one) not in _MARKS for one, part in zip(shown, parts, strict=True)):
+        shown = [f"{number:.{decimals}f}" for number in numbers]
+        if all(float(written) == number or float(written) not in _MARKS for written, number in zip(shown, numbers, strict=True)):
             return " / ".join(shown)
-    return " / ".join(repr(part) for part in parts)
+    return " / ".join(repr(number) for number in numbers)
 
 
 def day(at: datetime) -> str:
@@ -145,16 +145,16 @@ def groups_together(monitor: Monitor, groups: Sequence[RecordGroup]) -> list[Rec
     """Group of each intersection: reference where all of it is, none where any of it is in none."""
     of = {group.attribute: group for group in groups}
 
-    found = []
+    joined = []
     for features in monitor.intersections:
         members = [of[feature] for feature in features]
         name, labels = TOGETHER.join(features), [member.group for member in members if member.group is not None]
         if len(labels) < len(members):
-            found.append(RecordGroup(name, None, None))
+            joined.append(RecordGroup(name, None, None))
             continue
         role: Role = "reference" if all(member.role == "reference" for member in members) else "monitored"
-        found.append(RecordGroup(name, TOGETHER.join(labels), role))
-    return found
+        joined.append(RecordGroup(name, TOGETHER.join(labels), role))
+    return joined
 
 
 def changing(changes: Mapping[str, Change]) -> list[tuple[str, Change]]:
@@ -172,9 +172,9 @@ def debiased_text(debiased: Mapping[str, Any]) -> str:
 
 def copies(details: RecordDetails, *, is_present: bool) -> list[Counterfactual]:
     """Copies that the present monitor asks for, or the others, in the order of its attributes."""
-    order = {group.attribute: place for place, group in enumerate(details.summary.groups)}
-    found = [copy for copy in details.counterfactuals if copy.is_present is is_present]
-    return sorted(found, key=lambda copy: order.get(copy.attribute, len(order)))
+    order = {group.attribute: position for position, group in enumerate(details.summary.groups)}
+    chosen = [copy for copy in details.counterfactuals if copy.is_present is is_present]
+    return sorted(chosen, key=lambda copy: order.get(copy.attribute, len(order)))
 
 
 def is_donated(copy: Counterfactual, schema: RecordSchema) -> bool:
@@ -206,38 +206,38 @@ def _describe_copies(present: Sequence[Counterfactual], summary: RecordSummary) 
         return ["So nothing can be said about what its copies change."]
     of_attributes = groupby(present, lambda copy: copy.attribute)
     changes = (_describe_change(attribute, list(of_one), summary.schema) for attribute, of_one in of_attributes)
-    if found := [sentence for sentence in changes if sentence is not None]:
-        return found
+    if sentences := [sentence for sentence in changes if sentence is not None]:
+        return sentences
 
     attributes = _join(_once(copy.attribute for copy in present), "or")
     compared = sum(copy.change is not None for copy in present)
     if not compared:
         return [f"With another {attributes} it gives an answer that is in neither outcome list."]
-    those = "" if compared == len(present) else f" in the {compared} of {len(present)} copies that can be compared"
-    return [f"With another {attributes} the outcome is the same{those}."]
+    among = "" if compared == len(present) else f" in the {compared} of {len(present)} copies that can be compared"
+    return [f"With another {attributes} the outcome is the same{among}."]
 
 
 def _describe_change(attribute: str, all_of_it: Sequence[Counterfactual], schema: RecordSchema) -> str | None:
     """None where no copy of the attribute changes the outcome."""
-    found = [copy for copy in all_of_it if copy.change in CHANGES]
-    if not found:
+    changed = [copy for copy in all_of_it if copy.change in CHANGES]
+    if not changed:
         return None
-    answers = _join(_once(answer_text(copy) for copy in found), "or")
-    often = "" if len(all_of_it) == 1 else f" ({len(found)} of {len(all_of_it)} copies)"
+    answers = _join(_once(answer_text(copy) for copy in changed), "or")
+    often = "" if len(all_of_it) == 1 else f" ({len(changed)} of {len(all_of_it)} copies)"
 
-    named = _once(set_to(copy) for copy in found)
-    more = len(named) - _NAMED
+    named = _once(set_to(copy) for copy in changed)
+    remaining = len(named) - _NAMED
     # "1 other value" would be no shorter than the value.
-    values = _join(named if more <= 1 else [*named[:_NAMED], f"{more} other values"], "or")
-    if not is_donated(found[0], schema):
+    values = _join(named if remaining <= 1 else [*named[:_NAMED], f"{remaining} other values"], "or")
+    if not is_donated(changed[0], schema):
         return f"With {attribute} set to {values} and everything else the same it says {answers}{often}."
-    features = _join(_once(name for copy in found for name in copy.values or ()), "and") or "its other features"
+    features = _join(_once(name for copy in changed for name in copy.values or ()), "and") or "its other features"
     return f"With {features} as records with {attribute} {values} have them, and everything else the same, it says {answers}{often}."
 
 
-def _once(words: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(words))
+def _once(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(texts))
 
 
-def _join(words: Sequence[str], last: str) -> str:
-    return " ".join([", ".join(words[:-1]), last, words[-1]]) if len(words) > 1 else "".join(words)
+def _join(texts: Sequence[str], last: str) -> str:
+    return " ".join([", ".join(texts[:-1]), last, texts[-1]]) if len(texts) > 1 else "".join(texts)

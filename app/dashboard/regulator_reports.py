@@ -111,12 +111,13 @@ def regulator_report_page(
 
 def read_kept(session: Session, deployment: Deployment, now: datetime) -> dict[str, object]:
     schedules = schedules_page(session, deployment.no, Paging(MAX_SCHEDULES))
-    kept = kept_page(session, deployment.no, Paging(MOST_KEPT))
+    reports = kept_page(session, deployment.no, Paging(MOST_KEPT))
     return {
         "schedules": [
-            {"schedule": one, "wanted": SheetsWanted.from_json(one.content.wanted), "next": first_due(one, now)} for one in schedules
+            {"schedule": schedule, "wanted": SheetsWanted.from_json(schedule.content.wanted), "next": first_due(schedule, now)}
+            for schedule in schedules
         ],
-        "kept": [{"report": one, "wanted": SheetsWanted.from_json(one.wanted)} for one in kept],
+        "kept": [{"report": report, "wanted": SheetsWanted.from_json(report.wanted)} for report in reports],
     }
 
 
@@ -134,7 +135,7 @@ def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor
 
 
 def used_in_body(used: Mapping[str, Sequence[str]]) -> dict[str, object]:
-    found: dict[str, object] = {"attributes": used.get("attribute"), "controls": used.get("control")}
-    found["tool"] = next(iter(used.get("tool", ())), None)
-    found["categories"] = json.loads(used["categories"][0]) if "categories" in used else None
-    return {name: value for name, value in found.items() if value}
+    body: dict[str, object] = {"attributes": used.get("attribute"), "controls": used.get("control")}
+    body["tool"] = next(iter(used.get("tool", ())), None)
+    body["categories"] = json.loads(used["categories"][0]) if "categories" in used else None
+    return {name: value for name, value in body.items() if value}

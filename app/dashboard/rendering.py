@@ -65,7 +65,7 @@ def compile_templates() -> None:
 def page(request: Request, template: str, values: Mapping[str, Any], *, status: int = HTTPStatus.OK) -> HTMLResponse:
     """Renders that template. `principal` is None on pages that are open to everybody."""
     principal = request.scope.get("state", {}).get("principal")
-    may = frozenset[str]() if principal is None else frozenset(one.value for one in principal.role.permissions)
+    may = frozenset[str]() if principal is None else frozenset(permission.value for permission in principal.role.permissions)
     choice = range_of(request)
     context = {
         "range_choice": choice,

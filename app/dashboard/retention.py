@@ -40,13 +40,13 @@ def retention_page(
 ) -> Response:
     hold = hold_of(session, deployment.no)
     paging = Paging(SHOWN + 1, before_no)
-    found, cursor = cut(erasures_of(session, deployment.no, paging), paging)
-    actors = [one.requested_by for one in found] + ([hold.placed_by] if hold else [])
+    erasures, cursor = cut(erasures_of(session, deployment.no, paging), paging)
+    actors = [erasure.requested_by for erasure in erasures] + ([hold.placed_by] if hold else [])
     values = {
         "deployment": deployment,
         "policy": policy_of(session, deployment.no),
         "hold": hold,
-        "erasures": found,
+        "erasures": erasures,
         "older": f"?cursor={cursor}" if cursor else None,
         "names": people(session, actors),
         "presets": PRESET_WORDS,

@@ -57,19 +57,19 @@ def second_look_page(
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Second look")
     monitor = monitor_of(session, deployment.no)
-    wanted = FlaggedFilter(
+    filters = FlaggedFilter(
         model_revision=deployment.model_revision,
         attribute=chosen.attribute or None,
         direction=chosen.direction or None,
         kind=chosen.kind or None,
     )
     after = None if chosen.gap is None else FlagPlace(chosen.gap, chosen.record_no, chosen.at)
-    found = flagged_page(session, deployment.no, wanted, after=after, limit=SHOWN + 1)
-    shown = found.items[:SHOWN]
+    flags = flagged_page(session, deployment.no, filters, after=after, limit=SHOWN + 1)
+    shown = flags.items[:SHOWN]
     query = {name: value for name in ("attribute", "direction", "kind") if (value := getattr(chosen, name))}
-    last = shown[-1].place if shown and (found.is_cut or len(found.items) > SHOWN) else None
+    last = shown[-1].place if shown and (flags.is_cut or len(flags.items) > SHOWN) else None
     check, totals = totals_of(session, deployment, monitor, None)
-    labels = labels_of(session, deployment.no, [one.record_id for one in shown])
+    labels = labels_of(session, deployment.no, [flag.record_id for flag in shown])
     values = {
         "deployment": deployment,
         "monitor": monitor,
@@ -77,11 +77,11 @@ def second_look_page(
         "flags": shown,
         "labels": {record_id: outcome_label(label) for record_id, label in labels.items()},
         "choices": [(json.dumps(value), outcome_label(value)) for value in pick_labels(monitor)],
-        "attributes": sorted({one.feature for one in monitor.attributes} | {chosen.attribute} - {""}) if monitor else [],
+        "attributes": sorted({attribute.feature for attribute in monitor.attributes} | {chosen.attribute} - {""}) if monitor else [],
         "chosen": chosen,
         "query": query,
         "say_flags": say_flags,
-        "total": count_flags(session, deployment.no, wanted, most=MOST_COUNTED + 1),
+        "total": count_flags(session, deployment.no, filters, most=MOST_COUNTED + 1),
         "further": None if last is None else query | {"gap": repr(last.gap), "record_no": last.record_no, "at": last.attribute},
         "check": check,
         "totals": totals,

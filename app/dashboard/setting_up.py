@@ -30,10 +30,10 @@ class ConfigurePart(StrEnum):
     title_of: str
 
     def __new__(cls, name: str, title: str) -> Self:
-        part = str.__new__(cls, name)
-        part._value_ = name
-        part.title_of = title
-        return part
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.title_of = title
+        return member
 
 
 class StepName(StrEnum):
@@ -111,7 +111,7 @@ def _step_of_records(deployment: Deployment | None, *, has_records: bool, is_che
 
 def next_step(steps: tuple[Step, ...]) -> Step | None:
     """First step that is not done; None after the first check. An optional one is passed over once a later one is done."""
-    for place, step in enumerate(steps):
-        if not step.is_done and not (step.is_optional and any(later.is_done for later in steps[place + 1 :])):
+    for position, step in enumerate(steps):
+        if not step.is_done and not (step.is_optional and any(later.is_done for later in steps[position + 1 :])):
             return step
     return None

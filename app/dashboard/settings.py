@@ -38,7 +38,7 @@ def settings_page(request: Request, principal: Reader, session: SessionIn, now: 
     is_admin = Permission.ADMIN in principal.role.permissions
     values = {
         "is_admin": is_admin,
-        "actions": [words for permission, words in ACTIONS.items() if permission in principal.role.permissions],
+        "actions": [text for permission, text in ACTIONS.items() if permission in principal.role.permissions],
         "users": users.page(session, Paging(SHOWN)) if is_admin else [],
         "keys": ApiKeys(session).page(Paging(SHOWN)) if is_admin else [],
         "used_keys": read_key_use(session) if is_admin else [],

@@ -230,4 +230,4 @@ def find_term(key: str) -> Term | None:
     metric = CATALOGUE.get(key.removeprefix(METRIC)) if key.startswith(METRIC) else None
     if metric is not None:
         return Term(key, metric.title, f"{metric.title}: {metric.formula}. {metric.convention}")
-    return next((one for one in TERMS if one.key == key), None)
+    return next((term for term in TERMS if term.key == key), None)

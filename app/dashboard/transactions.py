@@ -50,16 +50,16 @@ class ListedRecords:
     fitting: int | None = None
 
 
-def say_count(listed: int, window: Mapping[str, object] | None, known: ListedRecords) -> str:
+def say_count(listed: int, window: Mapping[str, object] | None, shown: ListedRecords) -> str:
     records = f"{listed:,} record{'' if listed == 1 else 's'}"
-    read = None if known.is_narrowed else WindowCounts.of(window).records
-    if read is not None and not known.is_all:
+    read = None if shown.is_narrowed else WindowCounts.of(window).records
+    if read is not None and not shown.is_all:
         return f"{records} of the {read:,} that the check read."
     # Records may have been erased since the check counted them.
-    if known.fitting is not None and listed < known.fitting and not known.is_all:
-        return f"{records} on this page of the {known.fitting:,} that fit the filter, as the check counted them."
-    fit = f" fit{'s' if listed == 1 else ''} the filter" if known.is_narrowed else ""
-    return f"{records}{fit or ' in all'}." if known.is_all else f"{records} on this page{fit}. Other pages may have more."
+    if shown.fitting is not None and listed < shown.fitting and not shown.is_all:
+        return f"{records} on this page of the {shown.fitting:,} that fit the filter, as the check counted them."
+    fit = f" fit{'s' if listed == 1 else ''} the filter" if shown.is_narrowed else ""
+    return f"{records}{fit or ' in all'}." if shown.is_all else f"{records} on this page{fit}. Other pages may have more."
 
 
 _WORDS = {
@@ -91,39 +91,39 @@ def transactions_page(
 ) -> Response:
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Transactions")
-    wanted = chosen.wanted(limit=SHOWN)
-    span, has_own_times = chosen_span(time_range, now), wanted.since is not None or wanted.until is not None
+    records_query = chosen.wanted(limit=SHOWN)
+    span, has_own_times = chosen_span(time_range, now), records_query.since is not None or records_query.until is not None
     # A check has its own records, and the filter's times say more than a range chosen elsewhere.
-    if span is not None and wanted.check_id is None and not has_own_times:
-        wanted = replace(wanted, since=span.start, until=time_range.end)
-    check = checks.get(session, deployment.no, wanted.check_id) if wanted.check_id is not None else None
+    if span is not None and records_query.check_id is None and not has_own_times:
+        records_query = replace(records_query, since=span.start, until=time_range.end)
+    check = checks.get(session, deployment.no, records_query.check_id) if records_query.check_id is not None else None
     # A check that read no records is not an error here: the page says so.
     has_read = check is None or check.window is not None
-    found = records_of(session, deployment.no, wanted) if has_read else Records(records=(), next_place=None)
+    records = records_of(session, deployment.no, records_query) if has_read else Records(records=(), next_place=None)
     monitor = monitor_of(session, deployment.no)
-    query, by_gap = query_of(wanted), wanted.sort is RecordSort.GAP
-    here = {} if wanted.after is None else {"cursor": encode_place(wanted.after)}
+    query, by_gap = query_of(records_query), records_query.sort is RecordSort.GAP
+    here = {} if records_query.after is None else {"cursor": encode_place(records_query.after)}
     counted, totals = totals_of(session, deployment, monitor, check)
     values = {
         "deployment": deployment,
         "counted": counted,
         "totals": totals,
-        "fitting": next((one.records for one in totals if one.query == query), None),
+        "fitting": next((total.records for total in totals if total.query == query), None),
         "check": check,
         "has_read": has_read,
-        "found": found,
-        "wanted": wanted,
+        "found": records,
+        "wanted": records_query,
         "own_times": has_own_times,
         "monitor": monitor,
         "group_words": GroupWords.of(monitor),
-        "choices": [] if monitor is None else choices_of(session, deployment.no, monitor, wanted),
+        "choices": [] if monitor is None else choices_of(session, deployment.no, monitor, records_query),
         **_WORDS,
-        "older": found.next_place and "?" + urlencode(query | {"cursor": encode_place(found.next_place)}),
+        "older": records.next_place and "?" + urlencode(query | {"cursor": encode_place(records.next_place)}),
         "bar": build_bar(request, time_range, span, usual=RangePreset.ALL),
-        "is_first": wanted.after is None,
+        "is_first": records_query.after is None,
         "is_filtered": bool(query.keys() - {"sort"}),
-        "is_among_flagged": isinstance(found.next_place, GapPlace) and found.next_place.gap is not None,
-        "scanned": SCANNED if wanted.changed is None and not by_gap else SCANNED_WITH_COPIES,
+        "is_among_flagged": isinstance(records.next_place, GapPlace) and records.next_place.gap is not None,
+        "scanned": SCANNED if records_query.changed is None and not by_gap else SCANNED_WITH_COPIES,
         "by_gap": by_gap,
         "as_csv": f"/v1/deployments/{deployment.id}/payload-records.csv" + (f"?{urlencode(query)}" if query else ""),
         "as_json": f"/v1/deployments/{deployment.id}/payload-records?" + urlencode(query | here | {"limit": SHOWN}),

@@ -69,10 +69,10 @@ def draw_trend(points: Sequence[StripPoint], *, metric: str, limits: Sequence[fl
         dot = TrendDot(x=round(_MARGIN + no * step, 1), y=height(point.value), point=point)
         dots.append(dot)
         stretches[-1].append(f"{dot.x:g},{dot.y:g}")
-    lines = tuple(" ".join(one) for one in stretches if len(one) > 1)
+    lines = tuple(" ".join(stretch) for stretch in stretches if len(stretch) > 1)
     marked = None if begun is None else round(_MARGIN + begun * step, 1)
     levels = [TrendLevel(y=height(limit), text=write_minus(f"{limit:g}"), is_limit=True) for limit in dict.fromkeys(bounds)]
     equal = 1.0 if axis is not None else 0.0
-    if (axis is not None or low < equal < high) and all(abs(height(equal) - one.y) >= _TEXT_HEIGHT for one in levels):
+    if (axis is not None or low < equal < high) and all(abs(height(equal) - level.y) >= _TEXT_HEIGHT for level in levels):
         levels.append(TrendLevel(y=height(equal), text=write_minus(f"{equal:g}"), is_limit=False))
     return Trend(dots=tuple(dots), stretches=lines, levels=tuple(levels), start=points[0].at, end=points[-1].at, begun=marked)

@@ -104,13 +104,13 @@ def ago(at: datetime | None, now: datetime) -> str:
         return "just now"
     for unit, name in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")):
         if passed >= unit:
-            many = passed // unit
-            return f"{many} {name}{'s' if many > 1 else ''} ago"
+            number = passed // unit
+            return f"{number} {name}{'s' if number > 1 else ''} ago"
     return ABSENT
 
 
-def verdict(word: str | None) -> str:
-    return ABSENT if word is None else VERDICT_WORDS.get(word, word.replace("_", " "))
+def verdict(grade: str | None) -> str:
+    return ABSENT if grade is None else VERDICT_WORDS.get(grade, grade.replace("_", " "))
 
 
 def data_set(name: str | None) -> str:
