@@ -34,9 +34,9 @@ class Answer:
     predictions: list[Prediction]
 
 
-def require_rows(found: int, expected: int) -> None:
-    if found != expected:
-        raise ScoringFailed(f"The model's endpoint answered {found:,} rows for a page of {expected:,}.")
+def require_rows(rows: int, expected: int) -> None:
+    if rows != expected:
+        raise ScoringFailed(f"The model's endpoint answered {rows:,} rows for a page of {expected:,}.")
 
 
 def read_outputs(fields: Sequence[str], column: Callable[[int], Sequence[object]], outputs: OutputFields) -> list[Prediction]:
@@ -63,8 +63,8 @@ def to_predictions(
     classes = None if outputs.classes is None else Classes(outputs.classes)
     chances = None if probabilities is None else _require_probabilities(probabilities, classes)
     if classes is None or chances is None or not outputs.has_only_probabilities:
-        found = _require_scalars("prediction", predictions)
-        named = found if classes is None else classes.canonical(found)
+        scalars = _require_scalars("prediction", predictions)
+        named = scalars if classes is None else classes.canonical(scalars)
     else:
         try:
             named = classes.likeliest(chances)
@@ -114,35 +114,35 @@ def _require_probabilities(values: Sequence[object], classes: Classes | None) ->
             raise ScoringFailed(f"The model's endpoint gave {error}.") from error
     arrays = [value for value in values if isinstance(value, list)]
     if len(arrays) < len(values) or not all(arrays):
-        wanted = "a number or a filled array of numbers, alike in every row"
+        expected = "a number or a filled array of numbers, alike in every row"
         if dict in kinds and classes is None:
-            wanted += " (for an object of classes, list them in outputs.classes)"
-        _refuse_type("probability", values, wanted, frozenset((*_NUMBERS, list)))
+            expected += " (for an object of classes, list them in outputs.classes)"
+        _refuse_type("probability", values, expected, frozenset((*_NUMBERS, list)))
     try:
         return list(map(tuple, msgspec.convert(arrays, list[_FLOATS])))
     except msgspec.ValidationError:
         _refuse_type("probability array's value", list(chain.from_iterable(arrays)), "a number", _NUMBERS)
 
 
-def fit_probability(one: Prediction) -> Prediction:
+def fit_probability(prediction: Prediction) -> Prediction:
     """Returns the prediction with its probability in [0, 1]. Raises ScoringFailed for one that rounding did not move out."""
-    given = one.probability
-    if given is None or (isinstance(given, float) and 0 <= given <= 1):
-        return one
-    parts, fitted = given if isinstance(given, tuple) else (given,), []
-    for part in parts:
-        rounded = round_probability(part)
+    probability = prediction.probability
+    if probability is None or (isinstance(probability, float) and 0 <= probability <= 1):
+        return prediction
+    numbers, fitted = probability if isinstance(probability, tuple) else (probability,), []
+    for number in numbers:
+        rounded = round_probability(number)
         if rounded is None:
-            raise ScoringFailed(f"The model's endpoint gave the probability {part!r}; a probability lies between 0 and 1.")
+            raise ScoringFailed(f"The model's endpoint gave the probability {number!r}; a probability lies between 0 and 1.")
         fitted.append(rounded)
-    if tuple(fitted) == parts:
-        return one
-    return replace(one, probability=tuple(fitted) if isinstance(given, tuple) else fitted[0], is_rounded=True)
+    if tuple(fitted) == numbers:
+        return prediction
+    return replace(prediction, probability=tuple(fitted) if isinstance(probability, tuple) else fitted[0], is_rounded=True)
 
 
-def _refuse_type(role: str, values: Sequence[object], wanted: str, allowed: frozenset[type] = _SCALARS) -> NoReturn:
+def _refuse_type(role: str, values: Sequence[object], expected: str, allowed: frozenset[type] = _SCALARS) -> NoReturn:
     for index, value in enumerate(values):
         if type(value) not in allowed or value == []:
-            found = _JSON_NAMES.get(type(value), "a number")
-            raise ScoringFailed(f"The model's endpoint gave {found} as the {role} of row {index + 1}, where {wanted} was expected.")
-    raise ScoringFailed(f"The model's endpoint mixed kinds of {role}, where {wanted} was expected.")
+            kind = _JSON_NAMES.get(type(value), "a number")
+            raise ScoringFailed(f"The model's endpoint gave {kind} as the {role} of row {index + 1}, where {expected} was expected.")
+    raise ScoringFailed(f"The model's endpoint mixed kinds of {role}, where {expected} was expected.")

@@ -75,15 +75,15 @@ def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns:
     if not refusals:
         raise InvalidInput.of("request", "is in no format that is read here")
     members = _members_of(request)
-    raise max(refusals, key=lambda one: one.closeness_with(members)).error
+    raise max(refusals, key=lambda refusal: refusal.closeness_with(members)).error
 
 
 def _members_of(request: bytes) -> frozenset[str]:
     try:
-        found = decode_request(request)
+        document = decode_request(request)
     except InvalidInput:
         return frozenset()
-    return frozenset(found) if isinstance(found, dict) else frozenset()
+    return frozenset(document) if isinstance(document, dict) else frozenset()
 
 
 def join_call(table: Table, answer: Answer, columns: CallColumns) -> LoggedTable:
@@ -93,33 +93,38 @@ def join_call(table: Table, answer: Answer, columns: CallColumns) -> LoggedTable
     return LoggedTable(
         fields=tuple(table.fields),
         rows=fit_booleans(table.values, table.fields, types),
-        predictions=[one.prediction for one in answer.predictions],
-        probabilities=[list(one.probability) if isinstance(one.probability, tuple) else one.probability for one in answer.predictions],
-        labels=[one.label for one in answer.predictions],
+        predictions=[prediction.prediction for prediction in answer.predictions],
+        probabilities=[
+            list(prediction.probability) if isinstance(prediction.probability, tuple) else prediction.probability
+            for prediction in answer.predictions
+        ],
+        labels=[prediction.label for prediction in answer.predictions],
     )
 
 
 def fit_booleans(rows: list[list[Any]], fields: Sequence[str], types: Mapping[str, Column]) -> list[list[Any]]:
     """Returns the rows with 1 and 0 as booleans in such columns."""
-    places = [place for place, name in enumerate(fields) if name in types and types[name].sent is FieldType.BOOLEAN]
-    if not places:
+    positions = [position for position, name in enumerate(fields) if name in types and types[name].sent is FieldType.BOOLEAN]
+    if not positions:
         return rows
     fitted = [list(row) for row in rows]
     for row in fitted:
-        for place in places:
-            if type(row[place]) in (int, float) and row[place] in (0, 1):
-                row[place] = bool(row[place])
+        for position in positions:
+            if type(row[position]) in (int, float) and row[position] in (0, 1):
+                row[position] = bool(row[position])
     return fitted
 
 
 def _drop_unknown(table: Table, columns: CallColumns) -> Table:
     # A model may take columns that the schema does not have.
-    known = {column.name for column in (*columns.features, *columns.meta)}
-    places = [place for place, name in enumerate(table.fields) if name in known]
-    if len(places) == len(table.fields):
+    known_names = {column.name for column in (*columns.features, *columns.meta)}
+    positions = [position for position, name in enumerate(table.fields) if name in known_names]
+    if len(positions) == len(table.fields):
         return table
     return replace(
-        table, fields=[table.fields[place] for place in places], values=[[row[place] for place in places] for row in table.values]
+        table,
+        fields=[table.fields[position] for position in positions],
+        values=[[row[position] for position in positions] for row in table.values],
     )
 
 

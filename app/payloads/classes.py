@@ -19,7 +19,7 @@ class Classes:
 
     def __init__(self, listed: Sequence[Scalar]) -> None:
         self._listed = tuple(listed)
-        self._by_key = {key_of(one): one for one in self._listed}
+        self._by_key = {key_of(value): value for value in self._listed}
         self._is_plain = len(self._by_key) == len(self._listed)
 
     def canonical(self, predictions: Sequence[Scalar]) -> list[Scalar]:
@@ -27,35 +27,35 @@ class Classes:
         if not self._is_plain:
             return list(predictions)
         # 1, 1.0 and True are equal, so types are among the keys.
-        found = {(type(one), one): self._by_key.get(key_of(one), one) for one in predictions}
-        return [found[type(one), one] for one in predictions]
+        canonical_of = {(type(prediction), prediction): self._by_key.get(key_of(prediction), prediction) for prediction in predictions}
+        return [canonical_of[type(prediction), prediction] for prediction in predictions]
 
     def in_order(self, chances: Mapping[object, object]) -> list[object]:
         """Returns the probabilities of an object, in the order of the classes. Raises ClassesUnclear."""
         by_key = {key_of(str(name)): value for name, value in chances.items()}
         # Names of members are text: `true` for true.
-        wanted = [key_of(str(one).lower() if isinstance(one, bool) else one) for one in self._listed]
-        missing = next((one for one, key in zip(self._listed, wanted, strict=True) if key not in by_key), None)
+        keys = [key_of(str(value).lower() if isinstance(value, bool) else value) for value in self._listed]
+        missing = next((value for value, key in zip(self._listed, keys, strict=True) if key not in by_key), None)
         if missing is not None:
             raise ClassesUnclear(f"probabilities without the class {spelled(missing)}, which outputs.classes lists")
         if len(by_key) > len(self._listed):
-            unknown = next(name for name in chances if key_of(str(name)) not in wanted)
+            unknown = next(name for name in chances if key_of(str(name)) not in keys)
             raise ClassesUnclear(f"a probability of {spelled(str(unknown))}, which is not among outputs.classes")
-        return [by_key[key] for key in wanted]
+        return [by_key[key] for key in keys]
 
     def likeliest(self, chances: Sequence[float | tuple[float, ...]]) -> list[Scalar]:
         """Returns each row's first class of the highest probability (of one number, of the last of two). Raises ClassesUnclear."""
         count = len(self._listed)
-        found: list[Scalar] = []
-        for one in chances:
-            each = (1.0 - one, one) if isinstance(one, float) else one
-            if len(each) != count:
-                raise ClassesUnclear(f"{len(each) if isinstance(one, tuple) else 1} probabilities for {count} classes")
-            if isinstance(one, float):
-                found.append(self._listed[int(one >= _HALF)])
+        chosen: list[Scalar] = []
+        for chance in chances:
+            of_classes = (1.0 - chance, chance) if isinstance(chance, float) else chance
+            if len(of_classes) != count:
+                raise ClassesUnclear(f"{len(of_classes) if isinstance(chance, tuple) else 1} probabilities for {count} classes")
+            if isinstance(chance, float):
+                chosen.append(self._listed[int(chance >= _HALF)])
             else:
-                found.append(self._listed[max(range(count), key=each.__getitem__)])
-        return found
+                chosen.append(self._listed[max(range(count), key=of_classes.__getitem__)])
+        return chosen
 
 
 def key_of(value: Scalar) -> _Key:

@@ -93,10 +93,10 @@ class Codec(ABC):
         """Reads all columns of an answer, and one prediction per row, in order. Raises ScoringFailed."""
 
 
-def table_of(asked: AskedRows) -> Table:
-    if not isinstance(asked, Objects):
-        return asked.table
-    return read_objects(asked.rows, asked.path)
+def table_of(sent: AskedRows) -> Table:
+    if not isinstance(sent, Objects):
+        return sent.table
+    return read_objects(sent.rows, sent.path)
 
 
 def read_records(rows: object, path: str, columns: Sequence[str]) -> Table:
@@ -104,7 +104,7 @@ def read_records(rows: object, path: str, columns: Sequence[str]) -> Table:
     if not isinstance(rows, list):
         raise InvalidInput.of(path, f"must be an array of records, found {kind_of(rows)}")
     records = list(map(_unwrap_dense, rows))
-    if any(isinstance(each, dict) for each in records):
+    if any(isinstance(record, dict) for record in records):
         return read_objects(records, path)
     return read_matrix(records, path, columns)
 
@@ -125,12 +125,12 @@ def _unwrap_dense(row: object) -> object:
 
 def read_objects(rows: Sequence[object], path: str) -> Table:
     """Returns objects as a table, columns in the order of the first."""
-    objects = [require_object(row, f"{path}[{place}]") for place, row in enumerate(rows)]
+    objects = [require_object(row, f"{path}[{position}]") for position, row in enumerate(rows)]
     names = list(objects[0]) if objects else []
-    known = set(names)
-    for place, each in enumerate(objects):
-        if each.keys() != known:
-            name = min(each.keys() ^ known)
-            has = "has" if name in each else "lacks"
-            raise InvalidInput.of(f"{path}[{place}]", f"{has} the column '{printable(name)}', unlike the first record")
-    return Table(path, path, names, [[each[name] for name in names] for each in objects])
+    first_names = set(names)
+    for position, record in enumerate(objects):
+        if record.keys() != first_names:
+            name = min(record.keys() ^ first_names)
+            has = "has" if name in record else "lacks"
+            raise InvalidInput.of(f"{path}[{position}]", f"{has} the column '{printable(name)}', unlike the first record")
+    return Table(path, path, names, [[record[name] for name in names] for record in objects])

@@ -56,17 +56,17 @@ def read_csv(text: str) -> Iterator[list[Any]]:
         return
     if '"' not in text:
         lines = text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n") if text else []
-        yield from ([_read_bare(cell) for cell in each.split(",")] for each in lines)
+        yield from ([_read_bare(cell) for cell in line.split(",")] for line in lines)
         return
     position, line = 0, 1
     while position < len(text):
         row: list[Any] = []
         while True:
-            found = _CELL.match(text, position)
-            if found is None:  # never: the second alternative matches nothing, too
+            match = _CELL.match(text, position)
+            if match is None:  # never: the second alternative matches nothing, too
                 raise CsvUnclear(line, "cannot be read")
-            row.append(found[1].replace('""', '"') if found[1] is not None else _read_bare(found[2]))
-            position = found.end()
+            row.append(match[1].replace('""', '"') if match[1] is not None else _read_bare(match[2]))
+            position = match.end()
             if text[position : position + 1] != ",":
                 break
             position += 1
@@ -85,13 +85,13 @@ def _read_numbers(text: str) -> list[list[Any]] | None:
     if not lines.isascii() or lines.encode().translate(None, b"0123456789.eE+-,\n") or "\n\n" in text:
         return None
     try:
-        found: list[list[Any]] = msgspec.json.decode("[[" + lines.replace("\n", "],[") + "]]")
+        rows: list[list[Any]] = msgspec.json.decode("[[" + lines.replace("\n", "],[") + "]]")
     except msgspec.DecodeError:
         return None
-    if not all(found):
+    if not all(rows):
         return None
-    flat = list(chain.from_iterable(found))
-    return found if min(flat) > -_LONG and max(flat) < _LONG else None
+    flat = list(chain.from_iterable(rows))
+    return rows if min(flat) > -_LONG and max(flat) < _LONG else None
 
 
 def read_csv_request(body: bytes) -> list[list[Any]]:

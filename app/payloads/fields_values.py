@@ -113,30 +113,30 @@ class FieldsValuesCodec(Codec):
         return Answer(table.fields, table.values, predictions)
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:  # noqa: ARG002 - the request names them
-        part, path = _unwrap(require_object(decode_request(body), "body"), "", _INPUT_DATA)
-        return _read_tables(part, path).table
+        document, path = _unwrap(require_object(decode_request(body), "body"), "", _INPUT_DATA)
+        return _read_tables(document, path).table
 
     def read_pair(self, pair: Mapping[str, Any], *, outputs: OutputFields) -> LoggedTable:
         """Reads a decoded pair; unknown members are ignored."""
-        asked = _read_tables(*_unwrap(pair.get("request"), "request", _INPUT_DATA))
+        request = _read_tables(*_unwrap(pair.get("request"), "request", _INPUT_DATA))
         # Answers may name a column twice that is no output.
         response = read_repeating_table(*_unwrap(pair.get("response"), "response", _PREDICTIONS))
-        require_length(response, asked.table)
-        fields, rows = asked.table.fields, asked.table.values
-        if asked.meta is not None:
-            fields, rows = [*fields, *asked.meta.fields], [[*row, *meta] for row, meta in zip(rows, asked.meta.values, strict=True)]
+        require_length(response, request.table)
+        fields, rows = request.table.fields, request.table.values
+        if request.meta is not None:
+            fields, rows = [*fields, *request.meta.fields], [[*row, *meta] for row, meta in zip(rows, request.meta.values, strict=True)]
         try:
             order = find_order(fields, rows, response.fields, response.values, outputs)
         except ScoringFailed as error:
             raise InvalidInput.of(response.values_path, str(error)) from error
         if order is not None:
-            response = replace(response, values=[response.values[place] for place in order])
+            response = replace(response, values=[response.values[position] for position in order])
         predictions, probabilities, labels = _pick_outputs(response, outputs)
         return LoggedTable(
-            fields=tuple(asked.table.fields),
-            rows=asked.table.values,
-            meta_fields=() if asked.meta is None else tuple(asked.meta.fields),
-            meta_rows=None if asked.meta is None else asked.meta.values,
+            fields=tuple(request.table.fields),
+            rows=request.table.values,
+            meta_fields=() if request.meta is None else tuple(request.meta.fields),
+            meta_rows=None if request.meta is None else request.meta.values,
             predictions=predictions,
             probabilities=probabilities,
             labels=labels,
@@ -175,17 +175,17 @@ class InputDataCodec(FieldsValuesCodec):
     written = INPUT_DATA
 
 
-def _read_closed(part: object, path: str) -> Tables:
-    tables, sent = _read_tables(part, path), require_object(part, path)
+def _read_closed(document: object, path: str) -> Tables:
+    tables, sent = _read_tables(document, path), require_object(document, path)
     require_members(sent, path, _MEMBERS, next_to="values")
     if tables.meta is not None:
         require_members(sent["meta"], place(path, "meta"), _META_MEMBERS, next_to="values")
     return tables
 
 
-def _read_tables(part: object, path: str) -> Tables:
-    table = read_table(part, path)
-    sent_meta = require_object(part, path).get("meta")
+def _read_tables(document: object, path: str) -> Tables:
+    table = read_table(document, path)
+    sent_meta = require_object(document, path).get("meta")
     if sent_meta is None:
         return Tables(table)
     meta = read_table(sent_meta, place(path, "meta"))
@@ -193,14 +193,14 @@ def _read_tables(part: object, path: str) -> Tables:
     return Tables(table, meta)
 
 
-def _unwrap(part: object, path: str, wrapper: str) -> tuple[dict[str, Any], str]:
-    table = require_object(part, path)
+def _unwrap(document: object, path: str, wrapper: str) -> tuple[dict[str, Any], str]:
+    table = require_object(document, path)
     if wrapper not in table:
         return table, path
     inner, where = table[wrapper], place(path, wrapper)
     if not isinstance(inner, list) or len(inner) != 1:
-        found = f"{len(inner)} of them" if isinstance(inner, list) else kind_of(inner)
-        raise InvalidInput.of(where, f"must be an array of exactly one table, found {found}")
+        content = f"{len(inner)} of them" if isinstance(inner, list) else kind_of(inner)
+        raise InvalidInput.of(where, f"must be an array of exactly one table, found {content}")
     return require_object(inner[0], f"{where}[0]"), f"{where}[0]"
 
 

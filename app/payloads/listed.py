@@ -74,8 +74,8 @@ def answer_of_elements(columns: dict[str, list[Any]] | list[Any], outputs: Outpu
     predictions = predictions_of_elements(columns, outputs, expected_rows)
     if not isinstance(columns, dict):
         return Answer([outputs.prediction], [[cell] for cell in columns], predictions)
-    whole = {name: column for name, column in columns.items() if len(column) == expected_rows}
-    return Answer(list(whole), list(map(list, zip(*whole.values(), strict=True))), predictions)
+    full = {name: column for name, column in columns.items() if len(column) == expected_rows}
+    return Answer(list(full), list(map(list, zip(*full.values(), strict=True))), predictions)
 
 
 def predictions_of_elements(columns: dict[str, list[Any]] | list[Any], outputs: OutputFields, expected_rows: int) -> list[Prediction]:
@@ -83,9 +83,9 @@ def predictions_of_elements(columns: dict[str, list[Any]] | list[Any], outputs: 
         names = list(columns)
 
         def column(position: int) -> list[Any]:
-            found = columns[names[position]]
-            require_rows(len(found), expected_rows)
-            return found
+            cells = columns[names[position]]
+            require_rows(len(cells), expected_rows)
+            return cells
 
         return read_outputs(names, column, outputs)
     # An empty page has no names.

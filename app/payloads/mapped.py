@@ -46,11 +46,11 @@ class MappedCodec(Codec):
             codec._build(columns, [[1] * len(columns)])
         except PathUnclear as error:
             problems.append(FieldProblem(_MAPPING, f"cannot be written: a column or constant {error}"))
-        for part, path in (("answers", codec._answers), *((f"outputs.{name}", path) for name, path in codec._outputs.items())):
+        for member, path in (("answers", codec._answers), *((f"outputs.{name}", path) for name, path in codec._outputs.items())):
             try:
                 build_document([PlacedValue(path, 1)])
             except PathUnclear as error:
-                problems.append(FieldProblem(f"{_MAPPING}.{part}", str(error)))
+                problems.append(FieldProblem(f"{_MAPPING}.{member}", str(error)))
         return problems
 
     def build_request(self, columns: Sequence[str], rows: Rows) -> object:
@@ -61,14 +61,14 @@ class MappedCodec(Codec):
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
         rows = []
         try:
-            found = self._records.find(decode_request(body))
+            records = self._records.find(decode_request(body))
         except PathUnclear as error:
             raise InvalidInput.of("body", f"the path of the records {error}") from error
-        for place, record in enumerate(found if self._records.is_of_many else [found]):
+        for position, record in enumerate(records if self._records.is_of_many else [records]):
             try:
                 rows.append([self._path_of(name).find(record) for name in columns])
             except PathUnclear as error:
-                raise InvalidInput.of(f"body[{place}]", f"a column's path {error}") from error
+                raise InvalidInput.of(f"body[{position}]", f"a column's path {error}") from error
         return Table("body", "body", list(columns), rows)
 
     def build_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> object:
@@ -88,12 +88,12 @@ class MappedCodec(Codec):
         """Reads the outputs by the mapping; no other parts are kept."""
         document = decode_answer(body, object, expected="JSON")
         try:
-            found = self._answers.find(document)
+            answers = self._answers.find(document)
         except PathUnclear as error:
             raise ScoringFailed(f"The model's endpoint gave an answer in which the path of the answers {error}.") from error
-        elements = found if self._answers.is_of_many else [found]
+        elements = answers if self._answers.is_of_many else [answers]
         paths = {name: self._outputs.get(name) or member_path(name) for name in outputs.names}
-        rows = [_read_outputs(element, paths, place) for place, element in enumerate(elements, start=1)]
+        rows = [_read_outputs(element, paths, position) for position, element in enumerate(elements, start=1)]
         return answer_of_elements(read_columns(rows, expected_rows, outputs), outputs, expected_rows)
 
     def _path_of(self, column: str) -> JsonPath:
@@ -106,15 +106,15 @@ class MappedCodec(Codec):
 
 
 def _read_outputs(element: object, paths: Mapping[str, JsonPath], row: int) -> dict[str, Any]:
-    found = {}
+    outputs = {}
     for name, path in paths.items():
         try:
-            found[name] = path.find(element)
+            outputs[name] = path.find(element)
         except PathUnclear as error:
             raise ScoringFailed(
                 f"The model's endpoint gave an answer in which the path of the output '{name}' {error} (row {row})."
             ) from error
-    return found
+    return outputs
 
 
 def _path_problems(mapping: BodyMapping, columns: Sequence[str]) -> Iterator[FieldProblem]:
@@ -128,15 +128,15 @@ def _path_problems(mapping: BodyMapping, columns: Sequence[str]) -> Iterator[Fie
     for path, value in mapping.constants.items():
         if isinstance(value, str) and (problem := character_problem(value)) is not None:
             yield FieldProblem(f"{_MAPPING}.constants.{printable(path)}", problem)
-    for part, path in paths.items():
-        if (problem := character_problem(part) or character_problem(path)) is not None:
-            yield FieldProblem(f"{_MAPPING}.{printable(part)}", problem)
+    for member, path in paths.items():
+        if (problem := character_problem(member) or character_problem(path)) is not None:
+            yield FieldProblem(f"{_MAPPING}.{printable(member)}", problem)
             continue
         try:
             parsed = parse_path(path)
         except PathUnclear as error:
-            yield FieldProblem(f"{_MAPPING}.{part}", str(error))
+            yield FieldProblem(f"{_MAPPING}.{member}", str(error))
             continue
-        if parsed.is_of_many and "." in part:
-            yield FieldProblem(f"{_MAPPING}.{part}", "must lead to one place: [*] is for the records and the answers")
+        if parsed.is_of_many and "." in member:
+            yield FieldProblem(f"{_MAPPING}.{member}", "must lead to one place: [*] is for the records and the answers")
     yield from (FieldProblem(f"{_MAPPING}.columns.{name}", "is not a feature") for name in mapping.columns if name not in columns)

@@ -105,7 +105,7 @@ class MlflowInputsCodec(ListedCodec):
     shown_request = '{"inputs": {"age": […], "sex": […]}}'
 
     def build_request(self, columns: Sequence[str], rows: Rows) -> object:
-        return {_INPUTS: {name: [row[place] for row in rows] for place, name in enumerate(columns)}}
+        return {_INPUTS: {name: [row[position] for row in rows] for position, name in enumerate(columns)}}
 
     def read_request(self, body: bytes, columns: Sequence[str]) -> Table:
         sent = require_object(decode_request(body), "body").get(_INPUTS)

@@ -50,7 +50,7 @@ class OpenInferenceCodec(Codec):
 
     def write_answer(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
         """Writes a tensor a column; arrays of numbers get a column for each."""
-        return encode_rows({"model_name": "model", _OUTPUTS: [_write_tensor(one) for one in _outputs_of(columns, rows)]}, rows)
+        return encode_rows({"model_name": "model", _OUTPUTS: [_write_tensor(tensor) for tensor in _outputs_of(columns, rows)]}, rows)
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
         tensors = _read_tensors(body, _OUTPUTS, _refuse_answer)
@@ -77,8 +77,8 @@ class OpenInferenceMatrixCodec(OpenInferenceCodec):
         """Writes the cells row by row, as FP64 unless all columns hold whole numbers."""
         flat = list(chain.from_iterable(rows))
         kinds = set(asking.types)
-        known = asking.types[0] if len(kinds) == 1 else FieldType.NUMBER if kinds == {FieldType.INTEGER, FieldType.NUMBER} else None
-        tensor = tensor_of(_MATRIX, flat, known, (len(rows), len(columns)))
+        field_type = asking.types[0] if len(kinds) == 1 else FieldType.NUMBER if kinds == {FieldType.INTEGER, FieldType.NUMBER} else None
+        tensor = tensor_of(_MATRIX, flat, field_type, (len(rows), len(columns)))
         document = {"id": _new_id(), _INPUTS: [_write_tensor(tensor)], **_write_wanted(asking)}
         return encode_rows(document, rows, is_plain=tensor.is_plain)
 
@@ -103,19 +103,22 @@ class OpenInferenceBinaryCodec(OpenInferenceCodec):
 
 
 def _tensors_of(columns: Sequence[str], rows: Rows, types: Sequence[FieldType]) -> list[Tensor]:
-    known = types or (None,) * len(columns)
-    return [tensor_of(name, cells, one, (len(rows), 1)) for (name, cells), one in zip(by_column(columns, rows).items(), known, strict=True)]
+    field_types = types or (None,) * len(columns)
+    return [
+        tensor_of(name, cells, field_type, (len(rows), 1))
+        for (name, cells), field_type in zip(by_column(columns, rows).items(), field_types, strict=True)
+    ]
 
 
 def _outputs_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Tensor]:
-    found = []
+    tensors = []
     for name, cells in by_column(columns, rows).items():
         if cells and all(isinstance(cell, list | tuple) for cell in cells):
-            flat = [part for cell in cells for part in cell]
-            found.append(Tensor(name=name, datatype=FP64, shape=(len(cells), len(cells[0])), values=flat))
+            flat = [number for cell in cells for number in cell]
+            tensors.append(Tensor(name=name, datatype=FP64, shape=(len(cells), len(cells[0])), values=flat))
         else:
-            found.append(tensor_of(name, cells, None, (len(cells), 1)))
-    return found
+            tensors.append(tensor_of(name, cells, None, (len(cells), 1)))
+    return tensors
 
 
 def _write_tensor(tensor: Tensor) -> dict[str, Any]:
@@ -136,14 +139,14 @@ def _write_wanted(asking: Asking) -> dict[str, Any]:
     return {_OUTPUTS: [{"name": name} for name in outputs.names]}
 
 
-def _write_binary(member: str, tensors: Sequence[Tensor], others: dict[str, Any]) -> bytes:
+def _write_binary(member: str, tensors: Sequence[Tensor], members: dict[str, Any]) -> bytes:
     packed = [pack(tensor) for tensor in tensors]
     described = [
-        {"name": one.name, "shape": one.shape, "datatype": one.datatype, "parameters": {BINARY_SIZE: len(data)}}
-        for one, data in zip(tensors, packed, strict=True)
+        {"name": tensor.name, "shape": tensor.shape, "datatype": tensor.datatype, "parameters": {BINARY_SIZE: len(data)}}
+        for tensor, data in zip(tensors, packed, strict=True)
     ]
     try:
-        return msgspec.json.encode({member: described, **others}) + b"".join(packed)
+        return msgspec.json.encode({member: described, **members}) + b"".join(packed)
     except UnicodeEncodeError as error:
         raise ScoringFailed("The name of a column cannot be written as UTF-8; nothing was sent to the model.") from error
 
@@ -166,28 +169,28 @@ def _read_tensors(body: bytes, member: str, refuse: _Refuse) -> list[Tensor]:
         document = require_object(decode_request(body[:end]), "body")
     except InvalidInput as error:
         raise refuse(TensorUnclear("body", error.problems[0].message)) from error
-    described, rest = document.get(member), body[end:]
+    described, data = document.get(member), body[end:]
     if not isinstance(described, list) or not described:
         raise refuse(TensorUnclear(member, f"must be an array of tensors, found {kind_of(described)}"))
-    found, at = [], 0
-    for place, one in enumerate(described):
+    tensors, at = [], 0
+    for position, entry in enumerate(described):
         try:
-            head = read_head(one, f"{member}[{place}]")
+            head = read_head(entry, f"{member}[{position}]")
             if head.binary_size is None:
-                values = flatten(one.get("data"), head.name)
+                values = flatten(entry.get("data"), head.name)
             else:
                 end = at + head.binary_size
-                values, at = unpack(head, rest[at:end]), end
+                values, at = unpack(head, data[at:end]), end
         except TensorUnclear as error:
             raise refuse(error) from error
-        found.append(Tensor(name=head.name, datatype=head.datatype, shape=head.shape, values=values))
-    names = [tensor.name for tensor in found]
+        tensors.append(Tensor(name=head.name, datatype=head.datatype, shape=head.shape, values=values))
+    names = [tensor.name for tensor in tensors]
     if len(set(names)) < len(names):
-        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        twice = next(name for position, name in enumerate(names) if name in names[:position])
         raise refuse(TensorUnclear(member, f"name the tensor '{printable(twice)}' a second time"))
-    if rest[at:].strip():
-        raise refuse(TensorUnclear("body", f"has {len(rest) - at} bytes after its tensors"))
-    return found
+    if data[at:].strip():
+        raise refuse(TensorUnclear("body", f"has {len(data) - at} bytes after its tensors"))
+    return tensors
 
 
 def _predict_alone(column: list[Any], outputs: OutputFields) -> list[Prediction]:

@@ -43,24 +43,24 @@ def listed(fields: Sequence[str]) -> str:
     """Returns the first dozen names for a message."""
     if not fields:
         return "no column at all"
-    more = f" and {len(fields) - _SHOWN_COLUMNS} more" if len(fields) > _SHOWN_COLUMNS else ""
-    return ", ".join(f"'{field}'" for field in fields[:_SHOWN_COLUMNS]) + more
+    remainder = f" and {len(fields) - _SHOWN_COLUMNS} more" if len(fields) > _SHOWN_COLUMNS else ""
+    return ", ".join(f"'{field}'" for field in fields[:_SHOWN_COLUMNS]) + remainder
 
 
 def _find_prediction(fields: Sequence[str], outputs: OutputFields) -> int:
     if outputs.prediction in fields:
         return _find_one(fields, outputs.prediction)
-    taken = (outputs.probability, outputs.label)
+    reserved = (outputs.probability, outputs.label)
     # A label of such a name must not become the prediction.
-    found = [name for name in FALLBACKS if name in fields and name not in taken]
-    if not found:
+    candidates = [name for name in FALLBACKS if name in fields and name not in reserved]
+    if not candidates:
         raise OutputsUnclear(f"has no prediction column '{outputs.prediction}'; it has {listed(fields)}")
-    if len(found) > 1:
+    if len(candidates) > 1:
         raise OutputsUnclear(
-            f"has no prediction column '{outputs.prediction}', and each of {listed(found)} could be it;"
+            f"has no prediction column '{outputs.prediction}', and each of {listed(candidates)} could be it;"
             " name one of them as the deployment's prediction field"
         )
-    return _find_one(fields, found[0])
+    return _find_one(fields, candidates[0])
 
 
 def _find_optional(fields: Sequence[str], name: str | None) -> int | None:

@@ -81,13 +81,13 @@ def codec_named(name: str, endpoint: Endpoint | None) -> Codec:
     return codec_for(name)
 
 
-def candidates(own: Codec | None, *, is_csv: bool) -> Iterator[Codec]:
+def candidates(endpoint_codec: Codec | None, *, is_csv: bool) -> Iterator[Codec]:
     """Yields the endpoint's codec, then those of the other formats: CSV if that is declared, because almost any text can be read as CSV."""
-    if own is not None:
-        yield own
-    for each in map(codec_for, FINDABLE):
-        if each is not own and ("csv" in each.content_type) == is_csv:
-            yield each
+    if endpoint_codec is not None:
+        yield endpoint_codec
+    for codec in map(codec_for, FINDABLE):
+        if codec is not endpoint_codec and ("csv" in codec.content_type) == is_csv:
+            yield codec
 
 
 def form_of(sent: object) -> Form | None:

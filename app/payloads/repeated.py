@@ -19,7 +19,7 @@ def put_in_order(answer: Answer, fields: Sequence[str], rows: Sequence[Sequence[
     order = find_order(fields, rows, answer.fields, answer.rows, outputs)
     if order is None:
         return answer
-    return Answer(answer.fields, [answer.rows[place] for place in order], [answer.predictions[place] for place in order])
+    return Answer(answer.fields, [answer.rows[position] for position in order], [answer.predictions[position] for position in order])
 
 
 def find_order(
@@ -30,42 +30,44 @@ def find_order(
     Values that differ in type or rounding are the same, and a value that was missing may be any. Raises ScoringFailed.
     """
     named = output_names(outputs)
-    shared = [(place, answered.index(name)) for place, name in enumerate(fields) if name in answered and name not in named]
-    unequal = [(place, at) for place, at in shared if [row[place] for row in rows] != [answer[at] for answer in answers]]
+    shared = [(position, answered.index(name)) for position, name in enumerate(fields) if name in answered and name not in named]
+    unequal = [(position, at) for position, at in shared if [row[position] for row in rows] != [answer[at] for answer in answers]]
     pairs = enumerate(zip(rows, answers, strict=True))
-    fault = next(((no, place) for no, (row, answer) in pairs for place, at in unequal if not _are_same(row[place], answer[at])), None)
+    fault = next(
+        ((no, position) for no, (row, answer) in pairs for position, at in unequal if not _are_same(row[position], answer[at])), None
+    )
     if fault is None:
         return None
     for rounded in (exact_number, _round_to_single, "{:.6g}".format):
 
-        def write(cells: Sequence[Any], places: Sequence[int], rounded: Any = rounded) -> str:  # noqa: ANN401 - one of three functions
-            plain = [_read_cell(cells[place]) for place in places]
+        def write(cells: Sequence[Any], positions: Sequence[int], rounded: Any = rounded) -> str:  # noqa: ANN401 - one of three functions
+            plain = [_read_cell(cells[position]) for position in positions]
             return repr([rounded(cell) if isinstance(cell, int | float) else cell for cell in plain])
 
-        sent = [write(row, [place for place, _ in shared]) for row in rows]
+        sent = [write(row, [position for position, _ in shared]) for row in rows]
         repeated = [write(answer, [at for _, at in shared]) for answer in answers]
         pairs_in_order = [sorted(range(len(rows)), key=texts.__getitem__) for texts in (sent, repeated)]
         # Rows that only other columns distinguish cannot be found again.
-        whole = {(text, repr(list(map(_read_cell, row)))) for text, row in zip(sent, rows, strict=True)}
-        if sorted(sent) == sorted(repeated) and len(whole) == len(set(sent)):
-            return [place for _, place in sorted(zip(*pairs_in_order, strict=True))]
-    no, place = fault
+        distinct = {(text, repr(list(map(_read_cell, row)))) for text, row in zip(sent, rows, strict=True)}
+        if sorted(sent) == sorted(repeated) and len(distinct) == len(set(sent)):
+            return [position for _, position in sorted(zip(*pairs_in_order, strict=True))]
+    no, position = fault
     raise ScoringFailed(
         f"The model's endpoint gave an answer that repeats inputs that are not those of the request: row {no + 1} is the first that"
-        f" differs, in '{fields[place]}', and no other order has each row once. Let it answer in the order of the request, or leave out the"
-        " columns named as inputs."
+        f" differs, in '{fields[position]}', and no other order has each row once. Let it answer in the order of the request, or leave out"
+        " the columns named as inputs."
     )
 
 
 def _are_same(sent: Any, repeated: Any) -> bool:  # noqa: ANN401 - cells as decoded
-    one, other = _read_cell(sent), _read_cell(repeated)
-    if one is None or one == other:
+    sent_value, repeated_value = _read_cell(sent), _read_cell(repeated)
+    if sent_value is None or sent_value == repeated_value:
         return True
-    if not isinstance(one, int | float) or not isinstance(other, int | float):
+    if not isinstance(sent_value, int | float) or not isinstance(repeated_value, int | float):
         return False
     # No tolerance: numbers of customers hardly differ.
-    single, decimals = _round_to_single(one), len(canonical(other).partition(".")[2])
-    return other in (float(single), float(str(single)), float(f"{one:.6g}"), round(one, decimals))
+    single, decimals = _round_to_single(sent_value), len(canonical(repeated_value).partition(".")[2])
+    return repeated_value in (float(single), float(str(single)), float(f"{sent_value:.6g}"), round(sent_value, decimals))
 
 
 def _read_cell(cell: Any) -> float | str | None:  # noqa: ANN401 - as above

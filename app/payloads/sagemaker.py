@@ -62,7 +62,7 @@ def _read_columns(body: bytes, outputs: OutputFields, expected_rows: int) -> dic
     if outputs.classes is None and set(map(len, rows)) == {len(names)} and str not in set(map(type, chain.from_iterable(rows))):
         # The quick case of nearly every answer.
         return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    named = [_name_cells(row, names, outputs, place) for place, row in enumerate(rows, start=1)]
+    named = [_name_cells(row, names, outputs, position) for position, row in enumerate(rows, start=1)]
     return read_columns(named, expected_rows, outputs)
 
 

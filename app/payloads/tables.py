@@ -18,18 +18,18 @@ class Table:
     values: list[list[Any]]
 
 
-def read_table(part: object, path: str, *, fields: str = "fields", values: str = "values") -> Table:
-    table = read_repeating_table(part, path, fields=fields, values=values)
+def read_table(document: object, path: str, *, fields: str = "fields", values: str = "values") -> Table:
+    table = read_repeating_table(document, path, fields=fields, values=values)
     if len(set(table.fields)) < len(table.fields):
         index = next(index for index, name in enumerate(table.fields) if name in table.fields[:index])
         raise InvalidInput.of(f"{table.fields_path}[{index}]", f"names the column '{table.fields[index]}' a second time")
     return table
 
 
-def read_repeating_table(part: object, path: str, *, fields: str = "fields", values: str = "values") -> Table:
+def read_repeating_table(document: object, path: str, *, fields: str = "fields", values: str = "values") -> Table:
     """Reads the same, but columns may be named twice."""
-    found = require_object(part, path)
-    names, rows = found.get(fields), found.get(values)
+    members = require_object(document, path)
+    names, rows = members.get(fields), members.get(values)
     fields_path, values_path = place(path, fields), place(path, values)
     # Types are compared in bulk for speed.
     if not isinstance(names, list) or not set(map(type, names)) <= {str}:
@@ -52,39 +52,39 @@ def read_matrix(rows: object, path: str, columns: Sequence[str]) -> Table:
     return read_repeating_table({"columns": list(columns), path: rows}, "", fields="columns", values=path)
 
 
-def is_by_column(part: object) -> bool:
-    return isinstance(part, dict) and bool(part) and all(isinstance(cells, list) for cells in part.values())
+def is_by_column(document: object) -> bool:
+    return isinstance(document, dict) and bool(document) and all(isinstance(cells, list) for cells in document.values())
 
 
-def read_by_column(part: object, path: str) -> Table:
-    found = require_object(part, path)
+def read_by_column(document: object, path: str) -> Table:
+    members = require_object(document, path)
     count: int | None = None
-    for name, cells in found.items():
+    for name, cells in members.items():
         where = place(path, printable(name))
         if not isinstance(cells, list):
             raise InvalidInput.of(where, f"must be an array of values, found {kind_of(cells)}")
         count = len(cells) if count is None else count
         if len(cells) != count:
             raise InvalidInput.of(where, f"has {len(cells)} values where the first column has {count}")
-    return Table(path, path, list(found), list(map(list, zip(*found.values(), strict=True))))
+    return Table(path, path, list(members), list(map(list, zip(*members.values(), strict=True))))
 
 
-def require_length(other: Table, request: Table) -> None:
-    if len(other.values) != len(request.values):
-        raise InvalidInput.of(other.values_path, f"has {len(other.values)} rows where {request.values_path} has {len(request.values)}")
+def require_length(table: Table, request: Table) -> None:
+    if len(table.values) != len(request.values):
+        raise InvalidInput.of(table.values_path, f"has {len(table.values)} rows where {request.values_path} has {len(request.values)}")
 
 
-def require_members(part: Mapping[str, Any], path: str, known: frozenset[str], *, next_to: str) -> None:
+def require_members(document: Mapping[str, Any], path: str, allowed: frozenset[str], *, next_to: str) -> None:
     """Raises InvalidInput for an unknown member, as a misspelt `meta`; `next_to` is for the message."""
-    unknown = sorted(part.keys() - known)
+    unknown = sorted(document.keys() - allowed)
     if unknown:
         raise InvalidInput.of(place(path, printable(unknown[0])), f"is not a member that is known next to {next_to}")
 
 
-def require_object(part: object, path: str) -> dict[str, Any]:
-    if not isinstance(part, dict):
-        raise InvalidInput.of(path, f"must be an object, found {kind_of(part)}")
-    return part
+def require_object(document: object, path: str) -> dict[str, Any]:
+    if not isinstance(document, dict):
+        raise InvalidInput.of(path, f"must be an object, found {kind_of(document)}")
+    return document
 
 
 def place(path: str, member: str) -> str:
@@ -99,5 +99,5 @@ def kind_of(value: object) -> str:
 
 
 def _list_problems(values: list[Any], path: str, fault: Callable[[Any], str | None]) -> list[FieldProblem]:
-    found = ((index, fault(row)) for index, row in enumerate(values))
-    return [FieldProblem(f"{path}[{index}]", message) for index, message in found if message is not None][:_MOST_PROBLEMS]
+    faults = ((index, fault(row)) for index, row in enumerate(values))
+    return [FieldProblem(f"{path}[{index}]", message) for index, message in faults if message is not None][:_MOST_PROBLEMS]

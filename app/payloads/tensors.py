@@ -82,11 +82,11 @@ class Head:
     binary_size: int | None
 
 
-def read_head(one: object, where: str) -> Head:
+def read_head(tensor: object, where: str) -> Head:
     """Reads a tensor without its data; `where` is its place in the body. Raises TensorUnclear."""
-    if not isinstance(one, dict):
-        raise TensorUnclear(where, f"must be an object, found {kind_of(one)}")
-    name, datatype, shape, parameters = (one.get(member) for member in ("name", "datatype", "shape", "parameters"))
+    if not isinstance(tensor, dict):
+        raise TensorUnclear(where, f"must be an object, found {kind_of(tensor)}")
+    name, datatype, shape, parameters = (tensor.get(member) for member in ("name", "datatype", "shape", "parameters"))
     if not isinstance(name, str):
         raise TensorUnclear(f"{where}.name", "must be text")
     if not isinstance(datatype, str) or datatype not in DATATYPES:
@@ -106,39 +106,39 @@ def flatten(data: object, name: str) -> list[Any]:
             raise TensorUnclear(name, "has no array of data")
         if list not in map(type, data):
             return data
-        if not all(isinstance(one, list) for one in data):
+        if not all(isinstance(element, list) for element in data):
             raise TensorUnclear(name, "mixes arrays and values")
         data = list(chain.from_iterable(data))
     raise TensorUnclear(name, f"is nested more than {_MOST_NESTED} times")
 
 
-def tensor_of(name: str, cells: Sequence[Any], known: FieldType | None, shape: tuple[int, ...]) -> Tensor:
+def tensor_of(name: str, cells: Sequence[Any], field_type: FieldType | None, shape: tuple[int, ...]) -> Tensor:
     """Returns a tensor of the datatype of the known type, or else of the values. Raises ScoringFailed."""
-    if known is FieldType.STRING:
+    if field_type is FieldType.STRING:
         # Only texts can be joined: a fourth of the time of a look at each type.
         with suppress(TypeError):
             "".join(cells)
             return Tensor(name=name, datatype=BYTES, shape=shape, values=cells, is_plain=True)
-    if known is FieldType.NUMBER:
+    if field_type is FieldType.NUMBER:
         # The same for numbers; booleans fail.
         with suppress(msgspec.ValidationError):
             numbers = msgspec.convert(cells, _FLOATS)
             return Tensor(name=name, datatype=FP64, shape=shape, values=cells, is_plain=isfinite(sum(numbers)))
-    return Tensor(name=name, datatype=_datatype_of(name, cells, known), shape=shape, values=cells)
+    return Tensor(name=name, datatype=_datatype_of(name, cells, field_type), shape=shape, values=cells)
 
 
-def _datatype_of(name: str, cells: Sequence[Any], known: FieldType | None) -> str:
+def _datatype_of(name: str, cells: Sequence[Any], field_type: FieldType | None) -> str:
     kinds = set(map(type, cells)) - {type(None)}
-    if known is not None and kinds <= ({int, float} if known is FieldType.NUMBER else {_KINDS[known]}):
-        return _OF_TYPES[known]
-    whole = [cell for cell in cells if type(cell) is int] if int in kinds else []
+    if field_type is not None and kinds <= ({int, float} if field_type is FieldType.NUMBER else {_KINDS[field_type]}):
+        return _OF_TYPES[field_type]
+    integers = [cell for cell in cells if type(cell) is int] if int in kinds else []
     for datatype, fits in (
         (FP64, not kinds),
         (BYTES, kinds == {str}),
         (BOOL, kinds == {bool}),
-        (INT64, kinds == {int} and all(cell in _INT64 for cell in whole)),
-        (UINT64, kinds == {int} and all(cell in _UINT64 for cell in whole)),
-        (FP64, kinds <= {int, float} and all(abs(cell) <= _EXACT for cell in whole)),
+        (INT64, kinds == {int} and all(cell in _INT64 for cell in integers)),
+        (UINT64, kinds == {int} and all(cell in _UINT64 for cell in integers)),
+        (FP64, kinds <= {int, float} and all(abs(cell) <= _EXACT for cell in integers)),
     ):
         if fits:
             return datatype
@@ -174,7 +174,7 @@ def pack(tensor: Tensor) -> bytes:
             )
         if tensor.datatype == BYTES:
             encoded = {value: value.encode() for value in set(values)}
-            packed = {value: _LENGTH.pack(len(each)) + each for value, each in encoded.items()}
+            packed = {value: _LENGTH.pack(len(text)) + text for value, text in encoded.items()}
             return b"".join([packed[value] for value in values])
         return struct.pack(f"<{len(values)}{_FORMATS[tensor.datatype]}", *values)
     except (struct.error, UnicodeEncodeError, OverflowError, TypeError) as error:
@@ -195,10 +195,10 @@ def unpack(head: Head, data: bytes) -> list[Any]:
     if len(data) % item.size:
         raise TensorUnclear(name, f"has {len(data)} bytes, which are no whole number of {datatype}")
     numbers = np.frombuffer(data, item.format)
-    found: list[Any] = numbers.tolist()
+    values: list[Any] = numbers.tolist()
     if item.format[1:] in "efd" and np.isnan(numbers).any():
-        return [None if value != value else value for value in found]  # noqa: PLR0124 - NaN alone differs from itself
-    return found
+        return [None if value != value else value for value in values]  # noqa: PLR0124 - NaN alone differs from itself
+    return values
 
 
 _KINDS: dict[FieldType, type] = {
@@ -211,18 +211,18 @@ _KINDS: dict[FieldType, type] = {
 
 def unpack_texts(name: str, data: bytes) -> list[str]:
     """Returns texts that follow their length in four bytes, the lowest first. Raises TensorUnclear."""
-    found, at = [], 0
+    texts, at = [], 0
     while at < len(data):
         end = at + _LENGTH.size
         length = int.from_bytes(data[at:end], "little")
         if end + length > len(data):
             raise TensorUnclear(name, "ends within a text")
         try:
-            found.append(data[end : end + length].decode())
+            texts.append(data[end : end + length].decode())
         except UnicodeDecodeError as error:
             raise TensorUnclear(name, f"holds text that is not UTF-8 ({error.reason})") from error
         at = end + length
-    return found
+    return texts
 
 
 def by_column(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, tuple[Any, ...]]:

@@ -71,12 +71,12 @@ def decode_lines(body: bytes) -> list[Any]:
     """Returns the values of JSON lines; empty lines are ignored. Raises ScoringFailed."""
     text = body.removeprefix(BOM)
     try:
-        found = _decoder.decode_lines(text)
+        values = _decoder.decode_lines(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        found = []
+        values = []
     # msgspec takes several values in one line, and one in several.
-    if found and len(found) == text.count(b"\n") + (not text.endswith(b"\n")):
-        return found
+    if values and len(values) == text.count(b"\n") + (not text.endswith(b"\n")):
+        return values
     return [decode_answer(line, object, expected="a line of JSON") for line in text.splitlines() if line.strip()]
 
 
