@@ -38,8 +38,8 @@ def match_ages(counted: Mapping[GroupValue, int]) -> ValueMatch:
     for value, records in counted.items():
         ends = (value.lo, value.hi) if isinstance(value, Range) else (number_of(value),)
         numbers += [(end, records) for end in ends if end is not None]
-    whole = sum(counted.values())
-    if sum(records for _, records in numbers) >= ENOUGH * whole:
+    total = sum(counted.values())
+    if sum(records for _, records in numbers) >= ENOUGH * total:
         plausible = [number for number, _ in numbers if 0 <= number <= OLDEST]
         share = sum(records for number, records in numbers if 0 <= number <= OLDEST) / sum(records for _, records in numbers)
         if share < ENOUGH or not plausible or max(plausible) < LEAST_OLDEST or len(set(plausible)) < MIN_AGES:
@@ -47,8 +47,8 @@ def match_ages(counted: Mapping[GroupValue, int]) -> ValueMatch:
         return ValueMatch(Fit.SPOKEN, f"its numbers are ages in years: from {min(plausible):g} to {max(plausible):g}")
 
     bands = [value for value in counted if is_band(value)]
-    known = sum(counted[value] for value in bands) + sum(records for value, records in counted.items() if is_no_answer(value))
-    if known < ENOUGH * whole or len(bands) < MIN_BANDS:
+    known_records = sum(counted[value] for value in bands) + sum(records for value, records in counted.items() if is_no_answer(value))
+    if known_records < ENOUGH * total or len(bands) < MIN_BANDS:
         return ValueMatch(Fit.UNFIT, "its values are neither ages in years nor bands of ages")
     meanings = {label_of(value): NO_ANSWER for value in counted if is_no_answer(value)}
     return ValueMatch(Fit.SPOKEN, f"its values are bands of ages: {list_values(bands)}", meanings)
@@ -121,13 +121,13 @@ class _Ages:
         young, old = self.find_part(self.lo, self.last(split.upto)), self.find_part(float(split.upto + 1), self.hi)
         if young is None or old is None:
             return None
-        protected, others = (old, young) if split.protects_above else (young, old)
-        return _Division(split, protected, others, _max_ratio(protected.count, others.count))
+        protected, unprotected = (old, young) if split.protects_above else (young, old)
+        return _Division(split, protected, unprotected, _max_ratio(protected.count, unprotected.count))
 
     def find_part(self, lo: float, hi: float) -> _Part | None:
         """Returns the records from `lo` to `hi`; None if they are too few, or an interval is there only in part."""
-        inside = [place for place in self.places if place[0] >= lo and place[1] <= hi]
-        touching = [place for place in self.places if place[1] >= lo and place[0] <= hi]
+        inside = [interval for interval in self.places if interval[0] >= lo and interval[1] <= hi]
+        touching = [interval for interval in self.places if interval[1] >= lo and interval[0] <= hi]
         count = sum((count for _, _, count in inside), Count())
         # Of an interval that only touches the range, nobody knows how many records lie in it.
         is_enough = count.records >= max(MIN_RECORDS, MIN_SHARE * self.records)
@@ -140,15 +140,19 @@ class _Ages:
 
 def choose_ages(splits: Sequence[Split], counts: Mapping[GroupValue, Count], *, has_outcomes: bool) -> GroupChoice:
     ages = _Ages(counts)
-    divisions = [one for one in map(ages.divide, splits) if one is not None]
+    divisions = [division for division in map(ages.divide, splits) if division is not None]
     if not divisions:
         raise NoChoice(
             f"no customary division ({', '.join(str(split.upto) for split in splits)}) leaves {MIN_RECORDS} records and"
             f" {MIN_SHARE:.0%} on both sides, or its values are counted in intervals that lie on both sides"
         )
     first = divisions[0]
-    worse_off = [(one.max_ratio, one.split.upto, one) for one in divisions if one.max_ratio is not None and one.max_ratio < 1]
-    best = min(worse_off, key=lambda one: one[:2])[2] if worse_off else first
+    worse_off = [
+        (division.max_ratio, division.split.upto, division)
+        for division in divisions
+        if division.max_ratio is not None and division.max_ratio < 1
+    ]
+    best = min(worse_off, key=lambda candidate: candidate[:2])[2] if worse_off else first
 
     because, warnings = best.sentence, list(ages.warnings)
     monitored, reference = [best.monitored], best.reference
@@ -156,7 +160,7 @@ def choose_ages(splits: Sequence[Split], counts: Mapping[GroupValue, Count], *, 
         because += "; of the customary divisions, the disadvantage is surest here"
         middle = _find_middle(ages, best, divisions)
         if middle is not None:
-            monitored = sorted((best.monitored, middle.other.monitored), key=lambda part: part.range.lo)
+            monitored = sorted((best.monitored, middle.other.monitored), key=lambda side: side.range.lo)
             reference = middle.between
             because += f"; the other end is far worse off, too: {middle.other.split.custom}"
     elif best.max_ratio is None:
@@ -177,34 +181,34 @@ def choose_ages(splits: Sequence[Split], counts: Mapping[GroupValue, Count], *, 
 
 def _find_middle(ages: _Ages, best: _Division, divisions: Sequence[_Division]) -> _Middle | None:
     """Returns the ages to compare both ends of life with, if the disadvantage of the other end is sure and large, too."""
-    found: list[_Middle] = []
-    for other in divisions:
-        if other.split.protects_above == best.split.protects_above:
+    middles: list[_Middle] = []
+    for division in divisions:
+        if division.split.protects_above == best.split.protects_above:
             continue
-        first, last = sorted((best.split.upto, other.split.upto))
+        first, last = sorted((best.split.upto, division.split.upto))
         between = ages.find_part(float(first + 1), ages.last(last))
         if between is None:
             continue
-        end = other.monitored.count
+        end = division.monitored.count
         ratio = _max_ratio(end, between.count)
         is_far_worse = (end.rate or 0.0) < DEFAULT_THRESHOLD * (between.count.rate or 0.0)
         if ratio is not None and ratio < 1 and is_far_worse:
-            found.append(_Middle(ratio, other, between))
-    return min(found, key=lambda one: one.max_ratio, default=None)
+            middles.append(_Middle(ratio, division, between))
+    return min(middles, key=lambda middle: middle.max_ratio, default=None)
 
 
 def _compare(monitored: list[_Part], reference: _Part, *, has_outcomes: bool) -> GroupChoice:
-    roles: list[tuple[_Part, Role]] = [*((part, "monitored") for part in monitored), (reference, "reference")]
-    roles.sort(key=lambda one: one[0].range.lo)
-    groups = [build_share(part.range, part.count, role=role, has_outcomes=has_outcomes) for part, role in roles]
-    ranges = tuple(part.range for part in monitored)
+    roles: list[tuple[_Part, Role]] = [*((side, "monitored") for side in monitored), (reference, "reference")]
+    roles.sort(key=lambda pair: pair[0].range.lo)
+    groups = [build_share(side.range, side.count, role=role, has_outcomes=has_outcomes) for side, role in roles]
+    ranges = tuple(side.range for side in monitored)
     warnings = tuple(warn_of_small_groups(groups))
     return GroupChoice(monitored=ranges, reference=(reference.range,), groups=tuple(groups), because="", warnings=warnings)
 
 
-def _max_ratio(one: Count, other: Count) -> float | None:
+def _max_ratio(monitored: Count, reference: Count) -> float | None:
     """Returns the upper end of the 95 % interval of the ratio of rates."""
-    if not one.classified or not other.favourable:
+    if not monitored.classified or not reference.favourable:
         return None
-    upper = log_ratio(one.favourable, one.classified, other.favourable, other.classified).upper
+    upper = log_ratio(monitored.favourable, monitored.classified, reference.favourable, reference.classified).upper
     return float("inf") if upper is None else upper

@@ -92,10 +92,10 @@ class _Values:
         neither = [value for value in self.counts if value not in monitored and value not in chosen]
         if neither:
             shown = ", ".join(f"{label_of(value)!r:.60}" for value in neither[:_MOST_LEFT_OUT])
-            more = f" and {len(neither) - _MOST_LEFT_OUT} more" if len(neither) > _MOST_LEFT_OUT else ""
+            remainder = f" and {len(neither) - _MOST_LEFT_OUT} more" if len(neither) > _MOST_LEFT_OUT else ""
             records = sum(self.counts[value].records for value in neither)
             why = "because they name no group, or are more than a monitor lists; checks count and show them"
-            warnings.append(f"in neither group: {shown}{more} ({records:,} records), {why}")
+            warnings.append(f"in neither group: {shown}{remainder} ({records:,} records), {why}")
         warnings += warn_of_small_groups(groups)
         return GroupChoice(monitored=monitored, reference=chosen, groups=tuple(groups), because=reference.because, warnings=tuple(warnings))
 
@@ -112,17 +112,17 @@ def choose_categories(row: KindRow, match: ValueMatch, counts: Mapping[GroupValu
     of_meaning: dict[str, list[GroupValue]] = {}
     for value in listed:
         of_meaning.setdefault(match.meanings.get(label_of(value), label_of(value)), []).append(value)
-    groups = [_Group(meaning, tuple(same), sum((counts[value] for value in same), Count())) for meaning, same in of_meaning.items()]
+    groups = [_Group(meaning, tuple(values), sum((counts[value] for value in values), Count())) for meaning, values in of_meaning.items()]
     if len(groups) < PAIR:
         raise NoChoice("all its records are of one group, so there is nobody to compare with")
 
     values = _Values(ordered, listed, match.meanings, has_outcomes)
-    customary = next((one for one in groups if one.meaning == row.customary_reference), None)
+    customary = next((group for group in groups if group.meaning == row.customary_reference), None)
     reference = _choose_reference(groups, customary, has_outcomes=has_outcomes)
     best = reference.group
     proposed = values.compare_with(reference)
     doubts = []
-    if best.count.rate is not None and all(_is_alike(best.count, one.count) for one in groups if one is not best):
+    if best.count.rate is not None and all(_is_alike(best.count, group.count) for group in groups if group is not best):
         doubts.append("the rates do not differ beyond chance: which group is the reference is a choice, not a finding")
     if customary is None:
         return replace(proposed, warnings=(*proposed.warnings, *doubts))
@@ -133,7 +133,7 @@ def choose_categories(row: KindRow, match: ValueMatch, counts: Mapping[GroupValu
             " Accept the customary groups if the law says so"
         )
     usual = values.compare_with(_Reference(customary, f"{customary.title} usually is the reference, whatever the rates"))
-    better = [one.title for one in groups if one is not customary and _is_better(one.count, customary.count)]
+    better = [group.title for group in groups if group is not customary and _is_better(group.count, customary.count)]
     if better:
         against = f"surely better off than {customary.title} in these data: {', '.join(better)}. A check will show ratios above 1"
         usual = replace(usual, warnings=(*usual.warnings, against))
@@ -141,79 +141,79 @@ def choose_categories(row: KindRow, match: ValueMatch, counts: Mapping[GroupValu
 
 
 def _choose_reference(groups: Sequence[_Group], customary: _Group | None, *, has_outcomes: bool) -> _Reference:
-    whole = sum(one.count.records for one in groups)
-    large = [one for one in groups if one.count.records >= max(MIN_RECORDS, MIN_REFERENCE_SHARE * whole)]
-    rated = [(one.count.rate, one.count.records, one) for one in large if one.count.rate is not None]
+    total = sum(group.count.records for group in groups)
+    large = [group for group in groups if group.count.records >= max(MIN_RECORDS, MIN_REFERENCE_SHARE * total)]
+    rated = [(group.count.rate, group.count.records, group) for group in large if group.count.rate is not None]
     if not has_outcomes or not rated or len(rated) < len(large):
         why = "favourable rates are not known" if not has_outcomes or large else f"no group has {MIN_RECORDS} records"
         if customary is not None and customary in large:
             return _Reference(customary, f"{why}, so {customary.title}, which usually is the reference")
-        largest = max(groups, key=lambda one: one.count.records)
+        largest = max(groups, key=lambda group: group.count.records)
         return _Reference(largest, f"{why}, so {largest.title}, the largest group")
 
     if customary is not None and customary in large:
         # Only what is surely better replaces the customary reference, so that chance does not choose.
-        rated = [one for one in rated if one[2] is customary or _is_better(one[2].count, customary.count)]
-    rate, _, best = max(rated, key=lambda one: one[:2])
-    if customary is not None and any((one.count.rate or 0.0) > rate for one in large):
+        rated = [candidate for candidate in rated if candidate[2] is customary or _is_better(candidate[2].count, customary.count)]
+    rate, _, best = max(rated, key=lambda candidate: candidate[:2])
+    if customary is not None and any((group.count.rate or 0.0) > rate for group in large):
         if best is customary:
             return _Reference(best, f"{best.title} usually is the reference, and no large group surely has a higher favourable rate")
-        found = f"{best.title} surely has a higher favourable rate ({rate:.1%}) than {customary.title}"
-        return _Reference(best, f"{found}; a still higher one may be chance")
+        sentence = f"{best.title} surely has a higher favourable rate ({rate:.1%}) than {customary.title}"
+        return _Reference(best, f"{sentence}; a still higher one may be chance")
     large_enough = f"of the groups with at least {MIN_REFERENCE_SHARE:.0%} of the records"
     return _Reference(best, f"{best.title} has the highest favourable rate ({rate:.1%}) {large_enough}")
 
 
-def _is_better(one: Count, other: Count) -> bool:
-    return (one.rate or 0.0) > (other.rate or 0.0) and not _is_alike(one, other)
+def _is_better(first: Count, second: Count) -> bool:
+    return (first.rate or 0.0) > (second.rate or 0.0) and not _is_alike(first, second)
 
 
-def _is_alike(one: Count, other: Count) -> bool:
-    if not one.classified or not other.classified:
+def _is_alike(first: Count, second: Count) -> bool:
+    if not first.classified or not second.classified:
         return True
-    lower, upper, _ = newcombe(one.favourable, one.classified, other.favourable, other.classified)
+    lower, upper, _ = newcombe(first.favourable, first.classified, second.favourable, second.classified)
     return lower <= 0 <= (1.0 if upper is None else upper)
 
 
 def match_places(counted: Mapping[GroupValue, int]) -> ValueMatch:
-    whole = sum(counted.values())
-    some = [fold(label_of(value)).strip() for value in islice(counted, LOOKED_AT_FIRST)]
+    total = sum(counted.values())
+    sample = [fold(label_of(value)).strip() for value in islice(counted, LOOKED_AT_FIRST)]
     for fit, patterns in ((Fit.BY_THEMSELVES, _DISTINCTIVE), (Fit.SPOKEN, _AMBIGUOUS)):
         for title, pattern in patterns.items():
-            if not any(map(pattern.fullmatch, some)):
+            if not any(map(pattern.fullmatch, sample)):
                 continue
             fitting = sum(records for value, records in counted.items() if pattern.fullmatch(fold(label_of(value)).strip()))
-            if fitting >= ENOUGH * whole and len(counted) > 1:
+            if fitting >= ENOUGH * total and len(counted) > 1:
                 return ValueMatch(fit, f"its values are spelled as {title}: {list_values(list(counted))}")
     return ValueMatch(Fit.UNFIT, "its values are not spelled as postal codes")
 
 
 def choose_places(row: KindRow, values: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool) -> GroupChoice:
-    whole = sum(count.records for count in counts.values())
+    total = sum(count.records for count in counts.values())
     enough = {value: count for value, count in counts.items() if count.records >= ENOUGH_RECORDS}
     covered = sum(count.records for count in enough.values())
-    if not 1 < len(enough) <= MAX_PLACES or covered < COVERED * whole:
+    if not 1 < len(enough) <= MAX_PLACES or covered < COVERED * total:
         prefixes: dict[str, int] = {}
         for value, count in counts.items():
             prefix = label_of(value).strip()[:PREFIX]
             prefixes[prefix] = prefixes.get(prefix, 0) + count.records
         often = sorted(((records, prefix) for prefix, records in prefixes.items() if records >= ENOUGH_RECORDS), reverse=True)
-        found = (
+        summary = (
             f"it holds {len(counts):,} postal codes, of which {len(enough):,} have {ENOUGH_RECORDS} records or more"
-            f" ({covered:,} of {whole:,})"
+            f" ({covered:,} of {total:,})"
         )
         if not 1 < len(often) <= MAX_PLACES or len(often) >= len(counts):
-            raise NoChoice(f"{found}: too thin to compare")
+            raise NoChoice(f"{summary}: too thin to compare")
         listed = ", ".join(f"{prefix} ({records:,})" for records, prefix in often[:5])
-        raise NoChoice(f"{found}. Log the first {PREFIX} characters as a field of their own to compare areas: {listed}")
+        raise NoChoice(f"{summary}. Log the first {PREFIX} characters as a field of their own to compare areas: {listed}")
 
     rare = {label_of(value): NO_ANSWER for value in counts if value not in enough}
     chosen = choose_categories(row, ValueMatch(values.fit, values.sentence, rare), counts, has_outcomes=has_outcomes)
     warnings = ["a postal code is no protected attribute but may be a proxy for one: which codes are monitored is for a person to say"]
     if len(counts) > len(enough):
-        few = f"{len(counts) - len(enough):,} postal codes of fewer than {ENOUGH_RECORDS} records ({whole - covered:,} records)"
+        few = f"{len(counts) - len(enough):,} postal codes of fewer than {ENOUGH_RECORDS} records ({total - covered:,} records)"
         warnings.append(f"in neither group: {few}")
     # Not the list of values in neither group, which would name every rare code.
-    warnings += [one for one in chosen.warnings if "neither" not in one]
+    warnings += [warning for warning in chosen.warnings if "neither" not in warning]
     groups = tuple(group for group in chosen.groups if group.role != "neither")
     return replace(chosen, groups=groups, warnings=tuple(warnings), customary=None)

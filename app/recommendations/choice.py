@@ -75,8 +75,8 @@ class Observed:
     def missing(self) -> int:
         if self.distribution is None:
             return 0
-        place = self.distribution.columns.index(self.column.name)
-        return sum(cell.records for cell in self.distribution.cells if cell.values[place] is None)
+        position = self.distribution.columns.index(self.column.name)
+        return sum(cell.records for cell in self.distribution.cells if cell.values[position] is None)
 
     def count_records(self) -> dict[GroupValue, int]:
         return {value: count.records for value, count in self.count_outcomes(None).items()}
@@ -86,9 +86,9 @@ class Observed:
         if self.distribution is None:
             return {}
         counted: dict[GroupValue, Count] = {}
-        place = self.distribution.columns.index(self.column.name)
+        position = self.distribution.columns.index(self.column.name)
         for cell in self.distribution.cells:
-            value = cell.values[place]
+            value = cell.values[position]
             if value is None:
                 continue
             try:
@@ -159,6 +159,6 @@ def warn_of_small_groups(groups: list[ObservedShare]) -> list[str]:
     if not small:
         return []
     listed = ", ".join(f"{label_of(group.value)!r:.60} ({group.records})" for group in small[:5] if group.value is not None)
-    more = f" and {len(small) - 5} more" if len(small) > 5 else ""  # noqa: PLR2004 - as many as are shown
+    remainder = f" and {len(small) - 5} more" if len(small) > 5 else ""  # noqa: PLR2004 - as many as are shown
     checked = f"in a check, a group of fewer than {MINIMUM_GROUP_SIZE} records gets no verdict, and a small one a wide interval"
-    return [f"few records: {listed}{more}. They stay in the proposal; {checked}"]
+    return [f"few records: {listed}{remainder}. They stay in the proposal; {checked}"]

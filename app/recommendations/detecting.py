@@ -50,8 +50,8 @@ def _match_words(row: KindRow, counted: Mapping[GroupValue, int]) -> ValueMatch 
         meaning = meaning or _find_meaning(row.weak_words, value)
         if meaning is not None:
             meanings[label_of(value)] = meaning
-    known = sum(records for value, records in counted.items() if label_of(value) in meanings)
-    if known < ENOUGH * sum(counted.values()):
+    matched = sum(records for value, records in counted.items() if label_of(value) in meanings)
+    if matched < ENOUGH * sum(counted.values()):
         return None
 
     groups = {*meanings.values()} - {NO_ANSWER}
@@ -63,18 +63,18 @@ def _match_words(row: KindRow, counted: Mapping[GroupValue, int]) -> ValueMatch 
     return ValueMatch(Fit.BY_THEMSELVES if is_clear else Fit.SPOKEN, f"its values are words for {row.title}: {shown}", meanings)
 
 
-def _find_meaning(words: Mapping[str, str], value: GroupValue) -> str | None:
+def _find_meaning(vocabulary: Mapping[str, str], value: GroupValue) -> str | None:
     """Returns the meaning of the longest word or phrase in the value; None if two equally long ones differ."""
     label = label_of(value)
     if not isinstance(value, str) or len(label) > MAX_CATEGORY_LENGTH:
         return None
-    parts = split_words(label)
-    spelled, joined = " ".join(parts), "".join(parts)
-    if spelled in words or joined in words:
-        return words.get(spelled) or words[joined]
-    if len(parts) > MAX_WORDS:
+    tokens = split_words(label)
+    spelled, joined = " ".join(tokens), "".join(tokens)
+    if spelled in vocabulary or joined in vocabulary:
+        return vocabulary.get(spelled) or vocabulary[joined]
+    if len(tokens) > MAX_WORDS:
         return None
-    held = [(len(phrase.split()), meaning) for phrase, meaning in words.items() if holds_phrase(spelled, phrase)]
+    held = [(len(phrase.split()), meaning) for phrase, meaning in vocabulary.items() if holds_phrase(spelled, phrase)]
     longest = max((size for size, _ in held), default=0)
     meanings = {meaning for size, meaning in held if size == longest}
     return meanings.pop() if len(meanings) == 1 else None
@@ -86,10 +86,10 @@ def _match_codes(row: KindRow, counted: Mapping[GroupValue, int], name: NameMatc
         if coding.names and (name is None or name.phrase not in coding.names):
             continue
         meanings = _decode(counted, coding.codes)
-        known = {code: meaning for code, meaning in meanings.items() if meaning != NO_ANSWER}
-        if any(label_of(value) not in meanings for value in counted) or len({*known.values()}) < PAIR:
+        answers = {code: meaning for code, meaning in meanings.items() if meaning != NO_ANSWER}
+        if any(label_of(value) not in meanings for value in counted) or len({*answers.values()}) < PAIR:
             continue
-        listed = ", ".join(f"{code} = {meaning}" for code, meaning in sorted(known.items()))
+        listed = ", ".join(f"{code} = {meaning}" for code, meaning in sorted(answers.items()))
         fit = Fit.BY_THEMSELVES if coding.is_distinctive else Fit.SPOKEN if coding.is_certain else Fit.CODED
         if coding.is_certain:
             return ValueMatch(fit, f"its values are {coding.source}: {listed}", meanings, coding.also)
@@ -113,19 +113,19 @@ def _decode(counted: Mapping[GroupValue, int], codes: Mapping[str, str]) -> dict
 
 
 def _match_short_values(counted: Mapping[GroupValue, int]) -> ValueMatch:
-    known = [value for value in counted if not is_no_answer(value)]
-    if len(known) < PAIR:
+    answers = [value for value in counted if not is_no_answer(value)]
+    if len(answers) < PAIR:
         return ValueMatch(Fit.UNFIT, "it holds one value only, so there is nobody to compare with")
-    if len(known) > MAX_CATEGORIES:
-        return ValueMatch(Fit.UNFIT, f"it holds {len(known):,} different values, too many for groups")
-    if any(len(label_of(value)) > MAX_CATEGORY_LENGTH or len(split_words(label_of(value))) > MAX_WORDS for value in known):
+    if len(answers) > MAX_CATEGORIES:
+        return ValueMatch(Fit.UNFIT, f"it holds {len(answers):,} different values, too many for groups")
+    if any(len(label_of(value)) > MAX_CATEGORY_LENGTH or len(split_words(label_of(value))) > MAX_WORDS for value in answers):
         return ValueMatch(Fit.UNFIT, "it holds sentences, not categories")
-    numbers = [number_of(value) for value in known if not isinstance(value, Range)]
+    numbers = [number_of(value) for value in answers if not isinstance(value, Range)]
     if any(number is not None and not (number.is_integer() and 0 <= number < MAX_CODE) for number in numbers):
         return ValueMatch(Fit.UNFIT, "it holds numbers that are no codes")
-    to_confirm = f"the meaning of {list_values(known)} is not known; confirm that these are the groups to compare"
+    to_confirm = f"the meaning of {list_values(answers)} is not known; confirm that these are the groups to compare"
     meanings = {label_of(value): NO_ANSWER for value in counted if is_no_answer(value)}
-    return ValueMatch(Fit.CATEGORIES, f"it holds {len(known)} short values: {list_values(known)}", meanings, to_confirm)
+    return ValueMatch(Fit.CATEGORIES, f"it holds {len(answers)} short values: {list_values(answers)}", meanings, to_confirm)
 
 
 class Confidence(StrEnum):
@@ -150,11 +150,11 @@ class Dismissed:
 
 
 def detect(name: str, counted: Mapping[GroupValue, int]) -> Detected | Dismissed | None:
-    found: list[Detected | Dismissed] = []
+    results: list[Detected | Dismissed] = []
     for row in KINDS:
         unfit = unfit_reason(row, name)
         if unfit is not None:
-            found.append(Dismissed(row, unfit))
+            results.append(Dismissed(row, unfit))
             continue
         named = match_name(row, name)
         if named is None and row.form is ValueNature.QUANTITY:
@@ -166,22 +166,22 @@ def detect(name: str, counted: Mapping[GroupValue, int]) -> Detected | Dismissed
         is_likely = is_whole and (values.fit is Fit.CODED or (values.fit is Fit.CATEGORIES and not is_ambiguous))
 
         if is_sure or is_likely or values.fit is Fit.BY_THEMSELVES:
-            found.append(Detected(row, Confidence.HIGH if is_sure else Confidence.MEDIUM, named, values))
+            results.append(Detected(row, Confidence.HIGH if is_sure else Confidence.MEDIUM, named, values))
         elif named is None:
             continue
         elif is_whole:
             unknown = "nothing is known of its values: upload training data with this column, or log payload"
-            found.append(Dismissed(row, f"its name may mean {row.title}, but {values.sentence}" if counted else unknown))
+            results.append(Dismissed(row, f"its name may mean {row.title}, but {values.sentence}" if counted else unknown))
         elif counted:
-            others = ", ".join(repr(word) for word in named.others[:5])
-            reason = f"{named.phrase!r} in its name may mean {row.title}, but {others} next to it makes it something else"
-            found.append(Dismissed(row, f"{reason}, and {values.sentence}"))
+            neighbours = ", ".join(repr(token) for token in named.others[:5])
+            reason = f"{named.phrase!r} in its name may mean {row.title}, but {neighbours} next to it makes it something else"
+            results.append(Dismissed(row, f"{reason}, and {values.sentence}"))
 
-    sure = [one for one in found if isinstance(one, Detected)]
+    sure = [detected for detected in results if isinstance(detected, Detected)]
     if sure:
         # Of equal ones the first counts: KINDS has an order.
-        return min(sure, key=lambda one: (one.confidence is not Confidence.HIGH, -one.values.fit))
-    return found[0] if found else None
+        return min(sure, key=lambda detected: (detected.confidence is not Confidence.HIGH, -detected.values.fit))
+    return results[0] if results else None
 
 
 def is_named(name: str) -> bool:

@@ -35,8 +35,8 @@ class NameMatch:
     def sentence(self) -> str:
         if self.meaning is not None:
             return f"its name asks for {self.meaning}"
-        others = ", ".join(repr(word) for word in self.others[:5])
-        return f"{self.phrase!r} in its name" + (f", next to {others}" if others else "")
+        neighbours = ", ".join(repr(token) for token in self.others[:5])
+        return f"{self.phrase!r} in its name" + (f", next to {neighbours}" if neighbours else "")
 
 
 def fold(text: str) -> str:
@@ -48,62 +48,62 @@ def fold(text: str) -> str:
 @lru_cache(maxsize=4096)
 def split_words(name: str) -> tuple[str, ...]:
     """Returns the words of a name or of a value, folded: `PersonalStatusSex` has three, `RAC1P` has three."""
-    return tuple(fold(part) for run in _RUN.findall(name[:MAX_READ]) for part in _CAMEL.split(run) if part)
+    return tuple(fold(token) for run in _RUN.findall(name[:MAX_READ]) for token in _CAMEL.split(run) if token)
 
 
 def match_name(row: KindRow, name: str) -> NameMatch | None:
-    words = split_words(name)
+    tokens = split_words(name)
     best = None
 
     # `is_female` and `race_black` name one meaning, and their values say yes or no to it.
-    removed = (_remove(phrase.split(), words) for phrase in (*row.names, *row.ambiguous_names))
-    rest = next((found for found in removed if found is not None), words)
-    left = " ".join(word for word in rest if word not in NEUTRAL_TO_CLEAR_NAMES and not word.isdigit())
-    meaning = row.indicators.get(left)
-    if meaning is None and len(rest) < len(words):
-        meaning = row.words.get(left) or row.weak_words.get(left)
+    removed = (_remove(phrase.split(), tokens) for phrase in (*row.names, *row.ambiguous_names))
+    remaining = next((candidate for candidate in removed if candidate is not None), tokens)
+    joined = " ".join(token for token in remaining if token not in NEUTRAL_TO_CLEAR_NAMES and not token.isdigit())
+    meaning = row.indicators.get(joined)
+    if meaning is None and len(remaining) < len(tokens):
+        meaning = row.words.get(joined) or row.weak_words.get(joined)
     if meaning is not None:
-        best = NameMatch(" ".join(words), is_whole=True, is_ambiguous=False, meaning=meaning)
+        best = NameMatch(" ".join(tokens), is_whole=True, is_ambiguous=False, meaning=meaning)
 
     # Longest first, because it says most; by text, because a set has no order.
-    for phrase in sorted({*row.names, *row.ambiguous_names}, key=lambda one: (-len(one), one)):
-        others = _other_words(phrase, words, name)
-        if others is None:
+    for phrase in sorted({*row.names, *row.ambiguous_names}, key=lambda text: (-len(text), text)):
+        neighbours = _other_words(phrase, tokens, name)
+        if neighbours is None:
             continue
         is_ambiguous = phrase in row.ambiguous_names
         neutral = NEUTRAL if is_ambiguous else NEUTRAL_TO_CLEAR_NAMES
-        is_whole = all(word in neutral or word in row.neutral or word.isdigit() or word in row.names for word in others)
+        is_whole = all(token in neutral or token in row.neutral or token.isdigit() or token in row.names for token in neighbours)
         if best is None or (is_whole and not best.is_whole):
-            best = NameMatch(phrase, is_whole, is_ambiguous, others)
+            best = NameMatch(phrase, is_whole, is_ambiguous, neighbours)
     return best
 
 
 def unfit_reason(row: KindRow, name: str) -> str | None:
-    words = split_words(name)
-    return next((reason for phrase, reason in row.unfit_names.items() if _remove(phrase.split(), words) is not None), None)
+    tokens = split_words(name)
+    return next((reason for phrase, reason in row.unfit_names.items() if _remove(phrase.split(), tokens) is not None), None)
 
 
-def _other_words(phrase: str, words: tuple[str, ...], name: str) -> tuple[str, ...] | None:
+def _other_words(phrase: str, tokens: tuple[str, ...], name: str) -> tuple[str, ...] | None:
     """Returns the words of the name next to the phrase; None if the phrase is not in the name."""
     if phrase != fold(phrase):
         # A name that only its accent distinguishes from another: età is an age, eta a time of arrival.
         return () if name.strip().lower() == phrase else None
-    parts = phrase.split()
-    found = _remove(parts, words)
-    if found is not None:
-        return found
-    joined = "".join(parts)
-    for place, word in enumerate(words):
-        rest = words[:place] + words[place + 1 :]
-        if word == joined:
-            return rest
-        affix = word.removesuffix(joined) if word.endswith(joined) else word.removeprefix(joined) if word.startswith(joined) else ""
+    phrase_tokens = phrase.split()
+    removed = _remove(phrase_tokens, tokens)
+    if removed is not None:
+        return removed
+    joined = "".join(phrase_tokens)
+    for position, token in enumerate(tokens):
+        remaining = tokens[:position] + tokens[position + 1 :]
+        if token == joined:
+            return remaining
+        affix = token.removesuffix(joined) if token.endswith(joined) else token.removeprefix(joined) if token.startswith(joined) else ""
         if len(affix) >= _MIN_AFFIX and affix in NEUTRAL:
-            return rest
+            return remaining
     return None
 
 
-def _remove(parts: list[str], words: tuple[str, ...]) -> tuple[str, ...] | None:
-    size = len(parts)
-    starts = (start for start in range(len(words) - size + 1) if list(words[start : start + size]) == parts)
-    return next((words[:start] + words[start + size :] for start in starts), None)
+def _remove(phrase_tokens: list[str], tokens: tuple[str, ...]) -> tuple[str, ...] | None:
+    size = len(phrase_tokens)
+    starts = (start for start in range(len(tokens) - size + 1) if list(tokens[start : start + size]) == phrase_tokens)
+    return next((tokens[:start] + tokens[start + size :] for start in starts), None)

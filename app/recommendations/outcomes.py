@@ -47,16 +47,18 @@ def determine_outcomes(
         return RecommendedOutcomes(monitor.outcomes, OutcomesOrigin.MONITOR, is_certain=True, evidence="the fairness monitor says so")
     if is_quantity:
         return _unknown("the model predicts numbers: which are favourable is for a person to say")
-    found = _suggest(list(labels), name)
-    if found.rule is None:
-        return found
-    rule = found.rule
+    suggested = _suggest(list(labels), name)
+    if suggested.rule is None:
+        return suggested
+    rule = suggested.rule
     # A monitor compares spellings: labels `1` and predictions `approved` would share no outcome.
     foreign = [value for value in predicted if not isinstance(value, Range) and rule.classify(value) is Outcome.UNCLASSIFIED]
     if foreign:
-        evidence = f"{found.evidence}; but the model's own outcomes are spelled otherwise, such as {label_of(foreign[0])!r:.60}: say both"
+        evidence = (
+            f"{suggested.evidence}; but the model's own outcomes are spelled otherwise, such as {label_of(foreign[0])!r:.60}: say both"
+        )
         return RecommendedOutcomes(rule, OutcomesOrigin.SUGGESTION, is_certain=False, evidence=evidence)
-    return found
+    return suggested
 
 
 def _suggest(labels: list[Scalar | Range], name: str) -> RecommendedOutcomes:
@@ -82,8 +84,8 @@ def _suggest(labels: list[Scalar | Range], name: str) -> RecommendedOutcomes:
 
     # The name says which of yes and no is favourable.
     answers = {label: True if text in _WORDS["yes"] else False if text in _WORDS["no"] else None for label, text in texts.items()}
-    words = set(split_words(name))
-    good, bad = words.intersection(_WORDS["names_of_favourable"]), words.intersection(_WORDS["names_of_unfavourable"])
+    tokens = set(split_words(name))
+    good, bad = tokens.intersection(_WORDS["names_of_favourable"]), tokens.intersection(_WORDS["names_of_unfavourable"])
     if {*answers.values()} != {True, False} or bool(good) == bool(bad):
         return _unknown(f"nothing shows whether {listed} of {name!r:.60} are favourable; say it in the monitor, or send both lists")
     sides = {label: answer is bool(good) for label, answer in answers.items()}

@@ -96,34 +96,34 @@ def recommend(columns: Sequence[Observed], outcomes: RecommendedOutcomes, monito
     not_proposed: list[NotProposed] = []
     for observed in columns:
         name = observed.column.name
-        found = detect(name, observed.count_records())
+        detected = detect(name, observed.count_records())
         proposal = None
-        if isinstance(found, Detected) and observed.source is not None:
-            proposal = _propose(observed, observed.source, found, outcomes.rule)
+        if isinstance(detected, Detected) and observed.source is not None:
+            proposal = _propose(observed, observed.source, detected, outcomes.rule)
         if name in monitored:
-            kind = found.row.kind if isinstance(found, Detected) else None
+            kind = detected.row.kind if isinstance(detected, Detected) else None
             already.append(AlreadyMonitored(name, kind, proposal.choice if isinstance(proposal, Proposal) else None))
-        elif isinstance(found, Dismissed):
-            not_proposed.append(NotProposed(name, found.row.kind, found.reason))
-        elif found is not None and name == strata:
-            not_proposed.append(NotProposed(name, found.row.kind, STRATA))
+        elif isinstance(detected, Dismissed):
+            not_proposed.append(NotProposed(name, detected.row.kind, detected.reason))
+        elif detected is not None and name == strata:
+            not_proposed.append(NotProposed(name, detected.row.kind, STRATA))
         elif isinstance(proposal, Proposal):
             proposals.append(proposal)
         elif proposal is not None:
             not_proposed.append(proposal)
     order = list(Kind)
-    proposals.sort(key=lambda one: order.index(one.kind))
+    proposals.sort(key=lambda proposal: order.index(proposal.kind))
     return Recommended(outcomes=outcomes, proposals=tuple(proposals), already=tuple(already), not_proposed=tuple(not_proposed))
 
 
-def _propose(observed: Observed, source: Source, found: Detected, rule: OutcomeRule | None) -> Proposal | NotProposed:
-    row, has_outcomes = found.row, rule is not None
+def _propose(observed: Observed, source: Source, detected: Detected, rule: OutcomeRule | None) -> Proposal | NotProposed:
+    row, has_outcomes = detected.row, rule is not None
     counts = observed.count_outcomes(rule)
     try:
         if row.form is ValueNature.PLACES:
-            choice = choose_places(row, found.values, counts, has_outcomes=has_outcomes)
+            choice = choose_places(row, detected.values, counts, has_outcomes=has_outcomes)
         elif row.form is ValueNature.CATEGORIES or any(map(is_band, counts)):
-            choice = choose_categories(row, found.values, counts, has_outcomes=has_outcomes)
+            choice = choose_categories(row, detected.values, counts, has_outcomes=has_outcomes)
         elif observed.column.kind is FieldKind.NUMERIC:
             choice = choose_ages(row.splits, counts, has_outcomes=has_outcomes)
         else:
@@ -131,7 +131,7 @@ def _propose(observed: Observed, source: Source, found: Detected, rule: OutcomeR
     except NoChoice as no_choice:
         return NotProposed(observed.column.name, row.kind, str(no_choice))
 
-    warnings = [found.values.to_confirm] if found.values.to_confirm else []
+    warnings = [detected.values.to_confirm] if detected.values.to_confirm else []
     warnings += choice.warnings
     cells = observed.distribution.cells if observed.distribution else ()
     if any(cell.weight is not None for cell in cells):
@@ -139,8 +139,8 @@ def _propose(observed: Observed, source: Source, found: Detected, rule: OutcomeR
     elif any(isinstance(value, Range) for cell in cells for value in cell.values):
         warnings.append("its values are counted in intervals: ranges hold what lies in them as a whole")
     evidence = ColumnEvidence(
-        name=None if found.name is None else found.name.sentence,
-        values=found.values.sentence,
+        name=None if detected.name is None else detected.name.sentence,
+        values=detected.values.sentence,
         source=source,
         missing=observed.missing,
         reference=choice.because,
@@ -150,8 +150,8 @@ def _propose(observed: Observed, source: Source, found: Detected, rule: OutcomeR
         feature=observed.column.name,
         is_meta=observed.is_meta,
         kind=row.kind,
-        confidence=found.confidence,
-        by_default=found.confidence is Confidence.HIGH and row.form is not ValueNature.PLACES,
+        confidence=detected.confidence,
+        by_default=detected.confidence is Confidence.HIGH and row.form is not ValueNature.PLACES,
         choice=replace(choice, warnings=tuple(warnings)),
         threshold=DEFAULT_THRESHOLD,
         upper_threshold=DEFAULT_UPPER_THRESHOLD,
@@ -186,34 +186,34 @@ def _observe(
     deployment: Deployment, summary: TrainingSummary | None, distributions: Sequence[Distribution], sample: Sequence[SampledRecord]
 ) -> list[Observed]:
     trained: dict[str, Distribution] = {}
-    for distribution in sorted(distributions, key=lambda one: len(one.columns)):
+    for distribution in sorted(distributions, key=lambda distribution: len(distribution.columns)):
         for name in distribution.columns:
             trained.setdefault(name, distribution)
 
-    found = []
+    observations = []
     schema = deployment.schema
-    columns = [(False, *one) for one in enumerate(schema.features)] + [(True, *one) for one in enumerate(schema.meta)]
-    for is_meta, place, column in columns:
+    columns = [(False, *numbered) for numbered in enumerate(schema.features)] + [(True, *numbered) for numbered in enumerate(schema.meta)]
+    for is_meta, position, column in columns:
         if column.storage is not None and column.storage.kind is StorageKind.PSEUDONYM:
             continue  # nobody could say what its groups are
         counted = trained.get(column.name)
         if summary is not None and counted is not None and counted.cells:
             source = Source(CountsOrigin.TRAINING, summary.records, summary.processed_at)
-            found.append(Observed(column, is_meta, counted, source))
+            observations.append(Observed(column, is_meta, counted, source))
             continue
         if not sample:
-            found.append(Observed(column, is_meta, None, None))
+            observations.append(Observed(column, is_meta, None, None))
             continue
         of_records = [record.meta if is_meta else record.features for record in sample]
-        values = [one[place] if place < len(one) else None for one in of_records]
+        values = [record[position] if position < len(record) else None for record in of_records]
         observed = None
         # Not of ids, texts and amounts, which are not worth counting by outcome.
         if is_named(column.name) or len(set(values)) <= MAX_VALUES:
             # A boolean and a number are one key to Python, but a column and an outcome have one type each.
             cells = Counter(zip(values, (record.outcome for record in sample), strict=True))
             observed = Distribution((column.name,), tuple(Cell((value,), label, records) for (value, label), records in cells.items()))
-        found.append(Observed(column, is_meta, observed, Source(CountsOrigin.PAYLOAD, len(sample), sample[0].logged_at)))
-    return found
+        observations.append(Observed(column, is_meta, observed, Source(CountsOrigin.PAYLOAD, len(sample), sample[0].logged_at)))
+    return observations
 
 
 @frozen
@@ -228,31 +228,31 @@ class Accepted:
     picked: Picked | None = None
 
 
-def merge_into_monitor(monitor: Monitor | None, recommended: Recommended, asked: Sequence[Accepted] | None) -> Monitor:
+def merge_into_monitor(monitor: Monitor | None, recommended: Recommended, requested: Sequence[Accepted] | None) -> Monitor:
     """Returns the monitor with the accepted attributes, and with the outcomes if it is new or they were sent; not yet checked.
 
-    If nothing is `asked` for, accepts every proposal that is accepted by default. A monitored attribute keeps everything that was neither
+    If nothing is `requested`, accepts every proposal that is accepted by default. A monitored attribute keeps everything that was neither
     picked nor edited, so the same again changes nothing.
     """
     of_feature = {attribute.feature: attribute for attribute in monitor.attributes} if monitor else {}
     proposed = {proposal.feature: proposal for proposal in recommended.proposals}
-    if asked is None:
-        asked = [Accepted(proposal.feature, {}) for proposal in recommended.proposals if proposal.by_default]
-        if not asked and monitor is None:
+    if requested is None:
+        requested = [Accepted(proposal.feature, {}) for proposal in recommended.proposals if proposal.by_default]
+        if not requested and monitor is None:
             raise InvalidInput.of("attributes", "is required: no proposal is sure enough to be accepted unseen; list those you want")
-    problems = _find_problems(asked, {*of_feature, *proposed}, recommended)
+    problems = _find_problems(requested, {*of_feature, *proposed}, recommended)
     if monitor is None and not (recommended.outcomes.rule and recommended.outcomes.is_certain):
         problems += [FieldProblem(field, f"is required: {recommended.outcomes.evidence}") for field in ("favourable", "unfavourable")]
     # The second test is for the type checker.
     if problems or recommended.outcomes.rule is None:
         raise InvalidInput(problems)
-    for one in asked:
-        choice = _find_choice(one, recommended)
+    for accepted in requested:
+        choice = _find_choice(accepted, recommended)
         groups = {} if choice is None else {"monitored": choice.monitored, "reference": choice.reference}
-        changes = groups | dict(one.changes)
-        base = of_feature.get(one.feature)
+        changes = groups | dict(accepted.changes)
+        base = of_feature.get(accepted.feature)
         if base is None:
-            proposal = proposed[one.feature]
+            proposal = proposed[accepted.feature]
             base = MonitoredAttribute(
                 feature=proposal.feature,
                 monitored=proposal.choice.monitored,
@@ -264,43 +264,45 @@ def merge_into_monitor(monitor: Monitor | None, recommended: Recommended, asked:
             threshold = changes.get("threshold")
             if "upper_threshold" not in changes and isinstance(threshold, int | float):
                 changes["upper_threshold"] = mirrored_ratio(threshold)
-        of_feature[one.feature] = replace(base, **changes)
+        of_feature[accepted.feature] = replace(base, **changes)
     attributes = tuple(of_feature.values())
     if monitor is None:
         return Monitor(outcomes=recommended.outcomes.rule, attributes=attributes)
     return replace(monitor, outcomes=recommended.outcomes.rule, attributes=attributes)
 
 
-def locate_problems(problems: Sequence[FieldProblem], monitor: Monitor, asked: Sequence[Accepted] | None) -> list[FieldProblem]:
+def locate_problems(problems: Sequence[FieldProblem], monitor: Monitor, requested: Sequence[Accepted] | None) -> list[FieldProblem]:
     """Returns the problems of the merged monitor, each at the place where it was sent, or else in the monitor that is stored."""
-    places = {one.feature: place for place, one in enumerate(asked or ())}
+    positions = {accepted.feature: position for position, accepted in enumerate(requested or ())}
 
-    def locate(found: re.Match[str]) -> str:
-        feature = monitor.attributes[int(found[1])].feature
-        return f"attributes[{places[feature]}]" if feature in places else f"fairness_monitor.{found[0]}"
+    def locate(match: re.Match[str]) -> str:
+        feature = monitor.attributes[int(match[1])].feature
+        return f"attributes[{positions[feature]}]" if feature in positions else f"fairness_monitor.{match[0]}"
 
     return [FieldProblem(_PLACE.sub(locate, problem.field, count=1), problem.message) for problem in problems]
 
 
-def _find_problems(asked: Sequence[Accepted], known: set[str], recommended: Recommended) -> list[FieldProblem]:
-    reasons = {one.feature: one.reason for one in recommended.not_proposed}
+def _find_problems(requested: Sequence[Accepted], known_names: set[str], recommended: Recommended) -> list[FieldProblem]:
+    reasons = {rejected.feature: rejected.reason for rejected in recommended.not_proposed}
     problems = []
-    for place, one in enumerate(asked):
-        if one.feature not in known:
-            why = reasons.get(one.feature, "neither its name nor its values show an attribute to watch")
-            message = f"{one.feature!r:.210} is not proposed: {why}. To watch it anyway, PUT the fairness monitor"
-            problems.append(FieldProblem(f"attributes[{place}].feature", message))
-        elif any(earlier.feature == one.feature for earlier in asked[:place]):
-            problems.append(FieldProblem(f"attributes[{place}].feature", f"{one.feature!r:.210} is listed twice"))
-        elif one.picked is not None and _find_choice(one, recommended) is None:
-            why = f"no {one.picked} groups of {one.feature!r:.210} are known; send monitored and reference"
-            problems.append(FieldProblem(f"attributes[{place}].groups", why))
+    for position, accepted in enumerate(requested):
+        if accepted.feature not in known_names:
+            why = reasons.get(accepted.feature, "neither its name nor its values show an attribute to watch")
+            message = f"{accepted.feature!r:.210} is not proposed: {why}. To watch it anyway, PUT the fairness monitor"
+            problems.append(FieldProblem(f"attributes[{position}].feature", message))
+        elif any(earlier.feature == accepted.feature for earlier in requested[:position]):
+            problems.append(FieldProblem(f"attributes[{position}].feature", f"{accepted.feature!r:.210} is listed twice"))
+        elif accepted.picked is not None and _find_choice(accepted, recommended) is None:
+            why = f"no {accepted.picked} groups of {accepted.feature!r:.210} are known; send monitored and reference"
+            problems.append(FieldProblem(f"attributes[{position}].groups", why))
     return problems
 
 
-def _find_choice(asked: Accepted, recommended: Recommended) -> GroupChoice | None:
-    if asked.picked is None:
+def _find_choice(accepted: Accepted, recommended: Recommended) -> GroupChoice | None:
+    if accepted.picked is None:
         return None
-    choices = {one.feature: one.choice for one in recommended.already} | {one.feature: one.choice for one in recommended.proposals}
-    choice = choices.get(asked.feature)
-    return choice if choice is None or asked.picked == "proposed" else choice.customary
+    choices = {attribute.feature: attribute.choice for attribute in recommended.already} | {
+        attribute.feature: attribute.choice for attribute in recommended.proposals
+    }
+    choice = choices.get(accepted.feature)
+    return choice if choice is None or accepted.picked == "proposed" else choice.customary

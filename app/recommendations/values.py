@@ -53,13 +53,17 @@ def is_no_answer(value: GroupValue) -> bool:
     """Returns whether the value says that it is not known."""
     spelled = " ".join(split_words(label_of(value)))
     # A value such as `?` or `-` has no words at all.
-    return spelled == "" or spelled in NO_ANSWERS or any(len(one) > _MAX_SHORT_ANSWER and holds_phrase(spelled, one) for one in NO_ANSWERS)
+    return (
+        spelled == ""
+        or spelled in NO_ANSWERS
+        or any(len(answer) > _MAX_SHORT_ANSWER and holds_phrase(spelled, answer) for answer in NO_ANSWERS)
+    )
 
 
 def holds_phrase(spelled: str, phrase: str) -> bool:
     return f" {phrase} " in f" {spelled} "
 
 
-def list_values(values: Sequence[GroupValue], most: int = 6) -> str:
-    listed = ", ".join(f"{label_of(value):.40}" for value in values[:most])
-    return f"{listed} and {len(values) - most:,} more" if len(values) > most else listed
+def list_values(values: Sequence[GroupValue], limit: int = 6) -> str:
+    listed = ", ".join(f"{label_of(value):.40}" for value in values[:limit])
+    return f"{listed} and {len(values) - limit:,} more" if len(values) > limit else listed
