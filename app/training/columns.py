@@ -33,9 +33,9 @@ READ_BYTES = 2**20
 _BROKEN = (pa.ArrowException, OSError, UnicodeDecodeError)
 
 
-def find_type_problem(name: str, kind: FieldType | None, found: pa.DataType) -> FieldProblem | None:
+def find_type_problem(name: str, kind: FieldType | None, arrow_type: pa.DataType) -> FieldProblem | None:
     """Returns the problem of a typed file's column for a column of the schema (None: for class labels)."""
-    held = found.value_type if pa.types.is_dictionary(found) else found
+    held = arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
     fits = {
         FieldType.STRING: is_text(held),
         FieldType.BOOLEAN: pa.types.is_boolean(held),
@@ -44,8 +44,8 @@ def find_type_problem(name: str, kind: FieldType | None, found: pa.DataType) -> 
     fits[FieldType.INTEGER] = fits[FieldType.NUMBER]
     if pa.types.is_null(held) or (any(fits.values()) if kind is None else fits[kind]):
         return None
-    wanted = f"of the type {kind.value} as in the deployment's schema" if kind else "of class labels: text, numbers or true and false"
-    return FieldProblem(f"columns.{name}", f"must be {wanted}, found {found}")
+    expected = f"of the type {kind.value} as in the deployment's schema" if kind else "of class labels: text, numbers or true and false"
+    return FieldProblem(f"columns.{name}", f"must be {expected}, found {arrow_type}")
 
 
 def read_categories(name: str, kind: FieldType, array: pa.Array, before: int) -> Coded:
@@ -57,10 +57,10 @@ def read_classes(name: str, array: pa.Array, before: int, *, is_typed: bool) -> 
     """Returns a column of class labels; in a file without types, text that is a JSON number is a number."""
 
     def check(value: Any) -> Scalar:  # noqa: ANN401 - any cell
-        found = scalar(parse_label(str(value), is_text=False) if isinstance(value, Decimal) or not is_typed else value)
-        if isinstance(found, str) and len(found) > LONGEST_VALUE:
-            raise CellRefused(f"must have at most {LONGEST_VALUE} characters as a class label, found {len(found):,}")
-        return found
+        label = scalar(parse_label(str(value), is_text=False) if isinstance(value, Decimal) or not is_typed else value)
+        if isinstance(label, str) and len(label) > LONGEST_VALUE:
+            raise CellRefused(f"must have at most {LONGEST_VALUE} characters as a class label, found {len(label):,}")
+        return label
 
     return _read_coded(name, array, before, check)
 
@@ -96,18 +96,18 @@ def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], 
     codes = np.asarray(encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False), dtype=np.int64)
     used = np.unique(codes[codes != MISSING])
     of_code = np.full(len(encoded.dictionary) + 1, MISSING, dtype=np.int64)
-    places: dict[str, int] = {}
+    position_of: dict[str, int] = {}
     values: list[Scalar] = []
     faults: list[tuple[int, str]] = []
-    for code, found in zip(used.tolist(), _list_cells(name, encoded.dictionary.take(pa.array(used))), strict=True):
+    for code, cell in zip(used.tolist(), _list_cells(name, encoded.dictionary.take(pa.array(used))), strict=True):
         try:
-            value = None if found is None else check(found)
+            value = None if cell is None else check(cell)
         except CellRefused as refused:
             faults.append((int(np.argmax(codes == code)), str(refused)))
             continue
         if value is not None:
-            of_code[code] = places.setdefault(canonical(value), len(places))
-            values += [value] if len(places) > len(values) else []
+            of_code[code] = position_of.setdefault(canonical(value), len(position_of))
+            values += [value] if len(position_of) > len(values) else []
     if faults:
         # The first row, not the first value of the dictionary.
         row, reason = min(faults)
@@ -117,20 +117,20 @@ def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], 
 
 def _list_cells(name: str, array: pa.Array) -> list[Any]:
     try:
-        found: list[Any] = array.to_pylist()
+        cells: list[Any] = array.to_pylist()
     except UnicodeDecodeError as error:
         raise InvalidInput.of(f"columns.{name}", "holds text that is not UTF-8") from error
-    return found
+    return cells
 
 
 def _read_all(name: str, array: pa.Array, before: int, check: Callable[[Any], Scalar]) -> list[Scalar | None]:
-    found: list[Scalar | None] = []
+    checked: list[Scalar | None] = []
     for row, value in enumerate(_list_cells(name, array)):
         try:
-            found.append(None if value is None else check(value))
+            checked.append(None if value is None else check(value))
         except CellRefused as refused:
             raise _build_fault(name, before + row, str(refused)) from refused
-    return found
+    return checked
 
 
 def _build_fault(name: str, row: int, reason: str) -> InvalidInput:

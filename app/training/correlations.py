@@ -30,7 +30,7 @@ class Axis(Protocol):
     def size(self) -> int:
         """The number of places; a missing value has none."""
 
-    def value(self, place: int) -> GroupValue: ...
+    def value(self, position: int) -> GroupValue: ...
 
     def codes(self, part: Part) -> Codes:
         """Returns for each row of a piece its place, or MISSING."""
@@ -42,14 +42,14 @@ class Values:
     _places: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._places = {canonical(value): place for place, value in enumerate(self.values)}
+        self._places = {canonical(value): position for position, value in enumerate(self.values)}
 
     @property
     def size(self) -> int:
         return len(self.values)
 
-    def value(self, place: int) -> GroupValue:
-        return self.values[place]
+    def value(self, position: int) -> GroupValue:
+        return self.values[position]
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -57,8 +57,8 @@ class Values:
 
     def codes(self, part: Part) -> Codes:
         piece = part.coded()
-        places = [self._places[canonical(value)] for value in piece.values]
-        return np.array([*places, MISSING], dtype=np.int64)[piece.codes]
+        positions = [self._places[canonical(value)] for value in piece.values]
+        return np.array([*positions, MISSING], dtype=np.int64)[piece.codes]
 
 
 class CountedBins:
@@ -73,18 +73,18 @@ class CountedBins:
     def size(self) -> int:
         return len(self._lowest)
 
-    def value(self, place: int) -> GroupValue:
-        return Range(float(self._lowest[place]), float(self._highest[place]))
+    def value(self, position: int) -> GroupValue:
+        return Range(float(self._lowest[position]), float(self._highest[position]))
 
     def codes(self, part: Part) -> Codes:
         numbers = part.floats()
         # NaN is a missing number; a search would put it into the last bin.
         is_known = np.isfinite(numbers)
-        places = np.searchsorted(self._bounds, numbers[is_known], side="left")
-        np.minimum.at(self._lowest, places, numbers[is_known])
-        np.maximum.at(self._highest, places, numbers[is_known])
+        bins = np.searchsorted(self._bounds, numbers[is_known], side="left")
+        np.minimum.at(self._lowest, bins, numbers[is_known])
+        np.maximum.at(self._highest, bins, numbers[is_known])
         codes = np.full(len(numbers), MISSING, dtype=np.int64)
-        codes[is_known] = places
+        codes[is_known] = bins
         return codes
 
 
@@ -106,18 +106,18 @@ class Tally:
         size = rows * columns
         self._records += np.bincount(key, minlength=size).reshape(self._shape)
         if weights is not None:
-            self._sums += [np.bincount(key, part, minlength=size).reshape(self._shape) for part in (weights, weights * weights)]
+            self._sums += [np.bincount(key, summands, minlength=size).reshape(self._shape) for summands in (weights, weights * weights)]
 
     def cells(self) -> tuple[Cell, ...]:
-        found = []
-        for row, column in zip(*(places.tolist() for places in np.nonzero(self._records)), strict=True):
+        cells = []
+        for row, column in zip(*(indices.tolist() for indices in np.nonzero(self._records)), strict=True):
             values: tuple[GroupValue | None, ...] = ()
             if self._values is not None:
                 values = (self._values.value(row) if row < self._values.size else None,)
             label = self._labels.value(column) if column < self._labels.size else None
-            weight, squares = (float(part[row, column]) for part in self._sums) if len(self._sums) else (None, None)
-            found.append(Cell(values, label, int(self._records[row, column]), weight, squares))
-        return tuple(found)
+            weight, squares = (float(sums[row, column]) for sums in self._sums) if len(self._sums) else (None, None)
+            cells.append(Cell(values, label, int(self._records[row, column]), weight, squares))
+        return tuple(cells)
 
 
 @dataclass(slots=True)
@@ -132,15 +132,15 @@ class _Side:
     def numbers(self, part: Part) -> Numbers:
         """Returns the quantity, of whole numbers the distance from the first: they may be larger than double precision distinguishes."""
         floats = part.floats()
-        known = np.flatnonzero(np.isfinite(floats))
-        if self.column.type is not FieldType.INTEGER or not len(known):
+        known_rows = np.flatnonzero(np.isfinite(floats))
+        if self.column.type is not FieldType.INTEGER or not len(known_rows):
             return floats
         # By halves, because a difference of two 64-bit numbers may not fit in a third.
-        whole = part.whole()
+        integers = part.whole()
         if self._first is None:
-            self._first = int(whole[known[0]])
+            self._first = int(integers[known_rows[0]])
         high, low = divmod(self._first, HALF)
-        apart = ((whole >> HALF_BITS) - high).astype(np.float64) * HALF + ((whole & (HALF - 1)) - low)
+        apart = ((integers >> HALF_BITS) - high).astype(np.float64) * HALF + ((integers & (HALF - 1)) - low)
         return np.where(np.isfinite(floats), apart, np.nan)
 
     @property
@@ -160,9 +160,9 @@ class _Pair:
     reason: str | None
 
     def measure(self, records: int) -> Association:
-        found = Undefined(self.reason or "", 0) if self.counted is None else self.counted.strength()
+        strength = Undefined(self.reason or "", 0) if self.counted is None else self.counted.strength()
         compared = 0 if self.counted is None else self.counted.records
-        measured = None if isinstance(found, Undefined) else found
+        measured = None if isinstance(strength, Undefined) else strength
         return Association(
             feature=self.feature.column.name,
             measure=choose_measure(self.meta.column, self.feature.column),
@@ -171,7 +171,7 @@ class _Pair:
             uncorrected=None if measured is None else measured.uncorrected,
             records=compared,
             left_out=records - compared,
-            reason=found.reason if isinstance(found, Undefined) else None,
+            reason=strength.reason if isinstance(strength, Undefined) else None,
         )
 
 
@@ -179,13 +179,13 @@ class Correlations:
     def __init__(self, layout: Layout, schema: RecordSchema, survey: Survey) -> None:
         sides: dict[str, _Side] = {}
         for column in layout.columns:
-            seen = survey.seen[column.name]
+            seen_values = survey.seen[column.name]
             if is_quantity(column):
                 sides[column.name] = _Side(column, None, None)
-            elif seen.too_many is not None:
-                sides[column.name] = _Side(column, None, f"{column.name} {seen.too_many}")
+            elif seen_values.too_many is not None:
+                sides[column.name] = _Side(column, None, f"{column.name} {seen_values.too_many}")
             else:
-                sides[column.name] = _Side(column, Values(sorted(seen.values.values(), key=in_order)), None)
+                sides[column.name] = _Side(column, Values(sorted(seen_values.values.values(), key=in_order)), None)
         self.attributes = tuple(column.name for column in schema.meta if column.name in sides)
         self._sides = sides if self.attributes else {}
         self._room = MOST_PAIR_CELLS

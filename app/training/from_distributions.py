@@ -52,12 +52,12 @@ def build_table(
     for feature, of_one in zip(features, groups, strict=True):
         values = _list_values(distribution, feature)
         column = _find_column(schema, feature)
-        found = place(of_one, column, listed_cells([None if isinstance(value, Range) else value for value in values]))
+        placed = place(of_one, column, listed_cells([None if isinstance(value, Range) else value for value in values]))
         members = [group.value for group in of_one]
         for cell, value in enumerate(values):
             if isinstance(value, Range):
-                found[cell] = _place_interval(value, members, feature)
-        of_cells.append(found)
+                placed[cell] = _place_interval(value, members, feature)
+        of_cells.append(placed)
     codes = cross(of_cells, [len(of_one) for of_one in groups])
     outcomes = np.array([classify_cell_label(cell.label, monitor.outcomes) for cell in distribution.cells], dtype=np.int64)
     return _Summed(distribution, codes, outcomes).count(named, strata)
@@ -80,8 +80,8 @@ class _Summed:
         weighting = None
         if self._weights is not None:
             sums = np.zeros((2, size + 1, 3))
-            for part, weights in zip(sums, self._weights.T, strict=True):
-                np.add.at(part, (self._groups, self._outcomes), weights)
+            for totals, weights in zip(sums, self._weights.T, strict=True):
+                np.add.at(totals, (self._groups, self._outcomes), weights)
             weighting = Weighting(*sums)
         return GroupCounts(as_groups(named), counts, weighting, None if strata is None else self._count_strata(strata, size))
 
@@ -90,18 +90,18 @@ class _Summed:
         labels = {label_of(value): None for value in values if value is not None}
         if len(labels) > MOST_STRATA:
             raise Inexact(f"{column}, whose values are the strata, has more than {MOST_STRATA:,} different values")
-        places = {label: place for place, label in enumerate(labels)}
-        stratum = np.array([NEITHER if value is None else places[label_of(value)] for value in values], dtype=np.int64)
-        kept = (stratum != NEITHER) & (self._groups != NEITHER) & (self._outcomes != int(Outcome.UNCLASSIFIED))
-        shape, where = (len(labels), groups, 2), (stratum[kept], self._groups[kept], self._outcomes[kept])
+        position_of = {label: position for position, label in enumerate(labels)}
+        stratum = np.array([NEITHER if value is None else position_of[label_of(value)] for value in values], dtype=np.int64)
+        mask = (stratum != NEITHER) & (self._groups != NEITHER) & (self._outcomes != int(Outcome.UNCLASSIFIED))
+        shape, where = (len(labels), groups, 2), (stratum[mask], self._groups[mask], self._outcomes[mask])
         counts = np.zeros(shape, dtype=np.int64)
         # `+=` would count a place that occurs twice only once.
-        np.add.at(counts, where, self._records[kept])
+        np.add.at(counts, where, self._records[mask])
         if self._weights is None:
             return Strata(tuple(labels), counts)
         sums = np.zeros((2, *shape))
-        for part, weights in zip(sums, self._weights.T, strict=True):
-            np.add.at(part, where, weights[kept])
+        for totals, weights in zip(sums, self._weights.T, strict=True):
+            np.add.at(totals, where, weights[mask])
         return Strata(tuple(labels), counts, Weighting(sums[0], sums[1]))
 
 
@@ -113,16 +113,16 @@ def _find_column(schema: RecordSchema, name: str) -> Column:
 
 
 def _list_values(distribution: Distribution, column: str) -> list[GroupValue | None]:
-    place = distribution.columns.index(column)
-    return [cell.values[place] for cell in distribution.cells]
+    position = distribution.columns.index(column)
+    return [cell.values[position] for cell in distribution.cells]
 
 
 def _make_groups(attribute: MonitoredAttribute, schema: RecordSchema, distribution: Distribution) -> tuple[Group, ...]:
     column, values = _find_column(schema, attribute.feature), _list_values(distribution, attribute.feature)
     if attribute.reference is None and any(isinstance(value, Range) for value in values):
         raise Inexact(f"the reference values of {attribute.feature} were left out, and its values are counted in intervals")
-    seen = {canonical(value): value for value in values if value is not None and not isinstance(value, Range)}
-    return groups_of(attribute, column, seen.values())
+    distinct = {canonical(value): value for value in values if value is not None and not isinstance(value, Range)}
+    return groups_of(attribute, column, distinct.values())
 
 
 def classify_cell_label(label: GroupValue | None, rule: OutcomeRule) -> Outcome:
@@ -179,23 +179,23 @@ def find_unclassified(labels: Distribution, rule: OutcomeRule, *, fewest: int = 
     `fewest` is the number of records that an example has at least.
     """
     try:
-        found = [cell for cell in _known(labels) if classify_cell_label(cell.label, rule) is Outcome.UNCLASSIFIED]
+        unlisted = [cell for cell in _known(labels) if classify_cell_label(cell.label, rule) is Outcome.UNCLASSIFIED]
     except Inexact:
         return None
-    found.sort(key=lambda cell: -cell.records)
-    examples = tuple(cell.label for cell in found[:MOST_EXAMPLES] if cell.label is not None and cell.records >= fewest)
-    return Unclassified(sum(cell.records for cell in found), examples)
+    unlisted.sort(key=lambda cell: -cell.records)
+    examples = tuple(cell.label for cell in unlisted[:MOST_EXAMPLES] if cell.label is not None and cell.records >= fewest)
+    return Unclassified(sum(cell.records for cell in unlisted), examples)
 
 
 def require_outcomes(labels: Distribution, monitor: Monitor | None) -> None:
     """Raises InvalidInput if no label is in the monitor's lists: another column, or another spelling."""
-    found = None if monitor is None else find_unclassified(labels, monitor.outcomes)
-    if monitor is None or found is None or found.records < sum(cell.records for cell in _known(labels)):
+    unlisted = None if monitor is None else find_unclassified(labels, monitor.outcomes)
+    if monitor is None or unlisted is None or unlisted.records < sum(cell.records for cell in _known(labels)):
         return
     rule = monitor.outcomes
     raise InvalidInput.of(
         "label",
-        f"no label is among the monitor's outcomes: found {_listed(found.examples) or 'none'}; "
+        f"no label is among the monitor's outcomes: found {_listed(unlisted.examples) or 'none'}; "
         f"favourable are {_listed(rule.favourable)}, unfavourable {_listed(rule.unfavourable)}",
     )
 

@@ -91,8 +91,8 @@ def find_layout(
 ) -> Layout:
     there = frozenset(file.names)
     problems = [
-        FieldProblem(place, f"the file has no column {name!r:.210}; it has {quote_names(file.names)}")
-        for place, name in (("label", label), ("weight", weight))
+        FieldProblem(argument, f"the file has no column {name!r:.210}; it has {quote_names(file.names)}")
+        for argument, name in (("label", label), ("weight", weight))
         if name is not None and name not in there
     ]
     # Weighing records by a compared column would measure something else.
@@ -109,8 +109,8 @@ def find_layout(
     columns = tuple(column for column in (*schema.features, *schema.meta) if column.name in there and not _has_pseudonyms(column))
     label_type = FieldType.NUMBER if problem_type is ProblemType.REGRESSION else None
     kinds = [*((column.name, column.sent) for column in columns), (label, label_type), *([(weight, FieldType.NUMBER)] if weight else [])]
-    found = (find_type_problem(name, kind, file.types[name]) for name, kind in kinds if name in file.types)
-    problems += [problem for problem in found if problem is not None]
+    faults = (find_type_problem(name, kind, file.types[name]) for name, kind in kinds if name in file.types)
+    problems += [problem for problem in faults if problem is not None]
     refuse(problems)
     read = {column.name for column in columns}
     absent = tuple(column.name for column in (*schema.features, *schema.meta) if column.name not in read)
@@ -135,8 +135,8 @@ def read_pieces(file: TrainingFile, layout: Layout) -> Iterator[Piece]:
             weights = NumberCells(read_numbers(layout.weight, FieldType.NUMBER, batch.column(layout.weight), before)).floats()
             bad = np.flatnonzero(~((weights == 0) | ((weights >= MIN_WEIGHT) & (weights <= MAX_WEIGHT))))
             if len(bad):
-                found = "none" if np.isnan(weights[bad[0]]) else weights[bad[0]]
-                reason = f"must be 0 or a weight between {MIN_WEIGHT:g} and {MAX_WEIGHT:g}, found {found}"
+                shown = "none" if np.isnan(weights[bad[0]]) else weights[bad[0]]
+                reason = f"must be 0 or a weight between {MIN_WEIGHT:g} and {MAX_WEIGHT:g}, found {shown}"
                 raise InvalidInput.of(f"columns.{layout.weight}", f"row {before + int(bad[0]) + 1}: {reason}")
         yield Piece(batch.num_rows, parts, label, weights)
         before += batch.num_rows
@@ -155,11 +155,11 @@ def _read_part(column: Column, array: pa.Array, before: int) -> Part:
 
 def _read_groups(column: Column, array: pa.Array, before: int) -> Part:
     """Returns the groups of a protected column's values; a value in no group is missing, as in payload."""
-    found = _read_part(sent_column(column), array, before).coded()
-    find, places = group_labels(column), dict[str, int]()
-    labels = [find(value) for value in found.values]
-    of_value = [MISSING if label is None else places.setdefault(label, len(places)) for label in labels]
-    return Part(Coded(list(places), found.spread(of_value, missing=MISSING)))
+    coded = _read_part(sent_column(column), array, before).coded()
+    find, positions = group_labels(column), dict[str, int]()
+    labels = [find(value) for value in coded.values]
+    of_value = [MISSING if label is None else positions.setdefault(label, len(positions)) for label in labels]
+    return Part(Coded(list(positions), coded.spread(of_value, missing=MISSING)))
 
 
 @dataclass(slots=True)
@@ -209,14 +209,14 @@ class Sample:
         chosen = np.flatnonzero(keys < (self._keys.max() if len(self._keys) == SAMPLED else 1.0))
         keys = np.concatenate([self._keys, keys[chosen]])
         rows = np.concatenate([self._rows, np.column_stack([column[chosen] for column in numbers])])
-        kept = np.argsort(keys, kind="stable")[:SAMPLED]
-        self._keys, self._rows = keys[kept], rows[kept]
+        smallest = np.argsort(keys, kind="stable")[:SAMPLED]
+        self._keys, self._rows = keys[smallest], rows[smallest]
 
     def bounds(self, column: str) -> Numbers:
         """Returns the bounds of the bins: each holds the numbers above one bound up to the next, and about 1/BINS of the records."""
         numbers = self._rows[:, self._columns.index(column)]
-        known = numbers[np.isfinite(numbers)]
-        return np.unique(np.quantile(known, np.linspace(0, 1, BINS + 1)[1:-1])) if len(known) else np.empty(0)
+        finite = numbers[np.isfinite(numbers)]
+        return np.unique(np.quantile(finite, np.linspace(0, 1, BINS + 1)[1:-1])) if len(finite) else np.empty(0)
 
 
 @dataclass(slots=True)
@@ -235,8 +235,8 @@ def survey_file(file: TrainingFile, layout: Layout) -> Survey:
     for piece in read_pieces(file, layout):
         survey.records += piece.rows
         survey.labels.add_part(piece.label)
-        for name, seen in survey.seen.items():
-            seen.add_part(piece.parts[name])
+        for name, seen_values in survey.seen.items():
+            seen_values.add_part(piece.parts[name])
         survey.sample.add([(piece.label if name == LABEL else piece.parts[name]).floats() for name in quantities])
     if not survey.records:
         raise InvalidInput.of("body", "holds no records")

@@ -30,26 +30,26 @@ def present_tables(data: TrainingData, monitor: Monitor, schema: RecordSchema) -
     A table that was counted from rows under the same outcomes, groups and strata is used as it is; any other is made from the
     distributions, if they show it exactly.
     """
-    found = []
+    tables = []
     for attributes in watched(monitor):
-        wanted = counted_by(monitor, attributes)
-        counted = next((table for table in data.tables if replace(table.counted_by, strata=wanted.strata) == wanted), None)
-        if counted is not None and counted.counted_by.strata == wanted.strata:
+        needed = counted_by(monitor, attributes)
+        counted = next((table for table in data.tables if replace(table.counted_by, strata=needed.strata) == needed), None)
+        if counted is not None and counted.counted_by.strata == needed.strata:
             if counted.cells is None:
-                found.append(Present(wanted.comparison, None, counted.reason or ""))
+                tables.append(Present(needed.comparison, None, counted.reason or ""))
             else:
                 table = GroupCounts.from_json(counted.cells)
-                found.append(Present(wanted.comparison, table, no_strata=counted.reason or NO_STRATA))
+                tables.append(Present(needed.comparison, table, no_strata=counted.reason or NO_STRATA))
             continue
-        made = _make_table(data, monitor, schema, attributes)
-        if made.table is None or (made.table.strata is None and wanted.strata is not None):
-            without = NO_STRATA if wanted.strata is None else f"the labels were not counted within the values of {wanted.strata}; {AGAIN}"
-            made = replace(made, no_strata=without)
+        present = _make_table(data, monitor, schema, attributes)
+        if present.table is None or (present.table.strata is None and needed.strata is not None):
+            without = NO_STRATA if needed.strata is None else f"the labels were not counted within the values of {needed.strata}; {AGAIN}"
+            present = replace(present, no_strata=without)
             if counted is not None and counted.cells is not None:
                 table = replace(GroupCounts.from_json(counted.cells), strata=None)
-                made = Present(wanted.comparison, table, no_strata=without)
-        found.append(made)
-    return found
+                present = Present(needed.comparison, table, no_strata=without)
+        tables.append(present)
+    return tables
 
 
 def _make_table(data: TrainingData, monitor: Monitor, schema: RecordSchema, attributes: tuple[MonitoredAttribute, ...]) -> Present:

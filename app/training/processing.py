@@ -94,14 +94,14 @@ class RowTable:
 
 
 class RowTables:
-    def __init__(self, monitor: Monitor, schema: RecordSchema, seen: Mapping[str, Seen]) -> None:
+    def __init__(self, monitor: Monitor, schema: RecordSchema, seen_of: Mapping[str, Seen]) -> None:
         self._outcomes = monitor.outcomes
         self._schema = schema
         self._groups: dict[str, tuple[Group, ...]] = {}
         reasons: dict[str, str] = {}
         for attribute in monitor.attributes:
             feature = attribute.feature
-            column, values = schema.column(feature), seen.get(feature)
+            column, values = schema.column(feature), seen_of.get(feature)
             if column is None or values is None:
                 reasons[feature] = f"the training data have no column {feature}"
             else:
@@ -109,7 +109,7 @@ class RowTables:
                 listed = replace(attribute, reference=(EVERYBODY_ELSE,)) if is_of_many else attribute
                 self._groups[feature] = groups_of(listed, column, values.values.values())
 
-        strata = None if monitor.strata is None else _find_strata(monitor.strata, seen)
+        strata = None if monitor.strata is None else _find_strata(monitor.strata, seen_of)
         self._tables = []
         for attributes in watched(monitor):
             by, features = counted_by(monitor, attributes), [attribute.feature for attribute in attributes]
@@ -135,8 +135,8 @@ class RowTables:
         return tuple(table.table() for table in self._tables)
 
 
-def _find_strata(column: str, seen: Mapping[str, Seen]) -> StrataOfColumn:
-    values = seen.get(column)
+def _find_strata(column: str, seen_of: Mapping[str, Seen]) -> StrataOfColumn:
+    values = seen_of.get(column)
     if values is None:
         return StrataOfColumn(column, None, f"the training data have no column {column}, whose values are the strata")
     if values.too_many:
@@ -151,7 +151,7 @@ LEFT_OUT = "its values are not kept"
 class Distributions:
     def __init__(self, layout: Layout, survey: Survey) -> None:
         is_weighted = layout.weight is not None
-        labels, self._label_note = _axis(survey.labels, LABEL, survey, others=1, is_quantity=layout.has_numeric_label)
+        labels, self._label_note = _axis(survey.labels, LABEL, survey, other_values=1, is_quantity=layout.has_numeric_label)
         self._labels = labels or Values([])
         self._by_label = Tally(None, self._labels, is_weighted=is_weighted)
         self._axes: dict[str, Axis] = {}
@@ -159,7 +159,7 @@ class Distributions:
         for column in layout.columns:
             is_quantity = column.name in layout.quantities
             axis, self._notes[column.name] = _axis(
-                survey.seen[column.name], column.name, survey, others=self._labels.size + 1, is_quantity=is_quantity
+                survey.seen[column.name], column.name, survey, other_values=self._labels.size + 1, is_quantity=is_quantity
             )
             if axis is not None:
                 self._axes[column.name] = axis
@@ -180,13 +180,13 @@ class Distributions:
         )
 
 
-def _axis(seen: Seen, name: str, survey: Survey, *, others: int, is_quantity: bool) -> tuple[Axis | None, str | None]:
-    """Returns the places a column's values are counted at, and a note of their coarseness. `others` are those of the other direction."""
-    too_many = seen.too_many
-    if too_many is None and len(seen.values) * others > MOST_CELLS:
+def _axis(seen_values: Seen, name: str, survey: Survey, *, other_values: int, is_quantity: bool) -> tuple[Axis | None, str | None]:
+    """Returns the places a column's values are counted at, and a note of their coarseness. `other_values` are the other direction's."""
+    too_many = seen_values.too_many
+    if too_many is None and len(seen_values.values) * other_values > MOST_CELLS:
         too_many = f"has more than {MOST_CELLS:,} combinations of a value and a label"
     if too_many is None:
-        return Values(sorted(seen.values.values(), key=in_order)), None
+        return Values(sorted(seen_values.values.values(), key=in_order)), None
     if is_quantity:
         return CountedBins(survey.sample.bounds(name)), f"{too_many}: {BINNED}"
     return None, f"{too_many}: {LEFT_OUT}"
@@ -258,27 +258,27 @@ class DonorSample:
         self._most = max(min(DONORS, MOST_DONOR_VALUES // (2 * max(min(self.axis.size, MOST_DONOR_GROUPS), 1))), 1)
 
     def add(self, part: Part, before: int) -> None:
-        places = self.axis.codes(part)
-        rows = np.flatnonzero(places != MISSING)
-        places = places[rows]
-        self.counts += np.bincount(places, minlength=len(self.counts))
+        positions = self.axis.codes(part)
+        rows = np.flatnonzero(positions != MISSING)
+        positions = positions[rows]
+        self.counts += np.bincount(positions, minlength=len(self.counts))
         rows += before
-        better = hash_rows(rows) <= self._worst[places]
-        self._waiting.append((places[better].astype(np.int32), rows[better].astype(np.int32)))
+        better = hash_rows(rows) <= self._worst[positions]
+        self._waiting.append((positions[better].astype(np.int32), rows[better].astype(np.int32)))
         self._waiting_rows += int(better.sum())
         # Sorting takes longer the more records are kept, so as many must wait for it.
         if self._waiting_rows > max(WAITING, len(self._rows)):
             self._settle()
 
     def _settle(self) -> None:
-        places = np.concatenate([self._places, *(places for places, _ in self._waiting)])
+        positions = np.concatenate([self._places, *(positions for positions, _ in self._waiting)])
         rows = np.concatenate([self._rows, *(rows for _, rows in self._waiting)])
         hashes = hash_rows(rows)
-        kept = _smallest(places, hashes, self._most)
-        self._places, self._rows = places[kept], rows[kept]
+        smallest = _smallest(positions, hashes, self._most)
+        self._places, self._rows = positions[smallest], rows[smallest]
         is_full = np.bincount(self._places, minlength=len(self.counts)) == self._most
         worst = np.zeros_like(self._worst)
-        np.maximum.at(worst, self._places, hashes[kept])
+        np.maximum.at(worst, self._places, hashes[smallest])
         self._worst[is_full] = worst[is_full]
         self._waiting, self._waiting_rows = [], 0
 
@@ -290,12 +290,12 @@ class DonorSample:
         self._settle()
         frequent = np.argsort(-self.counts, kind="stable")[:MOST_DONOR_GROUPS]
         groups = max(int((self.counts[frequent] > 0).sum()), 1)
-        kept = _smallest(self._places, hash_rows(self._rows), min(self._most, max(most_values // (groups * columns), 1)))
-        kept = kept[np.isin(self._places[kept], frequent)]
-        places, rows = self._places[kept], self._rows[kept]
-        of_place = np.bincount(places, minlength=len(self.counts))
+        smallest = _smallest(self._places, hash_rows(self._rows), min(self._most, max(most_values // (groups * columns), 1)))
+        smallest = smallest[np.isin(self._places[smallest], frequent)]
+        positions, rows = self._places[smallest], self._rows[smallest]
+        of_place = np.bincount(positions, minlength=len(self.counts))
         order = np.argsort(rows)
-        return rows[order].astype(np.int64), (self.counts / np.maximum(of_place, 1))[places[order]]
+        return rows[order].astype(np.int64), (self.counts / np.maximum(of_place, 1))[positions[order]]
 
 
 class DonorChoice:
@@ -307,12 +307,12 @@ class DonorChoice:
         self._chosen: dict[str, DonorSample] = {}
         room = MOST_DONOR_PLACES
         for name in correlations.attributes:
-            seen = survey.seen[name]
+            seen_values = survey.seen[name]
             axis: Axis | None = None
             if is_quantity(columns[name]):
                 axis = CountedBins(survey.sample.bounds(name))
-            elif not seen.too_many:
-                axis = Values(sorted(seen.values.values(), key=in_order))
+            elif not seen_values.too_many:
+                axis = Values(sorted(seen_values.values.values(), key=in_order))
             if axis is not None and axis.size <= room:
                 self._chosen[name] = DonorSample(axis)
                 room -= axis.size
@@ -328,27 +328,29 @@ class DonorChoice:
         """Returns each meta field's associations and donors; reads the file once more if there are donors."""
         associations = {name: self._correlations.of(name) for name in self._correlations.attributes}
         features: dict[str, tuple[Column, ...]] = {}
-        for name, found in associations.items():
+        for name, measured in associations.items():
             # Not corrected: a feature that is no stronger than chance may be picked, with a warning.
-            strengths = {one.feature: one.uncorrected for one in found if one.uncorrected is not None}
+            strengths = {association.feature: association.uncorrected for association in measured if association.uncorrected is not None}
             strong = (column for column in schema.features if strengths.get(column.name, 0.0) >= LEAST_STRENGTH)
             features[name] = tuple(strong) if name in self._chosen else ()
-        wanted = [name for name, strong in features.items() if strong]
-        most = min(MOST_DONOR_VALUES, MOST_DONOR_VALUES_TOGETHER // max(len(wanted), 1))
-        picked = {name: self._chosen[name].picked(most, len(features[name]) + 1) for name in wanted}
-        names = {name: [name, *(column.name for column in features[name])] for name in wanted}
+        with_donors = [name for name, strong in features.items() if strong]
+        limit = min(MOST_DONOR_VALUES, MOST_DONOR_VALUES_TOGETHER // max(len(with_donors), 1))
+        picked = {name: self._chosen[name].picked(limit, len(features[name]) + 1) for name in with_donors}
+        names = {name: [name, *(column.name for column in features[name])] for name in with_donors}
         cells = self._read_cells(file, {name: rows for name, (rows, _) in picked.items()}, names)
 
         correlated = []
-        for name, found in associations.items():
+        for name, measured in associations.items():
             donors: tuple[Donor, ...] = ()
             if name in picked:
                 _, records = picked[name]
-                donors = tuple(Donor(value, float(one), tuple(rest)) for (value, *rest), one in zip(cells[name], records, strict=True))
+                donors = tuple(
+                    Donor(value, float(count), tuple(donated)) for (value, *donated), count in zip(cells[name], records, strict=True)
+                )
             kinds = tuple((column.name, column.type) for column in features[name])
             spelled = json.dumps([kinds, [[donor.value, donor.records, *donor.features] for donor in donors]])
             digest = hashlib.blake2b(spelled.encode(), digest_size=16).hexdigest()
-            correlated.append(Correlated(name, found, Donors(kinds, donors, digest)))
+            correlated.append(Correlated(name, measured, Donors(kinds, donors, digest)))
         return tuple(correlated)
 
     def _read_cells(
@@ -358,7 +360,7 @@ class DonorChoice:
         if not rows_of:
             return cells
         needed = {name for names in names_of.values() for name in names}
-        narrow = replace(self._layout, columns=tuple(one for one in self._layout.columns if one.name in needed), weight=None)
+        narrow = replace(self._layout, columns=tuple(column for column in self._layout.columns if column.name in needed), weight=None)
         before = 0
         for piece in read_pieces(file, narrow):
             for name, rows in rows_of.items():
@@ -369,7 +371,7 @@ class DonorChoice:
                         values, codes = part.read.values, part.read.codes[inside].tolist()
                         columns.append([None if code == MISSING else values[code] for code in codes])
                     else:
-                        columns.append([None if one is None else normalised(one) for one in part.read.take(inside).to_pylist()])
+                        columns.append([None if cell is None else normalised(cell) for cell in part.read.take(inside).to_pylist()])
                 cells[name] += map(list, zip(*columns, strict=True))
             before += piece.rows
         return cells
@@ -385,9 +387,9 @@ def hash_rows(rows: Codes | Numbered) -> Hashes:
     return mixed ^ (mixed >> np.uint64(31))
 
 
-def _smallest(places: Codes | Numbered, hashes: Hashes, most: int) -> Codes:
+def _smallest(positions: Codes | Numbered, hashes: Hashes, limit: int) -> Codes:
     """Returns the positions of at most that many entries of each place, those with the smallest hashes."""
-    order = np.lexsort((hashes, places))
-    ordered = places[order]
+    order = np.lexsort((hashes, positions))
+    ordered = positions[order]
     rank = np.arange(len(order)) - np.searchsorted(ordered, ordered, side="left")
-    return order[rank < most]
+    return order[rank < limit]

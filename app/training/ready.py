@@ -30,15 +30,19 @@ def process_distributions(
     distributions: Sequence[Distribution], *, deployment: Deployment, label: str, received_at: datetime, monitor: Monitor | None = None
 ) -> TrainingData:
     """Returns the facts to store of ready distributions. Count tables are made when they are asked for."""
-    found = (problem for number, one in enumerate(distributions) for problem in _find_problems(f"distributions[{number}]", one, deployment))
-    problems = list(islice(found, MOST_PROBLEMS)) or list(islice(_find_contradictions(distributions), MOST_PROBLEMS))
+    faults = (
+        problem
+        for number, distribution in enumerate(distributions)
+        for problem in _find_problems(f"distributions[{number}]", distribution, deployment)
+    )
+    problems = list(islice(faults, MOST_PROBLEMS)) or list(islice(_find_contradictions(distributions), MOST_PROBLEMS))
     refuse(problems)
     counts = _count_labels(distributions[0])
     label_of_text = {None if cell.label is None else label_of(cell.label): cell.label for cell in distributions[0].cells}
-    labels = Distribution((), tuple(Cell((), one, counts[text]) for text, one in label_of_text.items()))
+    labels = Distribution((), tuple(Cell((), label, counts[text]) for text, label in label_of_text.items()))
     require_outcomes(labels, monitor)
     schema = deployment.schema
-    named = {name for one in distributions for name in one.columns}
+    named = {name for distribution in distributions for name in distribution.columns}
     summary = TrainingSummary(
         form=TrainingForm.DISTRIBUTION,
         label=label,
@@ -53,35 +57,35 @@ def process_distributions(
     return TrainingData(summary, tuple(distributions), ())
 
 
-def _find_problems(place: str, one: Distribution, deployment: Deployment) -> Iterator[FieldProblem]:
-    columns = [deployment.schema.column(name) for name in one.columns]
-    known = [column for column in columns if column is not None]
-    for position, (name, column) in enumerate(zip(one.columns, columns, strict=True)):
+def _find_problems(path: str, distribution: Distribution, deployment: Deployment) -> Iterator[FieldProblem]:
+    columns = [deployment.schema.column(name) for name in distribution.columns]
+    known_columns = [column for column in columns if column is not None]
+    for position, (name, column) in enumerate(zip(distribution.columns, columns, strict=True)):
         if column is None:
-            yield FieldProblem(f"{place}.columns[{position}]", f"{name!r:.210} is neither a feature nor a meta field of the deployment")
-    if len(set(one.columns)) < len(one.columns):
-        yield FieldProblem(f"{place}.columns", "names a column twice")
-    if not 1 <= len(one.columns) <= MOST_COLUMNS:
-        yield FieldProblem(f"{place}.columns", f"must name 1 to {MOST_COLUMNS} columns, found {len(one.columns)}")
-    if len(known) < len(columns):
+            yield FieldProblem(f"{path}.columns[{position}]", f"{name!r:.210} is neither a feature nor a meta field of the deployment")
+    if len(set(distribution.columns)) < len(distribution.columns):
+        yield FieldProblem(f"{path}.columns", "names a column twice")
+    if not 1 <= len(distribution.columns) <= MOST_COLUMNS:
+        yield FieldProblem(f"{path}.columns", f"must name 1 to {MOST_COLUMNS} columns, found {len(distribution.columns)}")
+    if len(known_columns) < len(columns):
         return
-    places: dict[tuple[object, ...], int] = {}
-    for number, cell in enumerate(one.cells):
-        here = f"{place}.counts[{number}]"
-        yield from _find_cell_problems(here, cell, known, deployment.problem_type)
-        first = places.setdefault(tuple(None if value is None else label_of(value) for value in (*cell.values, cell.label)), number)
+    first_of: dict[tuple[object, ...], int] = {}
+    for number, cell in enumerate(distribution.cells):
+        here = f"{path}.counts[{number}]"
+        yield from _find_cell_problems(here, cell, known_columns, deployment.problem_type)
+        first = first_of.setdefault(tuple(None if value is None else label_of(value) for value in (*cell.values, cell.label)), number)
         if first != number:
             yield FieldProblem(here, f"is of the same values and label as counts[{first}]")
 
 
-def _find_cell_problems(place: str, cell: Cell, columns: Sequence[Column], problem_type: ProblemType) -> Iterator[FieldProblem]:
+def _find_cell_problems(path: str, cell: Cell, columns: Sequence[Column], problem_type: ProblemType) -> Iterator[FieldProblem]:
     if len(cell.values) != len(columns):
-        yield FieldProblem(f"{place}.values", f"must hold one value for each of the {len(columns)} columns, found {len(cell.values)}")
+        yield FieldProblem(f"{path}.values", f"must hold one value for each of the {len(columns)} columns, found {len(cell.values)}")
         return
     for position, (value, column) in enumerate(zip(cell.values, columns, strict=True)):
         problem = None if value is None else _value_problem(value, column)
         if problem:
-            yield FieldProblem(f"{place}.values[{position}]", problem)
+            yield FieldProblem(f"{path}.values[{position}]", problem)
 
     problem = None if cell.label is None else _bounds_problem(cell.label)
     if isinstance(cell.label, Range) and problem_type is not ProblemType.REGRESSION:
@@ -89,7 +93,7 @@ def _find_cell_problems(place: str, cell: Cell, columns: Sequence[Column], probl
     elif isinstance(cell.label, str | bool) and problem_type is ProblemType.REGRESSION:
         problem = "must be a number or a range [lo, hi]"
     if problem:
-        yield FieldProblem(f"{place}.label", problem)
+        yield FieldProblem(f"{path}.label", problem)
 
 
 def _value_problem(value: GroupValue, column: Column) -> str | None:
@@ -118,19 +122,19 @@ def _find_contradictions(distributions: Sequence[Distribution]) -> Iterator[Fiel
     total = expected.total()
     if not 1 <= total <= MOST_COUNTED:
         yield FieldProblem("distributions[0].counts", f"must count 1 to {MOST_COUNTED:,} records together, found {total:,}")
-    for number, one in enumerate(distributions[1:], 1):
-        found = _count_labels(one)
-        for label in dict.fromkeys([*expected, *found]):
-            if found[label] != expected[label]:
+    for number, distribution in enumerate(distributions[1:], 1):
+        counts = _count_labels(distribution)
+        for label in dict.fromkeys([*expected, *counts]):
+            if counts[label] != expected[label]:
                 named = "without a label" if label is None else f"of the label {label!r}"
                 yield FieldProblem(
                     f"distributions[{number}].counts",
-                    f"has {found[label]:,} records {named}, but distributions[0] has {expected[label]:,}: both must count all records",
+                    f"has {counts[label]:,} records {named}, but distributions[0] has {expected[label]:,}: both must count all records",
                 )
 
 
-def _count_labels(one: Distribution) -> "Counter[str | None]":
+def _count_labels(distribution: Distribution) -> "Counter[str | None]":
     counts: Counter[str | None] = Counter()
-    for cell in one.cells:
+    for cell in distribution.cells:
         counts[None if cell.label is None else label_of(cell.label)] += cell.records
     return counts

@@ -37,8 +37,8 @@ class _Seen:
             self._add(value, records)
 
     def add_logged(self, values: Sequence[ValueCount], records: int) -> None:
-        for one in values:
-            self._add(one.value, one.records)
+        for count in values:
+            self._add(count.value, count.records)
         if values:
             self.places.append("the newest record" if records == 1 else f"the newest {records:,} records")
 
@@ -71,57 +71,60 @@ def find_unseen(session: Session, deployment: Deployment, monitor: Monitor) -> l
     If neither the distributions nor the newest records have a value of a column, nothing is said of it.
     """
     lists = [_List("favourable", monitor.outcomes.favourable, None), _List("unfavourable", monitor.outcomes.unfavourable, None)]
-    for place, attribute in enumerate(monitor.attributes):
+    for position, attribute in enumerate(monitor.attributes):
         column = deployment.schema.column(attribute.feature)
         if column is not None:
-            lists.append(_List(f"attributes[{place}].monitored", attribute.monitored, column))
-            lists.append(_List(f"attributes[{place}].reference", attribute.reference or (), column))
-    columns = list({one.column.name: one.column for one in lists if one.column is not None}.values())
+            lists.append(_List(f"attributes[{position}].monitored", attribute.monitored, column))
+            lists.append(_List(f"attributes[{position}].reference", attribute.reference or (), column))
+    columns = list({entry.column.name: entry.column for entry in lists if entry.column is not None}.values())
     seen_of = _read_seen(session, deployment, columns)
 
     warnings: list[FieldProblem] = []
-    for place, attribute in enumerate(monitor.attributes):
-        if (seen := seen_of.get(attribute.feature)) is not None:
-            records = {value: seen.counts[key] for key, value in seen.values.items() if isinstance(value, str)}
+    for position, attribute in enumerate(monitor.attributes):
+        if (seen_values := seen_of.get(attribute.feature)) is not None:
+            records = {value: seen_values.counts[key] for key, value in seen_values.values.items() if isinstance(value, str)}
             twins = count_twins(attribute.feature, records, (*attribute.monitored, *(attribute.reference or ())))
-            warnings += [FieldProblem(f"attributes[{place}]", words) for words in describe_twins(twins)]
-    for one in lists:
-        seen = seen_of[None if one.column is None else one.column.name]
-        if not seen.values:
+            warnings += [FieldProblem(f"attributes[{position}]", sentence) for sentence in describe_twins(twins)]
+    for entry in lists:
+        seen_values = seen_of[None if entry.column is None else entry.column.name]
+        if not seen_values.values:
             continue
-        found = _find_seen(one, list(seen.values.values()))
-        unseen = [place for place in range(len(one.members)) if place not in found]
-        warnings += [FieldProblem(f"{one.field}[{place}]", _describe(one.members[place], seen)) for place in unseen[:MOST_WARNINGS]]
+        matched = _find_seen(entry, list(seen_values.values.values()))
+        unseen = [position for position in range(len(entry.members)) if position not in matched]
+        warnings += [
+            FieldProblem(f"{entry.field}[{position}]", _describe(entry.members[position], seen_values))
+            for position in unseen[:MOST_WARNINGS]
+        ]
         if len(unseen) > MOST_WARNINGS:
-            others = f"{len(unseen) - MOST_WARNINGS:,} further values were never seen in {seen.where} either"
-            warnings.append(FieldProblem(one.field, others))
+            remainder = f"{len(unseen) - MOST_WARNINGS:,} further values were never seen in {seen_values.where} either"
+            warnings.append(FieldProblem(entry.field, remainder))
     return warnings
 
 
 def _read_seen(session: Session, deployment: Deployment, columns: Sequence[Column]) -> dict[str | None, _Seen]:
     features, meta = deployment.schema.features, deployment.schema.meta
-    places = [
+    sampled = [
         SampledColumn(in_features=True, position=features.index(column))
         if column in features
         else SampledColumn(in_features=False, position=meta.index(column))
         for column in columns
     ]
-    newest = newest_values(session, deployment.no, deployment.schema.version, places)
+    newest = newest_values(session, deployment.no, deployment.schema.version, sampled)
     summary = training_summary_of(session, deployment.no)
     outcomes = _Seen()
     for cell in () if summary is None else summary.labels.cells:
         outcomes.add_trained(cell.label, cell.records)
     outcomes.add_logged(newest.outcomes, newest.records)
 
-    seen: dict[str | None, _Seen] = {None: outcomes}
+    seen_of: dict[str | None, _Seen] = {None: outcomes}
     for column, counts in zip(columns, newest.columns, strict=True):
-        seen[column.name] = _Seen()
+        seen_of[column.name] = _Seen()
         for distribution in distributions_of(session, deployment.no, column.name)[:1]:
-            place = distribution.columns.index(column.name)
+            position = distribution.columns.index(column.name)
             for cell in distribution.cells:
-                seen[column.name].add_trained(cell.values[place], cell.records)
-        seen[column.name].add_logged(counts, newest.records_of_version)
-    return seen
+                seen_of[column.name].add_trained(cell.values[position], cell.records)
+        seen_of[column.name].add_logged(counts, newest.records_of_version)
+    return seen_of
 
 
 def _find_seen(listed: _List, values: Sequence[GroupValue]) -> set[int]:
@@ -129,59 +132,59 @@ def _find_seen(listed: _List, values: Sequence[GroupValue]) -> set[int]:
     members = listed.members
     if listed.column is not None:
         groups = [Group(label_of(member), "monitored", member) for member in members]
-        found = set(positions(groups, listed.column, [value for value in values if not isinstance(value, Range)]))
+        matched = set(positions(groups, listed.column, [value for value in values if not isinstance(value, Range)]))
         intervals = [value for value in values if isinstance(value, Range)]
-        for place, member in enumerate(members):
+        for position, member in enumerate(members):
             number = None if isinstance(member, Range) else number_of(member)
             if isinstance(member, Range):
                 is_within = any(map(member.overlaps, intervals))
             else:
                 is_within = number is not None and any(number in interval for interval in intervals)
-            found |= {place} if is_within else set()
-        return found
+            matched |= {position} if is_within else set()
+        return matched
 
     # Only spellings that fold to the same text can be one outcome, except of booleans: a look-up spares the test of every pair.
     by_text: dict[str, list[int]] = {}
-    for place, member in enumerate(members):
-        by_text.setdefault(fold(member), []).append(place)
-    always = [place for place, member in enumerate(members) if isinstance(member, Range | bool)]
-    found = set()
+    for position, member in enumerate(members):
+        by_text.setdefault(fold(member), []).append(position)
+    always = [position for position, member in enumerate(members) if isinstance(member, Range | bool)]
+    matched = set()
     for value in values:
         candidates = range(len(members)) if isinstance(value, Range) else [*always, *by_text.get(fold(value), ())]
-        for place in candidates:
-            if place in found:
+        for position in candidates:
+            if position in matched:
                 continue
             try:
-                is_outcome = classify_cell_label(value, OutcomeRule((members[place],), ())) is Outcome.FAVOURABLE
+                is_outcome = classify_cell_label(value, OutcomeRule((members[position],), ())) is Outcome.FAVOURABLE
             except Inexact:
                 is_outcome = True
-            found |= {place} if is_outcome else set()
-    return found
+            matched |= {position} if is_outcome else set()
+    return matched
 
 
-def _describe(member: GroupValue, seen: _Seen) -> str:
+def _describe(member: GroupValue, seen_values: _Seen) -> str:
     closest: GroupValue | None = None
     if isinstance(member, Range):
-        never = f"no value from {canonical(member.lo)} to {canonical(member.hi)} was seen in {seen.where}"
+        never = f"no value from {canonical(member.lo)} to {canonical(member.hi)} was seen in {seen_values.where}"
         numbers: list[float] = []
-        for value in seen.values.values():
+        for value in seen_values.values.values():
             number = None if isinstance(value, str | Range) else number_of(value)
             numbers += [value.lo, value.hi] if isinstance(value, Range) else [] if number is None else [number, number]
-        if len(numbers) == 2 * len(seen.values):
+        if len(numbers) == 2 * len(seen_values.values):
             return f"{never}, where the numbers go from {canonical(min(numbers))} to {canonical(max(numbers))}"
     else:
-        never = f"{spelled(member):.60} was never seen in {seen.where}"
+        never = f"{spelled(member):.60} was never seen in {seen_values.where}"
         # The most frequent last, which counts of several that are alike.
-        spellings = {fold(seen.values[key]): seen.values[key] for key in reversed(seen.most_frequent)}
+        spellings = {fold(seen_values.values[key]): seen_values.values[key] for key in reversed(seen_values.most_frequent)}
         near = nearest(fold(member), spellings) if isinstance(member, str) or fold(member) in spellings else None
         closest = None if near is None else spellings[near]
 
-    frequent = seen.most_frequent
-    shown = ", ".join(f"{spelled(seen.values[key]):.60} ({seen.counts[key]:,})" for key in frequent[:MOST_SHOWN])
-    more = f" and {len(frequent) - MOST_SHOWN:,} more" if len(frequent) > MOST_SHOWN else ""
+    frequent = seen_values.most_frequent
+    shown = ", ".join(f"{spelled(seen_values.values[key]):.60} ({seen_values.counts[key]:,})" for key in frequent[:MOST_SHOWN])
+    remainder = f" and {len(frequent) - MOST_SHOWN:,} more" if len(frequent) > MOST_SHOWN else ""
     if closest is None:
-        return f"{never}; seen there: {shown}{more}"
+        return f"{never}; seen there: {shown}{remainder}"
     # Two values of one spelling differ in their type only, so the message names it.
     is_of_other_type = not isinstance(closest, Range | bool) and isinstance(closest, str) != isinstance(member, str)
     kind = ("the text " if isinstance(closest, str) else "the number ") if is_of_other_type else ""
-    return f"{never}; seen there: {shown}{more}; did you mean {kind}{spelled(closest):.60}?"
+    return f"{never}; seen there: {shown}{remainder}; did you mean {kind}{spelled(closest):.60}?"
