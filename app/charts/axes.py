@@ -58,16 +58,16 @@ def number_axis(metric: str, values: Iterable[float], limits: Iterable[float | N
     """
     row = CATALOGUE[metric]
     shown = [*values, *(limit for limit in limits if limit is not None), *([] if row.ideal is None else [row.ideal])]
-    least, most = min(shown, default=0.0), max(shown, default=1.0)
+    least, largest = min(shown, default=0.0), max(shown, default=1.0)
     if row.lowest == 0 and row.highest == 1:
         low, high = 0.0, 1.0
     elif row.lowest == 0:
-        low, high = 0.0, (most or 1.0) * ROOM
+        low, high = 0.0, (largest or 1.0) * ROOM
     elif row.ideal == 0:
-        high = max(abs(least), abs(most)) * ROOM or 0.1
+        high = max(abs(least), abs(largest)) * ROOM or 0.1
         low = -high
     else:
         # If all values are alike, the value itself gives the distance.
-        room = (most - least) * (ROOM - 1) or abs(most) * (ROOM - 1) or 1.0
-        low, high = least - room, most + room
+        room = (largest - least) * (ROOM - 1) or abs(largest) * (ROOM - 1) or 1.0
+        low, high = least - room, largest + room
     return LinearAxis(low, high if high > low else low + 1)

@@ -46,7 +46,7 @@ def shares_chart(kind: ViewKind, view: AttributeView, look: ThemeLook, *, with_c
 
 
 def ranges_chart(kind: ViewKind, view: AttributeView, look: ThemeLook) -> Chart:
-    rows = [_Rates(clip_name(part.label), group.role, [part]) for group in view.groups for part in group.sub_ranges]
+    rows = [_Rates(clip_name(sub_range.label), group.role, [sub_range]) for group in view.groups for sub_range in group.sub_ranges]
     return _draw(rows, f"Favourable rate by sub-range of {clip_name(view.attribute)}", VIEW_TITLES[kind], None, look)
 
 
@@ -62,8 +62,8 @@ def _draw(rows: Sequence[_Rates], title: str, records: str, equality: float | No
     for row in rows[:MOST_BARS]:
         drawing.write_parts(row.words)
         top = drawing.height
-        for place, outcomes in enumerate(row.stages):
-            stage = ("before", "after")[place] if is_pair else ""
+        for position, outcomes in enumerate(row.stages):
+            stage = ("before", "after")[position] if is_pair else ""
             _draw_bar(drawing, row, outcomes, stage, is_hollow=stage == "before" if is_pair else row.role == "reference")
         if equality is not None:
             x = drawing.across(equality)
@@ -86,12 +86,12 @@ def _draw_bar(drawing: Drawing, row: _Rates, outcomes: Outcomes | SubRange, stag
     if outcomes.share is None:
         return
     lower, upper = outcomes.lower or 0.0, 1.0 if outcomes.upper is None else outcomes.upper
-    name = ", ".join(part for part in (row.name, stage) if part)
-    words = f"{name}: {_percent(outcomes.share)} of {outcomes.records:,.10g}, 95 %: {_percent(lower)} to {_percent(upper)}"
+    name = ", ".join(text for text in (row.name, stage) if text)
+    sentence = f"{name}: {_percent(outcomes.share)} of {outcomes.records:,.10g}, 95 %: {_percent(lower)} to {_percent(upper)}"
     shade = look.monitored if row.role == "monitored" else look.link
     low, high, middle = drawing.across(lower), drawing.across(upper), y + _BAR / 2
     drawing.add(
-        f"<g><title>{write_text(words)}</title>",
+        f"<g><title>{write_text(sentence)}</title>",
         f'<rect y="{y:g}" width="{drawing.across(outcomes.share)}" height="{_BAR}"',
         f' fill="{shade}" fill-opacity="{0.15 if is_hollow else 0.8}" stroke="{shade}" stroke-width="1.5"/>',
         f'<g stroke="{look.text}" stroke-width="1.5">',

@@ -149,8 +149,8 @@ class Drawing:
     def across(self, share: float) -> str:
         return f"{100 * share:.2f}%" if self.look.width is None else f"{(self.look.width - self.gutter) * share:.1f}"
 
-    def add(self, *parts: str) -> None:
-        self._parts += parts
+    def add(self, *fragments: str) -> None:
+        self._parts += fragments
 
     def write(self, text: str, *, fill: str = "", size: int = _SIZE, is_bold: bool = False) -> None:
         """Adds text in as many lines as it needs."""
@@ -159,9 +159,9 @@ class Drawing:
             self.height += LINE
             self.label(line, -self.gutter, self.height - _DESCENT, fill=fill, size=size, is_bold=is_bold)
 
-    def write_parts(self, parts: list[str]) -> None:
+    def write_parts(self, texts: list[str]) -> None:
         """Adds parts with dots between them; one that fits on a line is not broken."""
-        bound = [part.replace(" ", _BOUND) if len(part) < _LETTERS else part for part in parts]
+        bound = [text.replace(" ", _BOUND) if len(text) < _LETTERS else text for text in texts]
         self.write(f"{_BOUND}· ".join(bound))
 
     def label(
@@ -174,18 +174,18 @@ class Drawing:
         fill: str = "",
         size: int = _SIZE,
         is_bold: bool = False,
-        more: str = "",
+        attributes: str = "",
     ) -> None:
         weight = ' font-weight="bold"' if is_bold else ""
         look = f'text-anchor="{anchor}" font-size="{size}"{weight} fill="{fill or self.look.text}"'
-        self.add(f'<text x="{x}" y="{y:g}" {look}{more}>{write_text(text.replace(_BOUND, " "))}</text>')
+        self.add(f'<text x="{x}" y="{y:g}" {look}{attributes}>{write_text(text.replace(_BOUND, " "))}</text>')
 
-    def ticks(self, places: list[tuple[float, str, bool]]) -> None:
+    def ticks(self, marks: list[tuple[float, str, bool]]) -> None:
         """Adds the axis below: places as shares, texts, and whether a narrow page leaves the text out."""
-        for share, text, is_spare in places:
+        for share, text, is_spare in marks:
             x, anchor = self.across(share), "start" if share < 0.05 else "end" if share > 0.95 else "middle"  # noqa: PLR2004 - else cut
             self.add(f'<line x1="{x}" x2="{x}" y1="{self.height:g}" y2="{self.height + 4:g}" stroke="{self.look.muted}"/>')
-            self.label(text, x, self.height + LINE, anchor=anchor, fill=self.look.muted, more=' class="spare"' if is_spare else "")
+            self.label(text, x, self.height + LINE, anchor=anchor, fill=self.look.muted, attributes=' class="spare"' if is_spare else "")
         self.height += LINE + _DESCENT
 
     def finish(self, description: str) -> Chart:
@@ -210,17 +210,17 @@ def write_text(text: str) -> str:
     return escape(_NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
-def replace_undrawable(part: Any) -> Any:  # noqa: ANN401 - any JSON
+def replace_undrawable(document: Any) -> Any:  # noqa: ANN401 - any JSON
     """Replaces characters that XML cannot carry."""
-    match part:
+    match document:
         case str():
-            return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", part)
+            return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", document)
         case dict():
-            return {replace_undrawable(name): replace_undrawable(value) for name, value in part.items()}
+            return {replace_undrawable(name): replace_undrawable(value) for name, value in document.items()}
         case list() | tuple():
-            return [replace_undrawable(value) for value in part]
+            return [replace_undrawable(value) for value in document]
         case _:
-            return part
+            return document
 
 
 def as_png(svg: str) -> bytes:

@@ -96,7 +96,7 @@ class ForestLine:
         return len(self.rows) > 1 or self.name != self.rows[0].name
 
     def name_of(self, row: ForestRow) -> str:
-        return " ".join(part for part in row.parts if part != self.name) or row.name
+        return " ".join(name for name in row.parts if name != self.name) or row.name
 
     @property
     def name_of_evidence(self) -> str:
@@ -144,20 +144,20 @@ def picture_of(forest: Forest) -> ForestPicture:
     shapes = _join(forest.rows)
     lines: dict[tuple[str, str], list[ForestRow]] = {}
     for row in forest.rows:
-        own = shapes.get(row.attribute)
-        key = row.group if own is None else row.parts[own.along]
+        joined = shapes.get(row.attribute)
+        key = row.group if joined is None else row.parts[joined.along]
         lines.setdefault((row.attribute, key), []).append(row)
 
     drawn = []
     for (attribute, key), rows in lines.items():
-        own = shapes.get(attribute)
-        if own is None:
+        joined = shapes.get(attribute)
+        if joined is None:
             pairs = [(figure, rows[0], "circle" if figure is rows[0].logged else "ring") for figure in rows[0].figures]
         else:
-            pairs = [(row.leading, row, own.shape_of[row.parts[1 - own.along]]) for row in rows]
+            pairs = [(row.leading, row, joined.shape_of[row.parts[1 - joined.along]]) for row in rows]
         marks = [
-            _mark(axis, figure, row, shape, y=ROW_HEIGHT * (place + 1) / (len(pairs) + 1))
-            for place, (figure, row, shape) in enumerate(pairs)
+            _mark(axis, figure, row, shape, y=ROW_HEIGHT * (position + 1) / (len(pairs) + 1))
+            for position, (figure, row, shape) in enumerate(pairs)
         ]
         leading = rows[0].leading.measurement
         low, high = (leading.lower_limit, leading.upper_limit)
@@ -165,15 +165,15 @@ def picture_of(forest: Forest) -> ForestPicture:
             low, high = both_sides(CATALOGUE[leading.metric], (low, high))
         drawn.append(
             ForestLine(
-                name=rows[0].name if own is None else key,
+                name=rows[0].name if joined is None else key,
                 attribute=attribute,
                 rows=tuple(rows),
-                marks=tuple(one for one in marks if one is not None),
+                marks=tuple(mark for mark in marks if mark is not None),
                 band_low=0.0 if low is None else _percent(axis.place(low)),
                 band_high=100.0 if high is None else _percent(axis.place(high)),
             )
         )
-    legend = dict.fromkeys((shape, name) for own in shapes.values() for name, shape in own.shape_of.items())
+    legend = dict.fromkeys((shape, name) for joined in shapes.values() for name, shape in joined.shape_of.items())
     return ForestPicture(lines=tuple(drawn), ticks=ticks, legend=tuple(legend))
 
 
@@ -182,13 +182,13 @@ def strip_runs(strip: Sequence[StripPoint], checks: int) -> tuple[StripRun, ...]
 
     There are as many places as `checks`, but at least a third of all that a strip can have.
     """
-    places = max(checks, STRIP_CHECKS // 3)
-    found, place = [], places - len(strip)
-    for verdict, points in groupby(strip, key=lambda one: one.verdict or "none"):
-        many = len(list(points))
-        found.append(StripRun(at=_percent(place / places), width=_percent(many / places), verdict=verdict))
-        place += many
-    return tuple(found)
+    slots = max(checks, STRIP_CHECKS // 3)
+    runs, position = [], slots - len(strip)
+    for verdict, points in groupby(strip, key=lambda point: point.verdict or "none"):
+        length = len(list(points))
+        runs.append(StripRun(at=_percent(position / slots), width=_percent(length / slots), verdict=verdict))
+        position += length
+    return tuple(runs)
 
 
 @frozen
@@ -203,35 +203,41 @@ def _join(rows: Iterable[ForestRow]) -> dict[str, _Joined]:
     for row in rows:
         if len(row.parts) == len(row.attribute.split(TOGETHER)) == 2:  # noqa: PLR2004 - rows and marks
             by_attribute.setdefault(row.attribute, []).append(row)
-    found = {}
-    for attribute, own in by_attribute.items():
-        names = [list(dict.fromkeys(row.parts[place] for row in own)) for place in (0, 1)]
+    joined = {}
+    for attribute, of_attribute in by_attribute.items():
+        names = [list(dict.fromkeys(row.parts[place] for row in of_attribute)) for place in (0, 1)]
         along = 0 if len(names[0]) >= len(names[1]) else 1
-        others = names[1 - along]
-        if len(own) >= FEWEST_TO_JOIN and len(others) <= len(SHAPES) and all(row.counterfactual is None for row in own):
-            found[attribute] = _Joined(along, dict(zip(sorted(others), SHAPES, strict=False)))
-    return found
+        shape_names = names[1 - along]
+        if (
+            len(of_attribute) >= FEWEST_TO_JOIN
+            and len(shape_names) <= len(SHAPES)
+            and all(row.counterfactual is None for row in of_attribute)
+        ):
+            joined[attribute] = _Joined(along, dict(zip(sorted(shape_names), SHAPES, strict=False)))
+    return joined
 
 
 def _mark(axis: Axis, figure: ForestFigure, row: ForestRow, shape: str, *, y: float) -> Mark | None:
-    one = figure.measurement
-    if one.value is None:
+    measurement = figure.measurement
+    if measurement.value is None:
         return None
-    place = axis.place(one.value)
+    position = axis.place(measurement.value)
     # An end that is not bounded goes on beyond the axis.
-    low_clipped = one.lower is None or not (axis.holds(one.lower) or axis.place(one.lower) > 0)
-    high_clipped = one.upper is None or not (axis.holds(one.upper) or axis.place(one.upper) < 1)
+    low_clipped = measurement.lower is None or not (axis.holds(measurement.lower) or axis.place(measurement.lower) > 0)
+    high_clipped = measurement.upper is None or not (axis.holds(measurement.upper) or axis.place(measurement.upper) < 1)
     return Mark(
         figure=figure,
         row=row,
         shape=shape,
         is_hollow=shape == "ring",
         y=round(y, 1),
-        at=_percent(place),
-        low=0.0 if one.lower is None else _percent(axis.place(one.lower)),
-        high=100.0 if one.upper is None else _percent(axis.place(one.upper)),
-        clipped="" if axis.holds(one.value) else "left" if place == 0 else "right",
-        text="" if axis.holds(one.value) else write_value(one.metric, one.value, (one.lower_limit, one.upper_limit)),
+        at=_percent(position),
+        low=0.0 if measurement.lower is None else _percent(axis.place(measurement.lower)),
+        high=100.0 if measurement.upper is None else _percent(axis.place(measurement.upper)),
+        clipped="" if axis.holds(measurement.value) else "left" if position == 0 else "right",
+        text=""
+        if axis.holds(measurement.value)
+        else write_value(measurement.metric, measurement.value, (measurement.lower_limit, measurement.upper_limit)),
         low_clipped=low_clipped,
         high_clipped=high_clipped,
     )
@@ -240,14 +246,14 @@ def _mark(axis: Axis, figure: ForestFigure, row: ForestRow, shape: str, *, y: fl
 def _axis_of(forest: Forest) -> tuple[Axis, tuple[Tick, ...]]:
     if forest.metric not in CATALOGUE or is_on_ratios(forest.metric):
         ratios = LogAxis()
-        return ratios, tuple(Tick(text=f"{one:g}", at=_percent(ratios.place(one))) for one in TICKS)
+        return ratios, tuple(Tick(text=f"{tick:g}", at=_percent(ratios.place(tick))) for tick in TICKS)
     shown = [figure.measurement for row in forest.rows for figure in row.figures]
-    values = [number for one in shown for number in (one.value, one.lower, one.upper) if number is not None]
-    levels = [limit for one in shown for limit in (one.lower_limit, one.upper_limit) if limit is not None]
+    values = [number for measurement in shown for number in (measurement.value, measurement.lower, measurement.upper) if number is not None]
+    levels = [limit for measurement in shown for limit in (measurement.lower_limit, measurement.upper_limit) if limit is not None]
     ends = number_axis(forest.metric, values, levels)
     axis = LinearAxis(min([ends.low, *values, *levels]), max([ends.high, *values, *levels]))
     middle = (axis.low + axis.high) / 2
-    return axis, tuple(Tick(text=write_minus(f"{one:.2g}"), at=_percent(axis.place(one))) for one in (axis.low, middle, axis.high))
+    return axis, tuple(Tick(text=write_minus(f"{tick:.2g}"), at=_percent(axis.place(tick))) for tick in (axis.low, middle, axis.high))
 
 
 def _percent(share: float) -> float:

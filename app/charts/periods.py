@@ -91,11 +91,11 @@ class TimeTick:
     is_spare: bool
 
 
-def time_ticks(span: Span, zone: ZoneInfo, *, most: int = MOST_TICKS) -> tuple[TimeTick, ...]:
+def time_ticks(span: Span, zone: ZoneInfo, *, limit: int = MOST_TICKS) -> tuple[TimeTick, ...]:
     """Even steps of the zone's clock; a time of less than two hours has start and end."""
     length = span.end - span.start
-    every_hours = next((one for one in _HOURS if length <= one * _HOUR * (most - 1)), None)
-    every_days = next((one for one in _DAYS if length <= one * _DAY * (most - 1)), None)
+    every_hours = next((step for step in _HOURS if length <= step * _HOUR * (limit - 1)), None)
+    every_days = next((step for step in _DAYS if length <= step * _DAY * (limit - 1)), None)
     if length < 2 * _HOUR:
         moments, form = [span.start, span.end], "%H:%M"
     elif every_hours is not None:
@@ -103,13 +103,13 @@ def time_ticks(span: Span, zone: ZoneInfo, *, most: int = MOST_TICKS) -> tuple[T
     elif every_days is not None:
         moments, form = list(_days(span, zone, every_days)), "%d %b"
     else:
-        every = next(one for one in _MONTHS if length <= one * _MONTH * (most - 1) or one == _MONTHS[-1])
+        every = next(step for step in _MONTHS if length <= step * _MONTH * (limit - 1) or step == _MONTHS[-1])
         moments, form = list(_months(span, zone, every)), "%b %Y"
-    shown = moments[:most]
+    shown = moments[:limit]
     # Among hours the dates stay: without them nobody sees of which day an hour is.
-    first = next((place for place, one in enumerate(shown) if _is_midnight(one.astimezone(zone))), 0) if form == "%H:%M" else 0
+    first = next((position for position, moment in enumerate(shown) if _is_midnight(moment.astimezone(zone))), 0) if form == "%H:%M" else 0
     every = -(-len(shown) // _MOST_NARROW)
-    return tuple(_tick(one, span, zone, form, is_spare=(place - first) % every != 0) for place, one in enumerate(shown))
+    return tuple(_tick(moment, span, zone, form, is_spare=(position - first) % every != 0) for position, moment in enumerate(shown))
 
 
 def _is_midnight(there: datetime) -> bool:
@@ -179,26 +179,26 @@ def series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = (
     if marks:
         for mark in marks:
             x = drawing.across(axis.percent(mark.opened_at) / 100)
-            words = write_text(f"{format_moment(mark.opened_at)}: {mark.sentence or mark.rule_name}")
-            triangle = f'<path d="M-5 1H5L0 10z" fill="{look.unfair}"><title>{words}</title></path>'
+            text = write_text(f"{format_moment(mark.opened_at)}: {mark.sentence or mark.rule_name}")
+            triangle = f'<path d="M-5 1H5L0 10z" fill="{look.unfair}"><title>{text}</title></path>'
             drawing.add(f'<svg aria-hidden="true" x="{x}" y="{drawing.height:g}" width="1" height="10" overflow="visible">{triangle}</svg>')
         drawing.height += 10
     gaps = draw_stretches(sorted({_start_of(gap.at, step) for gap in series.gaps}), step, axis, height=_GAP_HEIGHT)
     unit = "check" if series.rollup is None else series.rollup.value
-    said = []
+    sentences = []
     for panel, picture in zip(panels, pictures, strict=True):
-        words = "; ".join(part for part in (say_steps(series.metric, panel.steps, unit), picture.words) if part)
+        text = "; ".join(phrase for phrase in (say_steps(series.metric, panel.steps, unit), picture.words) if phrase)
         if not picture.places:
-            words += f": {next((past.reason for past in reversed(panel.steps) if past.reason), 'no reason is known')}"
+            text += f": {next((past.reason for past in reversed(panel.steps) if past.reason), 'no reason is known')}"
         drawing.write(panel.name, is_bold=True)
-        drawing.write(words, fill=look.muted)
+        drawing.write(text, fill=look.muted)
         drawing.height += 2
         _draw_panel(drawing, picture, gaps=gaps, titles=_titles(series, picture))
-        said.append(f"{panel.name}: {words}")
+        sentences.append(f"{panel.name}: {text}")
     if not panels:
         drawing.write("No measurements in this time.", fill=look.muted)
     _draw_times(drawing, axis, series.rollup)
-    return drawing.finish(_describe(series, said))
+    return drawing.finish(_describe(series, sentences))
 
 
 def volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, span: Span | None = None, rollup: Period | None = None) -> Chart:
@@ -208,24 +208,24 @@ def volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, span: Span | Non
     logged: Counter[datetime] = Counter()
     for volume in volumes:
         logged[volume.at if rollup else _start_of(volume.at, step)] += volume.records
-    most, total = max(logged.values(), default=0), sum(logged.values())
+    highest, total = max(logged.values(), default=0), sum(logged.values())
     per = _count_step(max(step, HOUR)) if rollup is None else f"one {rollup.value}"
-    words = f"{total:,} records, at most {most:,} in {per}"
+    summary = f"{total:,} records, at most {highest:,} in {per}"
 
     drawing = Drawing("Records logged", "As the checks counted them. Time in UTC.", look, gutter=_GUTTER)
     if volumes:
         axis = _axis(shown)
         steps = [CheckStep(start=start, failed=0, reason=None, topped_up=0, logged=count) for start, count in sorted(logged.items())]
-        drawing.write(words, fill=look.muted)
+        drawing.write(summary, fill=look.muted)
         drawing.height += 6
-        _draw_levels(drawing, (LevelTick(text=f"{most:,}", y=0), LevelTick(text="0", y=VOLUME_HEIGHT)), VOLUME_HEIGHT)
+        _draw_levels(drawing, (LevelTick(text=f"{highest:,}", y=0), LevelTick(text="0", y=VOLUME_HEIGHT)), VOLUME_HEIGHT)
         path = f'<path d="{draw_volume(steps, step, axis)}" fill="{look.link}" fill-opacity="0.8"/>'
         drawing.add(_stretched(drawing, VOLUME_HEIGHT, path))
         drawing.height += VOLUME_HEIGHT
         _draw_times(drawing, axis, rollup)
     else:
         drawing.write("No hour of this time was checked.", fill=look.muted)
-    return drawing.finish(f"Column chart of records logged over time: {words}. The table next to it has the figures.")
+    return drawing.finish(f"Column chart of records logged over time: {summary}. The table next to it has the figures.")
 
 
 def heading(series: Series) -> str:
@@ -283,16 +283,16 @@ def _notes(series: Series, step: timedelta, pictures: Sequence[PanelPicture], *,
     )
 
 
-def _describe(series: Series, said: Sequence[str]) -> str:
+def _describe(series: Series, sentences: Sequence[str]) -> str:
     points = sorted((point for group in series.groups for point in group.points), key=attrgetter("at"))
     limits = [pair for pair, _ in groupby((point.lower_limit, point.upper_limit) for point in points) if pair != (None, None)]
-    parts = [
+    description = [
         f"{heading(series)} on {DATA_TITLES[series.data]}",
         *([f"fair range {', then '.join(map(limits_in_words, limits))}"] if limits else []),
-        *said,
+        *sentences,
         *([f"{len(series.gaps):,} checks without figures"] if series.gaps else []),
     ]
-    return ". ".join(parts) + ". The table next to it has the figures."
+    return ". ".join(description) + ". The table next to it has the figures."
 
 
 def _titles(series: Series, picture: PanelPicture) -> str:

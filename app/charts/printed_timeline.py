@@ -35,14 +35,14 @@ class PrintedMarks:
 
 
 def print_panel(picture: PanelPicture, marks: PrintedMarks) -> str:
-    parts = [
+    elements = [
         f'<rect width="{PRINTED_WIDTH}" height="{PRINTED_HEIGHT}" fill="#f3f4f6"/>',
         f'<g transform="translate({_EDGE} 0) scale({_SCALE:g} 1)">',
     ]
 
     def add(path: str, look: str) -> None:
         if path:
-            parts.append(f'<path d="{path}" {look}/>')
+            elements.append(f'<path d="{path}" {look}/>')
 
     add(picture.band, f'fill="{BAND}"')
     if picture.equal is not None:
@@ -53,21 +53,21 @@ def print_panel(picture: PanelPicture, marks: PrintedMarks) -> str:
     # The widths of upright lines shrink with the width of the picture.
     add(marks.changes, f'stroke="{TEXT}" stroke-width="{0.7 / _SCALE:.1f}" stroke-dasharray="2 1.5"')
     add(marks.gaps, f'fill="{UNJUDGED}" transform="translate(0 {PRINTED_HEIGHT - 3})"')
-    parts.append("</g>")
+    elements.append("</g>")
     for at in marks.alerts:
         x = _across(at)
-        parts.append(f'<polygon points="{x - 3:.2f},0 {x + 3:.2f},0 {x:.2f},5" fill="{_ALERT}"/>')
-    return write_svg(PRINTED_WIDTH, PRINTED_HEIGHT, parts)
+        elements.append(f'<polygon points="{x - 3:.2f},0 {x + 3:.2f},0 {x:.2f},5" fill="{_ALERT}"/>')
+    return write_svg(PRINTED_WIDTH, PRINTED_HEIGHT, elements)
 
 
 def time_axis_svg(span: Span) -> str:
     """Axis below the panels, in UTC."""
-    parts = []
-    for tick in time_ticks(span, ZoneInfo("UTC"), most=_MOST_TICKS):
+    elements = []
+    for tick in time_ticks(span, ZoneInfo("UTC"), limit=_MOST_TICKS):
         x, anchor = _across(tick.at), "start" if tick.at < _NEAR_END else "end" if tick.at > 100 - _NEAR_END else "middle"
-        parts.append(f'<line x1="{x:.2f}" x2="{x:.2f}" y1="0" y2="2.5" stroke="{LINE}" stroke-width="0.5"/>')
-        parts.append(f'<text x="{x:.2f}" y="9.5" font-size="7" text-anchor="{anchor}" fill="{TEXT}" {FONT}>{tick.text}</text>')
-    return write_svg(PRINTED_WIDTH, 12, parts)
+        elements.append(f'<line x1="{x:.2f}" x2="{x:.2f}" y1="0" y2="2.5" stroke="{LINE}" stroke-width="0.5"/>')
+        elements.append(f'<text x="{x:.2f}" y="9.5" font-size="7" text-anchor="{anchor}" fill="{TEXT}" {FONT}>{tick.text}</text>')
+    return write_svg(PRINTED_WIDTH, 12, elements)
 
 
 def _across(percent: float) -> float:

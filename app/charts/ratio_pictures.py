@@ -37,21 +37,21 @@ class RatioMark:
 def row_svg(marks: Sequence[RatioMark], band: Limits) -> str:
     equal = _across(1.0)
     line = f'<line x1="{equal:.2f}" x2="{equal:.2f}" y1="0" y2="{ROW_HEIGHT}" stroke="{LINE}" stroke-width="0.5"/>'
-    parts = [_band(band, ROW_HEIGHT), line]
-    for place, mark in enumerate(marks):
-        y = ROW_HEIGHT / 2 if len(marks) == 1 else 5.5 + 7.5 * place
+    elements = [_band(band, ROW_HEIGHT), line]
+    for position, mark in enumerate(marks):
+        y = ROW_HEIGHT / 2 if len(marks) == 1 else 5.5 + 7.5 * position
         shade = SHADES.get(Verdict(mark.verdict), UNJUDGED) if mark.verdict is not None else UNJUDGED
         low = _across(AXIS.low if mark.lower is None else mark.lower)
         high = _across(AXIS.high if mark.upper is None else mark.upper)
-        parts.append(f'<line x1="{low:.2f}" x2="{high:.2f}" y1="{y}" y2="{y}" stroke="{shade}" stroke-width="1.6"/>')
+        elements.append(f'<line x1="{low:.2f}" x2="{high:.2f}" y1="{y}" y2="{y}" stroke="{shade}" stroke-width="1.6"/>')
         x, fill = _across(mark.value), "#ffffff" if mark.is_hollow else shade
         if AXIS.holds(mark.value):
-            parts.append(f'<circle cx="{x:.2f}" cy="{y}" r="2.9" fill="{fill}" stroke="{shade}" stroke-width="1.2"/>')
+            elements.append(f'<circle cx="{x:.2f}" cy="{y}" r="2.9" fill="{fill}" stroke="{shade}" stroke-width="1.2"/>')
         else:
             tip = -4.5 if mark.value < AXIS.low else 4.5
             corners = f"{x + tip:.2f},{y} {x:.2f},{y - 3} {x:.2f},{y + 3}"
-            parts.append(f'<polygon points="{corners}" fill="{fill}" stroke="{shade}" stroke-width="1.2"/>')
-    return write_svg(ROW_WIDTH, ROW_HEIGHT, parts)
+            elements.append(f'<polygon points="{corners}" fill="{fill}" stroke="{shade}" stroke-width="1.2"/>')
+    return write_svg(ROW_WIDTH, ROW_HEIGHT, elements)
 
 
 def axis_svg() -> str:
@@ -74,7 +74,7 @@ def _band(band: Limits, height: float) -> str:
     return f'<rect x="{_across(low):.2f}" width="{_across(high) - _across(low):.2f}" y="0" height="{height}" fill="{BAND}"/>'
 
 
-def write_svg(width: float, height: float, parts: Iterable[str]) -> str:
+def write_svg(width: float, height: float, elements: Iterable[str]) -> str:
     # Screen readers skip it: the same figures are in the text next to it.
     opened = f'<svg xmlns="http://www.w3.org/2000/svg" aria-hidden="true" width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
-    return f"{opened}{''.join(parts)}</svg>"
+    return f"{opened}{''.join(elements)}</svg>"

@@ -98,10 +98,10 @@ class TimeAxis:
     """The steps of all panels begin at the same moments."""
 
     def place(self, at: datetime) -> float:
-        known = self._known.get(at)
-        if known is None:
-            known = self._known[at] = WIDTH * (at - self.span.start) / (self.span.end - self.span.start)
-        return known
+        position = self._known.get(at)
+        if position is None:
+            position = self._known[at] = WIDTH * (at - self.span.start) / (self.span.end - self.span.start)
+        return position
 
     def percent(self, at: datetime) -> float:
         return round(min(max(self.place(at) / WIDTH * 100, 0.0), 100.0), 2)
@@ -120,28 +120,28 @@ class LevelAxis:
 
 def level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIGHT) -> LevelAxis:
     """For ratios the narrowest logarithmic axis that holds every value and limit, or 0.25–4; for others a linear one."""
-    limits = [limit for panel in panels for one in panel.steps[-1:] for limit in one.limits]
+    limits = [limit for panel in panels for step in panel.steps[-1:] for limit in step.limits]
     if is_ratio(CATALOGUE[metric]):
         shown = [*list_values(panels), *(limit for limit in limits if limit is not None)]
-        ratios, written = next((one for one in _RATIO_AXES if all(map(one[0].holds, shown))), _RATIO_AXES[-1])
-        ticks = [LevelTick(text=f"{one:g}", y=round((1 - ratios.place(one)) * height, 1)) for one in written]
+        ratios, written = next((candidate for candidate in _RATIO_AXES if all(map(candidate[0].holds, shown))), _RATIO_AXES[-1])
+        ticks = [LevelTick(text=f"{value:g}", y=round((1 - ratios.place(value)) * height, 1)) for value in written]
         return LevelAxis(values=ratios, height=height, ticks=tuple(ticks))
     axis = number_axis(metric, list_values(panels), limits)
     levels = (axis.low, (axis.low + axis.high) / 2, axis.high)
     is_share = isinstance(CATALOGUE[metric].measure, RateOf)
-    texts = [f"{100 * one:.0f} %" if is_share else write_value(metric, one) for one in levels]
-    ticks = [LevelTick(text=text, y=round((1 - axis.place(one)) * height, 1)) for text, one in zip(texts, levels, strict=True)]
+    texts = [f"{100 * level:.0f} %" if is_share else write_value(metric, level) for level in levels]
+    ticks = [LevelTick(text=text, y=round((1 - axis.place(level)) * height, 1)) for text, level in zip(texts, levels, strict=True)]
     return LevelAxis(values=axis, height=height, ticks=tuple(ticks))
 
 
 def draw_panel(panel: TimePanel, metric: str, time: TimeAxis, levels: LevelAxis, *, shift: timedelta = timedelta()) -> PanelPicture:
     """`shift` is added to the times of earlier steps."""
-    places = _bars(panel.steps, time, levels)
+    bars = _bars(panel.steps, time, levels)
     by_verdict: dict[Verdict | None, list[str]] = {}
     carried = []
-    beyond = _find_beyond(places, levels)
-    for place, bar in enumerate(places):
-        path = _draw_bar(bar, levels, beyond.get(place, _WITHIN))
+    beyond = _find_beyond(bars, levels)
+    for position, bar in enumerate(bars):
+        path = _draw_bar(bar, levels, beyond.get(position, _WITHIN))
         if bar.step.figures:
             by_verdict.setdefault(bar.step.gravest, []).append(path)
         else:
@@ -149,35 +149,36 @@ def draw_panel(panel: TimePanel, metric: str, time: TimeAxis, levels: LevelAxis,
     ideal = CATALOGUE[metric].ideal
     before = TimeAxis(span=Span(start=time.span.start - shift, end=time.span.end - shift))
     moved = _bars(panel.earlier, before, levels) if panel.earlier else []
-    segments = _segments(places)
-    is_single = all(one.step.figures + one.step.carried == 1 for one in places)
+    segments = _segments(bars)
+    is_single = all(bar.step.figures + bar.step.carried == 1 for bar in bars)
     return PanelPicture(
         height=levels.height,
         band=_band(panel.steps, metric, time, levels),
-        hull="".join(_hull(one, levels) for one in segments),
-        line="".join(_polyline([(bar.x, bar.y + bar.height / 2) for bar in one]) for one in segments) if is_single else "",
+        hull="".join(_hull(segment, levels) for segment in segments),
+        line="".join(_polyline([(bar.x, bar.y + bar.height / 2) for bar in segment]) for segment in segments) if is_single else "",
         bars=tuple((verdict or "none", "".join(by_verdict[verdict])) for verdict in reversed(GRAVEST) if verdict in by_verdict),
         carried="".join(carried),
         earlier="".join(
-            _polyline([(bar.x, bar.y) for bar in one]) + _polyline([(bar.x, bar.y + bar.height) for bar in one]) for one in _segments(moved)
+            _polyline([(bar.x, bar.y) for bar in segment]) + _polyline([(bar.x, bar.y + bar.height) for bar in segment])
+            for segment in _segments(moved)
         ),
         equal=round(levels.down(ideal), 1) if ideal is not None and levels.values.holds(ideal) else None,
         ticks=levels.ticks,
-        places=tuple(places),
+        places=tuple(bars),
         beyond=len(beyond),
     )
 
 
 def draw_volume(checks: Sequence[CheckStep], step: timedelta, time: TimeAxis) -> str:
     """Path of the records in each step, on an axis from 0 to the most."""
-    most = max((one.logged or 0 for one in checks), default=0) or 1
+    highest = max((check.logged or 0 for check in checks), default=0) or 1
     boxes = []
-    for one in checks:
+    for check in checks:
         # The counts are of hours, also where a step is a part of one.
-        right = min(time.place(one.start + step), WIDTH)
-        left = max(time.place(one.start + step - max(step, HOUR)), 0.0)
-        height = (one.logged or 0) / most * VOLUME_HEIGHT
-        boxes.append(_box(left, VOLUME_HEIGHT - height, max((right - left) * _FILLED, 1.0), height) if one.logged else "")
+        right = min(time.place(check.start + step), WIDTH)
+        left = max(time.place(check.start + step - max(step, HOUR)), 0.0)
+        height = (check.logged or 0) / highest * VOLUME_HEIGHT
+        boxes.append(_box(left, VOLUME_HEIGHT - height, max((right - left) * _FILLED, 1.0), height) if check.logged else "")
     return "".join(boxes)
 
 
@@ -198,24 +199,24 @@ def draw_stretches(starts: Iterable[datetime], step: timedelta, time: TimeAxis, 
 
 def draw_moments(moments: Iterable[datetime], time: TimeAxis, *, bottom: float = HEIGHT) -> str:
     """Path of upright lines; moments of one place are one line."""
-    places = dict.fromkeys(f"{time.place(one):.1f}" for one in moments)
-    return "".join(f"M{x} 0V{bottom:g}" for x in places)
+    positions = dict.fromkeys(f"{time.place(moment):.1f}" for moment in moments)
+    return "".join(f"M{x} 0V{bottom:g}" for x in positions)
 
 
 def _bars(steps: Sequence[TimeStep], time: TimeAxis, levels: LevelAxis) -> list[Bar]:
     placed = []
-    for one in steps:
-        if one.lowest is None or one.highest is None:
+    for step in steps:
+        if step.lowest is None or step.highest is None:
             continue
-        left, right = time.place(one.start), time.place(one.end)
-        is_single = one.figures + one.carried == 1
-        middle = time.place(one.at) if is_single else (left + right) / 2
-        top = levels.down(one.highest)
-        bottom = top if one.lowest == one.highest else levels.down(one.lowest)
+        left, right = time.place(step.start), time.place(step.end)
+        is_single = step.figures + step.carried == 1
+        middle = time.place(step.at) if is_single else (left + right) / 2
+        top = levels.down(step.highest)
+        bottom = top if step.lowest == step.highest else levels.down(step.lowest)
         height = max(bottom - top, _LEAST_HEIGHT)
         y = min(max((top + bottom - height) / 2, 0.0), levels.height - height)
         width = min(right - left, _WIDEST) if is_single else (right - left) * _FILLED
-        placed.append(Bar(round(middle, 1), round(max(width, 1.0), 1), round(y, 1), round(height, 1), one))
+        placed.append(Bar(round(middle, 1), round(max(width, 1.0), 1), round(y, 1), round(height, 1), step))
     # Single checks far apart would be as thin as their hour.
     distance = min((after.x - before.x for before, after in pairwise(placed) if after.x > before.x), default=float(WIDTH))
     least = round(min(_WIDEST, distance * 0.6), 1)
@@ -238,15 +239,15 @@ def _find_beyond(bars: Sequence[Bar], levels: LevelAxis) -> dict[int, _Beyond]:
     highest = max((bar.step.highest for bar in bars if bar.step.highest is not None), default=None)
     if lowest is None or highest is None or (axis.holds(lowest) and axis.holds(highest)):
         return {}
-    found = {}
-    for place, bar in enumerate(bars):
+    beyond = {}
+    for position, bar in enumerate(bars):
         low, high = bar.step.lowest, bar.step.highest
         # What an axis does not hold is placed at the end that it lies beyond.
         over = high is not None and not axis.holds(high) and axis.place(high) == 1
         under = low is not None and not axis.holds(low) and axis.place(low) == 0
         if over or under:
-            found[place] = _Beyond(over, under)
-    return found
+            beyond[position] = _Beyond(over, under)
+    return beyond
 
 
 def _draw_bar(bar: Bar, levels: LevelAxis, beyond: _Beyond) -> str:
@@ -255,26 +256,26 @@ def _draw_bar(bar: Bar, levels: LevelAxis, beyond: _Beyond) -> str:
     if beyond == _WITHIN:
         return box
     left, right, foot = bar.x - _ARROW_WIDTH, bar.x + _ARROW_WIDTH, levels.height
-    is_on_axis = any(one is not None and levels.values.holds(one) for one in (bar.step.lowest, bar.step.highest))
-    parts = [box] if is_on_axis or (beyond.over and beyond.under) else []
+    is_on_axis = any(end is not None and levels.values.holds(end) for end in (bar.step.lowest, bar.step.highest))
+    paths = [box] if is_on_axis or (beyond.over and beyond.under) else []
     if beyond.over:
-        parts.append(f"M{left:.1f} {_ARROW_HEIGHT:g}L{bar.x:.1f} 0L{right:.1f} {_ARROW_HEIGHT:g}z")
+        paths.append(f"M{left:.1f} {_ARROW_HEIGHT:g}L{bar.x:.1f} 0L{right:.1f} {_ARROW_HEIGHT:g}z")
     if beyond.under:
-        parts.append(f"M{left:.1f} {foot - _ARROW_HEIGHT:g}L{bar.x:.1f} {foot:g}L{right:.1f} {foot - _ARROW_HEIGHT:g}z")
-    return "".join(parts)
+        paths.append(f"M{left:.1f} {foot - _ARROW_HEIGHT:g}L{bar.x:.1f} {foot:g}L{right:.1f} {foot - _ARROW_HEIGHT:g}z")
+    return "".join(paths)
 
 
 def _segments(bars: Sequence[Bar]) -> list[list[Bar]]:
     """Runs of bars without a gap and of one definition."""
     distances = sorted(after.x - before.x for before, after in pairwise(bars))
     longest = _PATIENCE * distances[len(distances) // 2] if distances else 0.0
-    parts: list[list[Bar]] = []
+    segments: list[list[Bar]] = []
     for bar in bars:
-        last = parts[-1][-1] if parts else None
+        last = segments[-1][-1] if segments else None
         if last is None or bar.x - last.x > longest or bar.step.definition != last.step.definition:
-            parts.append([])
-        parts[-1].append(bar)
-    return parts
+            segments.append([])
+        segments[-1].append(bar)
+    return segments
 
 
 def _hull(bars: Sequence[Bar], levels: LevelAxis) -> str:
@@ -291,9 +292,9 @@ def _hull(bars: Sequence[Bar], levels: LevelAxis) -> str:
 def _band(steps: Sequence[TimeStep], metric: str, time: TimeAxis, levels: LevelAxis) -> str:
     """A box for each run of equal limits, the first from the start, the last to the end."""
     boxes, left = [], 0.0
-    runs = [(limits, list(members)) for limits, members in groupby(steps, key=lambda one: one.limits)]
-    for place, (limits, members) in enumerate(runs):
-        right = float(WIDTH) if place == len(runs) - 1 else time.place(members[-1].end)
+    runs = [(limits, list(members)) for limits, members in groupby(steps, key=lambda step: step.limits)]
+    for position, (limits, members) in enumerate(runs):
+        right = float(WIDTH) if position == len(runs) - 1 else time.place(members[-1].end)
         low, high = both_sides(CATALOGUE[metric], limits)
         if (low, high) != (None, None):
             top, bottom = 0.0 if high is None else levels.down(high), levels.height if low is None else levels.down(low)

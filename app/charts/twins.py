@@ -56,11 +56,11 @@ def series_twin(series: Series) -> Twin:
         reason = f"check {gap.state.value}: {gap.reason or ''}"
         rows.append((gap.at, (*key, None, None, None, None, None, reason, None, None, None, rollup, None, None)))
     # What follows the time may be None, which has no order.
-    return Twin(_OF_SERIES, tuple(row for _, row in sorted(rows, key=lambda one: one[0])))
+    return Twin(_OF_SERIES, tuple(row for _, row in sorted(rows, key=lambda dated: dated[0])))
 
 
 def volume_twin(volumes: Sequence[Volume]) -> Twin:
-    return Twin(("at", "records", "additional_records"), tuple((one.at, one.records, one.additional) for one in volumes))
+    return Twin(("at", "records", "additional_records"), tuple((volume.at, volume.records, volume.additional) for volume in volumes))
 
 
 def shares_twin(view: AttributeView) -> Twin:
@@ -68,11 +68,19 @@ def shares_twin(view: AttributeView) -> Twin:
     equality = None if view.perfect_equality is None else view.perfect_equality.value
     rows: list[tuple[Cell, ...]] = []
     for group in (*view.groups, *view.pooled):
-        parts: list[tuple[Outcomes, str | None]] = [(group.outcomes, None)]
+        stages: list[tuple[Outcomes, str | None]] = [(group.outcomes, None)]
         if group.after is not None:
-            parts = [(group.outcomes, "before"), (group.after, "after")]
-        for one, stage in parts:
-            shares = (one.favourable, one.unfavourable, one.records, one.share, one.lower, one.upper, one.reason)
+            stages = [(group.outcomes, "before"), (group.after, "after")]
+        for outcomes, stage in stages:
+            shares = (
+                outcomes.favourable,
+                outcomes.unfavourable,
+                outcomes.records,
+                outcomes.share,
+                outcomes.lower,
+                outcomes.upper,
+                outcomes.reason,
+            )
             records = (group.original_records, group.additional_records, group.unclassified)
             rows.append((view.attribute, group.group, group.role, stage, *shares, *records, equality))
     return Twin(_OF_SHARES, tuple(rows))
@@ -83,10 +91,18 @@ def ranges_twin(view: AttributeView) -> Twin:
         _OF_RANGES,
         tuple(
             (
-                *(view.attribute, group.group, group.role, one.label, one.favourable, one.unfavourable, one.records),
-                *(one.unclassified, one.share, one.lower, one.upper, one.reason),
+                *(
+                    view.attribute,
+                    group.group,
+                    group.role,
+                    sub_range.label,
+                    sub_range.favourable,
+                    sub_range.unfavourable,
+                    sub_range.records,
+                ),
+                *(sub_range.unclassified, sub_range.share, sub_range.lower, sub_range.upper, sub_range.reason),
             )
             for group in view.groups
-            for one in group.sub_ranges
+            for sub_range in group.sub_ranges
         ),
     )
