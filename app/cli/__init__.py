@@ -49,16 +49,16 @@ class _Commands(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         module = "imports" if cmd_name == "import" else cmd_name.replace("-", "_")
-        found = typer.main.get_command(importlib.import_module(f".{module}", __package__).command)
-        found.name = cmd_name
-        return found
+        command = typer.main.get_command(importlib.import_module(f".{module}", __package__).command)
+        command.name = cmd_name
+        return command
 
 
 evenhand = typer.Typer(cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 
-def _say_version(wanted: bool) -> None:  # noqa: FBT001 - typer's way to call it
-    if wanted:
+def _say_version(is_asked: bool) -> None:  # noqa: FBT001 - typer's way to call it
+    if is_asked:
         typer.echo(f"evenhand {VERSION}")
         raise typer.Exit
 

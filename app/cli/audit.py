@@ -68,10 +68,10 @@ def export(
 def _read_head(text: str) -> ChainHead | None:
     if not text:
         return None
-    found = _HEAD.fullmatch(text)
-    if found is None:
+    match = _HEAD.fullmatch(text)
+    if match is None:
         raise InvalidInput.of("--head", f"must be POSITION:HASH with 64 hexadecimal digits, found {text!r:.100}")
-    return ChainHead(int(found[1]), bytes.fromhex(found[2]))
+    return ChainHead(int(match[1]), bytes.fromhex(match[2]))
 
 
 def _read_file(file: Path) -> Iterator[AuditEvent]:

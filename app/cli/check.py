@@ -95,23 +95,33 @@ def _print_results(database: Database, run: CheckRun) -> bool:
     with database.transaction() as session:
         measurements = measurements_of(session, run.no)
     table = Table("attribute", "group", "data", "metric", "value", "95 % interval", "n", "verdict", "at a disadvantage")
-    figures = [judged_figure(one) for one in measurements]
+    figures = [judged_figure(measurement) for measurement in measurements]
     unbadged = find_unbadged(figures)
-    for place, (one, figure) in enumerate(zip(measurements, figures, strict=True)):
-        value = write_minus(f"{one.value:.4f}") if one.value is not None else one.reason
-        ends = [write_minus(f"{end:.4f}") if end is not None else "open" for end in (one.lower, one.upper)]
-        interval = "" if one.lower is None and one.upper is None else f"{ends[0]} to {ends[1]}"
-        side, given = figure.disadvantaged_group or figure.disadvantaged, "" if place in unbadged else one.verdict
-        texts = (one.attribute, _name_group(one), one.data, one.metric, value, interval, str(one.n), given, side)
+    for position, (measurement, figure) in enumerate(zip(measurements, figures, strict=True)):
+        value = write_minus(f"{measurement.value:.4f}") if measurement.value is not None else measurement.reason
+        ends = [write_minus(f"{end:.4f}") if end is not None else "open" for end in (measurement.lower, measurement.upper)]
+        interval = "" if measurement.lower is None and measurement.upper is None else f"{ends[0]} to {ends[1]}"
+        side, verdict = figure.disadvantaged_group or figure.disadvantaged, "" if position in unbadged else measurement.verdict
+        texts = (
+            measurement.attribute,
+            _name_group(measurement),
+            measurement.data,
+            measurement.metric,
+            value,
+            interval,
+            str(measurement.n),
+            verdict,
+            side,
+        )
         table.add_row(*(escape(text or "") for text in texts))  # names of groups come from records
     if measurements:
         console.print(table)
     return run.state is CheckState.SUCCEEDED
 
 
-def _name_group(one: Measurement) -> str:
-    if one.scope is Scope.WORST_PAIR:
-        monitored, reference = one.details.monitored, one.details.reference
-        return f"{one.scope if monitored is None else monitored} / {reference or ''}"
-    name = one.group or one.scope
-    return f"{name} (furthest out of {one.worst_of})" if (one.worst_of or 0) > 1 else name
+def _name_group(measurement: Measurement) -> str:
+    if measurement.scope is Scope.WORST_PAIR:
+        monitored, reference = measurement.details.monitored, measurement.details.reference
+        return f"{measurement.scope if monitored is None else monitored} / {reference or ''}"
+    name = measurement.group or measurement.scope
+    return f"{name} (furthest out of {measurement.worst_of})" if (measurement.worst_of or 0) > 1 else name

@@ -33,31 +33,31 @@ def read_period(start: str | None, end: str | None) -> Span:
     return span
 
 
-def report_deployment(deployment_id: str, span: Span, wanted: SheetsWanted, form: str) -> bytes:
-    made = Made(at=utc_now().replace(microsecond=0), by="evenhand report")
+def report_deployment(deployment_id: str, span: Span, query: SheetsWanted, form: str) -> bytes:
+    origin = Made(at=utc_now().replace(microsecond=0), by="evenhand report")
     settings = command_settings()
     with ready_database(settings) as database:
         with database.transaction() as session:
             deployment = Deployments(session, open_secret_box(settings)).get(deployment_id)
-        return make_regulator_report(database, deployment, span, wanted, made, ReportForm(form))
+        return make_regulator_report(database, deployment, span, query, origin, ReportForm(form))
 
 
 def verify_report(file: Path, *, is_offline: bool) -> VerifiedReport:
     """Returns whether the file is as it was made and, unless offline, the database as it was then."""
     report = read_report_file(file.read_bytes())
-    found = list(check_file(report))
+    differences = list(check_file(report))
     looked_at = "the file"
     if not is_offline:
         settings = command_settings()
         with ready_database(settings) as database, database.transaction() as session:
             deployment = Deployments(session, open_secret_box(settings)).get(report.deployment_id)
-            found += check_database(session, deployment, report)
+            differences += check_database(session, deployment, report)
         looked_at = "the file and the database"
-    checks = sum(1 for one in report.chain if one.part.startswith("check "))
+    checks = sum(1 for link in report.chain if link.part.startswith("check "))
     counted = "1 check" if checks == 1 else f"{checks:,} checks"
-    if not found:
+    if not differences:
         return VerifiedReport((f"Unchanged: {looked_at}; {counted} and the configuration, chain {report.content['chain_head']}.",), True)
-    lines = [f"{one.part}: {one.message}" for one in found[:MOST_LINES]]
-    more = [f"{len(found) - MOST_LINES:,} more."] if len(found) > MOST_LINES else []
-    differ = "1 part differs" if len(found) == 1 else f"{len(found):,} parts differ"
-    return VerifiedReport((f"Changed: {differ}.", *lines, *more), False)
+    lines = [f"{difference.part}: {difference.message}" for difference in differences[:MOST_LINES]]
+    remainder = [f"{len(differences) - MOST_LINES:,} more."] if len(differences) > MOST_LINES else []
+    differ = "1 part differs" if len(differences) == 1 else f"{len(differences):,} parts differ"
+    return VerifiedReport((f"Changed: {differ}.", *lines, *remainder), False)

@@ -94,12 +94,12 @@ def examine(settings: Settings) -> Iterator[Finding]:
 
 
 def look_at_disk(folder: Path) -> Finding:
-    existing = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
+    existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(existing).free
-    words = f"{free / 2**30:.1f} GiB are free at {existing}."
+    sentence = f"{free / 2**30:.1f} GiB are free at {existing}."
     if free < MIN_FREE_BYTES:
-        return Finding("disk", ExamResult.WARNING, f"{words} Make room: on a full disk nothing more is stored.")
-    return Finding("disk", ExamResult.GOOD, words)
+        return Finding("disk", ExamResult.WARNING, f"{sentence} Make room: on a full disk nothing more is stored.")
+    return Finding("disk", ExamResult.GOOD, sentence)
 
 
 def look_at_secrets(settings: Settings) -> Finding:
@@ -127,10 +127,10 @@ def look_at_clock(session: Session) -> Finding:
     before = utc_now()
     theirs: datetime = session.execute(text("SELECT clock_timestamp()")).scalar_one()
     skew = theirs - before - (utc_now() - before) / 2
-    words = f"The clock of this machine differs from the database's by {abs(skew.total_seconds()):.1f} s."
+    sentence = f"The clock of this machine differs from the database's by {abs(skew.total_seconds()):.1f} s."
     if abs(skew) > MAX_SKEW:
-        return Finding("clock", ExamResult.WARNING, f"{words} Synchronise both with NTP.")
-    return Finding("clock", ExamResult.GOOD, words)
+        return Finding("clock", ExamResult.WARNING, f"{sentence} Synchronise both with NTP.")
+    return Finding("clock", ExamResult.GOOD, sentence)
 
 
 def look_at_worker(session: Session) -> Finding:
@@ -139,10 +139,10 @@ def look_at_worker(session: Session) -> Finding:
         return Finding(
             "worker", ExamResult.FAULT, "No worker has ever answered. Start evenhand worker, or evenhand serve without --without-worker."
         )
-    words = f"The newest heartbeat is {silent.total_seconds():.0f} s old."
+    sentence = f"The newest heartbeat is {silent.total_seconds():.0f} s old."
     if silent > timedelta(seconds=45):
-        return Finding("worker", ExamResult.FAULT, f"{words} Nothing is checked: see the runbook, No worker answers.")
-    return Finding("worker", ExamResult.GOOD, words)
+        return Finding("worker", ExamResult.FAULT, f"{sentence} Nothing is checked: see the runbook, No worker answers.")
+    return Finding("worker", ExamResult.GOOD, sentence)
 
 
 def look_at_keys(session: Session) -> Finding:
@@ -155,10 +155,10 @@ def look_at_keys(session: Session) -> Finding:
 
 def look_at_months(session: Session) -> Finding:
     months = months_ahead(session, current_time(session))
-    words = f"Records can be stored {months} months ahead."
+    sentence = f"Records can be stored {months} months ahead."
     if months < MIN_MONTHS_AHEAD:
-        return Finding("months", ExamResult.WARNING, f"{words} A worker makes them every minute: look at its log for tick_failed.")
-    return Finding("months", ExamResult.GOOD, words)
+        return Finding("months", ExamResult.WARNING, f"{sentence} A worker makes them every minute: look at its log for tick_failed.")
+    return Finding("months", ExamResult.GOOD, sentence)
 
 
 def look_at_days(session: Session) -> Finding:
@@ -167,21 +167,21 @@ def look_at_days(session: Session) -> Finding:
     waiting = waiting_days(session, today=now)
     if waiting.since is None:
         return Finding("days", ExamResult.GOOD, "All ended days of checks are added up.")
-    words = (
+    sentence = (
         f"Ended days of checks that are not added up: {waiting.days:,} of {waiting.deployments:,} deployments,"
         f" the oldest changed at {waiting.changed_at:%Y-%m-%d %H:%M} UTC."
     )
     if now - waiting.since > MAX_DAY_WAIT:
         advice = "Series of a year are slow until then. A worker adds up 300 a minute: look at its log for days_delayed."
-        return Finding("days", ExamResult.WARNING, f"{words} {advice}")
-    return Finding("days", ExamResult.GOOD, words)
+        return Finding("days", ExamResult.WARNING, f"{sentence} {advice}")
+    return Finding("days", ExamResult.GOOD, sentence)
 
 
 def look_at_stored_secrets(settings: Settings, session: Session) -> Finding:
     unreadable = find_unreadable(session, find_secret_box(settings))
     if unreadable:
-        words = f"This key cannot read the stored secret of {name_first(unreadable)}."
-        return Finding("secrets", ExamResult.FAULT, f"{words} Set EVENHAND_SECRET_KEY to the key that it was encrypted with.")
+        sentence = f"This key cannot read the stored secret of {name_first(unreadable)}."
+        return Finding("secrets", ExamResult.FAULT, f"{sentence} Set EVENHAND_SECRET_KEY to the key that it was encrypted with.")
     return Finding("secrets", ExamResult.GOOD, "All stored secrets can be read.")
 
 

@@ -38,10 +38,10 @@ _HOURS = {"h": 1, "d": 24}
 
 
 def _read_horizon(text: str) -> int:
-    found = re.fullmatch(r"(\d+)([hd])", text)
-    if found is None:
+    match = re.fullmatch(r"(\d+)([hd])", text)
+    if match is None:
         raise typer.BadParameter(f"must be hours or days, such as 36h or 21d, found {text!r}")
-    return int(found[1]) * _HOURS[found[2]]
+    return int(match[1]) * _HOURS[match[2]]
 
 
 @command.command()
@@ -91,7 +91,7 @@ def evidence(
             encoding=encoding,
             numbers=number or (),
         )
-        found = follow_frame(
+        followed = follow_frame(
             records.frame,
             attribute=attribute,
             limit=limit,
@@ -102,7 +102,7 @@ def evidence(
         )
     print_notes(records.notes)
     if as_json:
-        typer.echo(json.dumps(found.to_json(), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(followed.to_json(), indent=2, ensure_ascii=False))
     else:
         condition = "" if person is not None or each_record_another_person else f", {IF_OTHER_PEOPLE}"
-        typer.echo(render_evidence(found, file.name, open_console(), condition))
+        typer.echo(render_evidence(followed, file.name, open_console(), condition))

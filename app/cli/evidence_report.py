@@ -52,31 +52,31 @@ def render_evidence(evidence: Evidence, name: str, console: Console, condition: 
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
-def phrase_evidence(one: ComparisonEvidence) -> str:
-    rate, group = FIGURES[one.metric], f"{one.attribute} {one.group}"
-    form, unit = (DAY, "day") if one.is_daily else (MINUTE, "hour")
-    if one.metric == "disparate_impact":
-        bound = f"{_format(one.limit)} times that of {one.reference}"
+def phrase_evidence(evidence: ComparisonEvidence) -> str:
+    rate, group = FIGURES[evidence.metric], f"{evidence.attribute} {evidence.group}"
+    form, unit = (DAY, "day") if evidence.is_daily else (MINUTE, "hour")
+    if evidence.metric == "disparate_impact":
+        bound = f"{_format(evidence.limit)} times that of {evidence.reference}"
         below, above = f"less than {bound}", f"more than {bound}"
     else:
-        bound = f"{_format(100 * abs(one.limit))} points"
-        below, above = f"more than {bound} below that of {one.reference}", f"more than {bound} above that of {one.reference}"
-    is_below = one.direction is (UnfairSide.ABOVE if one.metric == "accuracy_difference" else UnfairSide.BELOW)
+        bound = f"{_format(100 * abs(evidence.limit))} points"
+        below, above = f"more than {bound} below that of {evidence.reference}", f"more than {bound} above that of {evidence.reference}"
+    is_below = evidence.direction is (UnfairSide.ABOVE if evidence.metric == "accuracy_difference" else UnfairSide.BELOW)
     claim = below if is_below else above
-    earlier = [episode for episode in one.episodes if episode.resolved is not None]
+    earlier = [episode for episode in evidence.episodes if episode.resolved is not None]
     times = "once" if len(earlier) == 1 else f"{len(earlier)} times"
     history = f" It was found unfair {times} before, and back inside the limit since." if earlier else ""
-    if one.state is State.UNFAIR and one.since and one.alarm_at:
+    if evidence.state is State.UNFAIR and evidence.since and evidence.alarm_at:
         return (
-            f"{group}: the {rate} is {claim} since {say_start(one.since, one.earliest, one.latest, form)}; "
-            f"the evidence was enough {'on' if one.is_daily else 'at'} {one.alarm_at:{form}}.{history}"
+            f"{group}: the {rate} is {claim} since {say_start(evidence.since, evidence.earliest, evidence.latest, form)}; "
+            f"the evidence was enough {'on' if evidence.is_daily else 'at'} {evidence.alarm_at:{form}}.{history}"
         )
-    if one.state is State.SHOWN_FAIR and one.since:
-        return f"{group}: shown fair since {one.since:{form}}; the {unit}s refute that the {rate} is always {claim}.{history}"
-    more = ""
-    if one.more_hours is not None:
-        more = f" At this traffic and these rates it needs about {count_blocks(one.more_hours, is_daily=one.is_daily)} more."
-    return f"{group}: undecided whether the {rate} is {claim}.{more}{history}"
+    if evidence.state is State.SHOWN_FAIR and evidence.since:
+        return f"{group}: shown fair since {evidence.since:{form}}; the {unit}s refute that the {rate} is always {claim}.{history}"
+    forecast = ""
+    if evidence.more_hours is not None:
+        forecast = f" At this traffic and these rates it needs about {count_blocks(evidence.more_hours, is_daily=evidence.is_daily)} more."
+    return f"{group}: undecided whether the {rate} is {claim}.{forecast}{history}"
 
 
 def _list_heading(evidence: Evidence, name: str) -> Iterator[str]:
@@ -101,22 +101,24 @@ def _build_table(evidence: Evidence) -> Table:
     for heading in ("metric", "group", "limit", "interval", "state", "since (UTC)", "evidence"):
         table.add_column(heading, justify="right" if heading in ("limit", "interval") else "left", no_wrap=heading != "group")
     before: tuple[str, str] | None = None
-    for one in evidence.comparisons:
-        figure = (one.metric, one.group)
-        lower, upper = ("open" if end is None else _format(end) for end in one.interval)
-        named = (TITLES[one.metric], one.group, f"{lower} to {upper}") if figure != before else ("", "", "")
+    for comparison in evidence.comparisons:
+        figure = (comparison.metric, comparison.group)
+        lower, upper = ("open" if end is None else _format(end) for end in comparison.interval)
+        named = (TITLES[comparison.metric], comparison.group, f"{lower} to {upper}") if figure != before else ("", "", "")
         title, group, interval = named
         before = figure
-        word = one.state.value.replace("_", " ")
-        colour = COLOURS.get(one.state)
+        state = comparison.state.value.replace("_", " ")
+        colour = COLOURS.get(comparison.state)
         table.add_row(
             escape(title),
             escape(printable(group)),
-            f"{'≥' if one.direction is UnfairSide.BELOW else '≤'} {_format(one.limit)}",
+            f"{'≥' if comparison.direction is UnfairSide.BELOW else '≤'} {_format(comparison.limit)}",
             interval,
-            f"[{colour}]{word}[/]" if colour else word,
-            "" if one.since is None else f"{one.since:{choose_form(one.earliest, one.latest, DAY if one.is_daily else MINUTE)}}"[5:],
-            _draw_bars(one),
+            f"[{colour}]{state}[/]" if colour else state,
+            ""
+            if comparison.since is None
+            else f"{comparison.since:{choose_form(comparison.earliest, comparison.latest, DAY if comparison.is_daily else MINUTE)}}"[5:],
+            _draw_bars(comparison),
         )
     return table
 
@@ -134,14 +136,14 @@ def _list_notes(evidence: Evidence, condition: str) -> Iterator[str]:
     )
 
 
-def _draw_bars(one: ComparisonEvidence) -> str:
+def _draw_bars(evidence: ComparisonEvidence) -> str:
     """Draws the evidence over time; a full bar is the evidence that an alarm needs."""
-    parts = np.clip(one.log_evidence / one.log_threshold, 0, 1)
-    for episode in one.episodes:
-        parts[episode.alarm : len(parts) if episode.resolved is None else episode.resolved] = 1.0
-    blocks = parts[:: DAY_HOURS if one.is_daily else 1]
-    most = [float(piece.max()) for piece in np.array_split(blocks, min(BAR_COUNT, len(blocks)))]
-    return "".join(BARS[min(int(part * len(BARS)), len(BARS) - 1)] for part in most)
+    heights = np.clip(evidence.log_evidence / evidence.log_threshold, 0, 1)
+    for episode in evidence.episodes:
+        heights[episode.alarm : len(heights) if episode.resolved is None else episode.resolved] = 1.0
+    blocks = heights[:: DAY_HOURS if evidence.is_daily else 1]
+    highest = [float(piece.max()) for piece in np.array_split(blocks, min(BAR_COUNT, len(blocks)))]
+    return "".join(BARS[min(int(height * len(BARS)), len(BARS) - 1)] for height in highest)
 
 
 def _format(number: float) -> str:

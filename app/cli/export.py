@@ -64,13 +64,13 @@ def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version
     typer.echo(f"{written:,} {kind.value} records of {month} of {deployment_id} were written to {output}.")
 
 
-def _choose_version(kind: LogKind, records: Mapping[int, int], version: int | None, place: str) -> int:
+def _choose_version(kind: LogKind, records: Mapping[int, int], version: int | None, source: str) -> int:
     if version is None and len(records) > 1:
         listed = ", ".join(f"{number} ({count:,} records)" for number, count in records.items())
-        raise InvalidInput.of("--schema-version", f"must be one of those that {place} has: {listed}. Write a file of each")
+        raise InvalidInput.of("--schema-version", f"must be one of those that {source} has: {listed}. Write a file of each")
     chosen = version or next(iter(records), None)
     if chosen is None or chosen not in records:
-        raise NotFound(f"{kind.value} record in the database of", place if version is None else f"{place} under schema version {version}")
+        raise NotFound(f"{kind.value} record in the database of", source if version is None else f"{source} under schema version {version}")
     return chosen
 
 

@@ -86,36 +86,36 @@ def groups(
             **records.arguments,
         )
     print_notes([*records.notes, *name_twins(records.frame, feature)])
-    found = search.result
+    result = search.result
     typer.echo(render_groups(search, file.name, open_console()))
-    if watch is not None and found.group is not None:
+    if watch is not None and result.group is not None:
         from .import_service import ImportService, open_client  # noqa: PLC0415 - the command asks no service otherwise
 
         with open_client(url, key) as client:
-            monitor = ImportService(client, watch).ask("POST", "/fairness-monitor/found-groups", request_watching(found, name))
+            monitor = ImportService(client, watch).ask("POST", "/fairness-monitor/found-groups", request_watching(result, name))
         watched_as = next(
             attribute["feature"]
             for attribute in monitor["attributes"]
-            if attribute["rule"] and attribute["monitored"] == [found.group.rule.label]
+            if attribute["rule"] and attribute["monitored"] == [result.group.rule.label]
         )
         typer.echo(f"\nWatched from now on: {watched_as}, in version {monitor['version']} of the monitor of {watch}.")
 
 
 def render_groups(search: GroupSearch, name: str, console: Console) -> str:
-    found = search.result
+    result = search.result
     with console.capture() as capture:
-        for line in (f"{name}: {search.records.text}", say_search(found)):
+        for line in (f"{name}: {search.records.text}", say_search(result)):
             console.print(escape(fill(line, console.width)), soft_wrap=True)
-        if found.group is not None:
+        if result.group is not None:
             console.print()
             watching = "To watch the group from now on: --watch DEPLOYMENT, or POST …/fairness-monitor/found-groups with"
             console.print(escape(fill(watching, console.width)), soft_wrap=True)
-    body = "" if found.group is None else msgspec.json.encode(request_watching(found)).decode()
+    body = "" if result.group is None else msgspec.json.encode(request_watching(result)).decode()
     return f"{capture.get()}{body}".rstrip()
 
 
-def request_watching(found: SearchResult, name: str | None = None) -> dict[str, Any]:
-    group = found.group
+def request_watching(result: SearchResult, name: str | None = None) -> dict[str, Any]:
+    group = result.group
     assert group is not None, "the search found a group"  # noqa: S101 - for the caller to see
-    search = {"rule": msgspec.to_builtins(group.rule), "subsets": found.subsets, "p_value": found.p_value}
+    search = {"rule": msgspec.to_builtins(group.rule), "subsets": result.subsets, "p_value": result.p_value}
     return {"search": search} if name is None else {"search": search, "name": name}

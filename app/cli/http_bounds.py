@@ -55,13 +55,13 @@ class HttpBounds:
         )
 
     def within(self, open_files: int) -> "HttpBounds":
-        most = max(1, open_files - RESERVED_FILES)
-        if most >= self.max_connections:
+        limit = max(1, open_files - RESERVED_FILES)
+        if limit >= self.max_connections:
             return self
         log.warning(
-            "fewer connections than EVENHAND_MAX_CONNECTIONS: raise the limit of open files", connections=most, open_files=open_files
+            "fewer connections than EVENHAND_MAX_CONNECTIONS: raise the limit of open files", connections=limit, open_files=open_files
         )
-        return replace(self, max_connections=most)
+        return replace(self, max_connections=limit)
 
 
 class Connection(Protocol):
@@ -139,11 +139,11 @@ def raise_open_file_limit() -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return _ENOUGH_FILES
-    wanted = _ENOUGH_FILES if hard == resource.RLIM_INFINITY else min(hard, _ENOUGH_FILES)
-    if wanted <= soft:
+    target = _ENOUGH_FILES if hard == resource.RLIM_INFINITY else min(hard, _ENOUGH_FILES)
+    if target <= soft:
         return soft
     try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
     except (ValueError, OSError):  # macOS reports "no limit" and still has one
         return soft
-    return wanted
+    return target

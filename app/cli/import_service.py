@@ -66,14 +66,14 @@ class ImportService:
             raise NotFound("deployment", self._id)
         if response.is_error:
             raise _unexpected(response)
-        found = _members(response)
+        members = _members(response)
         [favourable, *_] = _members(self._request("GET", f"{self._address}/fairness-monitor")).get("favourable", [None])
-        for column in (*found["features"], *found["meta"]):
+        for column in (*members["features"], *members["meta"]):
             # Values are sent, not groups.
             column["storage"] = column["storage"] and column["storage"] | {"groups": ()}
-        endpoint = found["endpoint"] and {name: found["endpoint"][name] for name in ("payload_format", "mapping")}
-        read = {"schema": {"version": 1} | found, "lists_texts": isinstance(favourable, str), "endpoint": endpoint}
-        return msgspec.convert(found | read, ImportTarget)
+        endpoint = members["endpoint"] and {name: members["endpoint"][name] for name in ("payload_format", "mapping")}
+        read = {"schema": {"version": 1} | members, "lists_texts": isinstance(favourable, str), "endpoint": endpoint}
+        return msgspec.convert(members | read, ImportTarget)
 
     def is_registered(self) -> bool:
         return self._request("GET", self._address).status_code == HTTPStatus.OK
@@ -93,7 +93,7 @@ class ImportService:
             changed = {"accepted": members.get("corrected", 0), "rounded": members.get("rounded_probabilities", 0)}
             return msgspec.convert(changed | members, Receipt)
         if response.status_code in (HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
-            problems = [FieldProblem(one["field"], one["message"]) for one in members.get("errors", ())]
+            problems = [FieldProblem(error["field"], error["message"]) for error in members.get("errors", ())]
             raise InvalidInput(problems or [FieldProblem("body", _words(response))])
         raise _unexpected(response)
 
@@ -104,8 +104,8 @@ class ImportService:
         """Notes how many records a sampled log does not hold. The service keeps the highest number of each hour and sender."""
         entries = [{"hour": hour.isoformat(), "not_received": 0, "left_out": count} for hour, count in sorted(hours.items())]
         for start in range(0, len(entries), _HOURS_AT_ONCE):
-            part = {"sample_rate": rate, "hours": entries[start : start + _HOURS_AT_ONCE]}
-            self.ask("PUT", f"/missing-records/{sender}", part)
+            body = {"sample_rate": rate, "hours": entries[start : start + _HOURS_AT_ONCE]}
+            self.ask("PUT", f"/missing-records/{sender}", body)
 
     def ask(self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 - any JSON
         """Returns the decoded answer to a request below the deployment's address.
@@ -150,14 +150,14 @@ def open_client(url: str, key: str) -> httpx.Client:
 
 
 def _members(response: httpx.Response) -> dict[str, Any]:
-    found = parse_json(response.content, None)
-    return found if isinstance(found, dict) else {}
+    parsed = parse_json(response.content, None)
+    return parsed if isinstance(parsed, dict) else {}
 
 
 def _words(response: httpx.Response) -> str:
     members = _members(response)
     faults: Sequence[Mapping[str, str]] = members.get("errors") or ()
-    listed = "; ".join(f"{one.get('field')}: {one.get('message')}" for one in faults)
+    listed = "; ".join(f"{fault.get('field')}: {fault.get('message')}" for fault in faults)
     return f"{response.status_code} {members.get('detail') or response.text[:_SHOWN]}" + (f" ({listed[:_SHOWN]})" if listed else "")
 
 

@@ -94,10 +94,10 @@ def payload(
     """Import records of requests and answers. Each counts for the hour of its own time. Status 3 if some rows are rejected."""
     with open_client(url, key) as client:
         service = ImportService(client, deployment)
-        found = [InputFile.at(path, encoding) for path in files]
-        schemas = [file for file in found if not file.is_parquet and is_bento_schema(file)]
+        inputs = [InputFile.at(path, encoding) for path in files]
+        schemas = [file for file in inputs if not file.is_parquet and is_bento_schema(file)]
         bodies = {file.name: read_bento_schema(file).registration(deployment, problem_type) for file in schemas}
-        data = [file for file in found if file not in schemas]
+        data = [file for file in inputs if file not in schemas]
         bodies |= {file.name: head.registration(deployment) for file in data if (head := read_head(file))}
         for name, body in bodies.items():
             if not service.is_registered():
@@ -211,8 +211,8 @@ def sagemaker(
             # With one file of rejected rows for two imports, a stopped one would cut the other's off.
             reports.append(import_into(labels, files, ImportLayout.SAGEMAKER, subject, ImportPlaces(state, None)))
         if violations is not None and report.earliest is not None and report.latest is not None:
-            found = check_span(service, report.earliest, report.latest)
-            violations.write_text(json.dumps(violations_of(analysis, found), indent=4) + "\n")
+            checks = check_span(service, report.earliest, report.latest)
+            violations.write_text(json.dumps(violations_of(analysis, checks), indent=4) + "\n")
             typer.echo(f"Wrote {violations}.")
         end_with(*reports)
 
@@ -244,8 +244,8 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 - any JSON
 
 
 def parse_scalar(text: str) -> Any:  # noqa: ANN401 - any scalar
-    found = parse_json(text, text)
-    return found if isinstance(found, str | int | float | bool) else text
+    parsed = parse_json(text, text)
+    return parsed if isinstance(parsed, str | int | float | bool) else text
 
 
 def list_files(option: str, paths: Sequence[Path], encoding: str) -> list[InputFile]:
@@ -257,9 +257,9 @@ def list_files(option: str, paths: Sequence[Path], encoding: str) -> list[InputF
 
 
 def import_into(
-    service: ImportService, files: Sequence[InputFile], given: ImportLayout | None, subject: ImportSubject, places: ImportPlaces
+    service: ImportService, files: Sequence[InputFile], chosen_layout: ImportLayout | None, subject: ImportSubject, places: ImportPlaces
 ) -> ImportReport:
-    layout = find_layout(files, given, subject.kind)
+    layout = find_layout(files, chosen_layout, subject.kind)
     identity = {
         "files": [file.digest for file in files],
         "layout": layout.value,

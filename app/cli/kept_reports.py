@@ -37,9 +37,11 @@ class ScheduleOptions:
 
 def list_kept(deployment_id: str) -> Iterator[str]:
     with _opened(deployment_id) as (session, deployment):
-        for one in schedules_page(session, deployment.no, Paging(MAX_SCHEDULES)):
-            state, channels = "on" if one.content.enabled else "off", ", ".join(one.content.channels)
-            yield f"schedule {one.id}: {one.content.name}; {one.content.rhythm.value}, {state}; channels: {channels or 'none'}"
+        for schedule in schedules_page(session, deployment.no, Paging(MAX_SCHEDULES)):
+            state, channels = "on" if schedule.content.enabled else "off", ", ".join(schedule.content.channels)
+            yield (
+                f"schedule {schedule.id}: {schedule.content.name}; {schedule.content.rhythm.value}, {state}; channels: {channels or 'none'}"
+            )
         for report in kept_page(session, deployment.no, Paging(MOST_LINES)):
             yield describe_kept(report)
 
@@ -55,20 +57,20 @@ def read_kept(deployment_id: str, report_id: str, form: str) -> bytes:
         return read_kept_file(session, get_kept(session, deployment.no, report_id), form)
 
 
-def set_schedule(deployment_id: str, options: ScheduleOptions, wanted: SheetsWanted) -> str:
+def set_schedule(deployment_id: str, options: ScheduleOptions, query: SheetsWanted) -> str:
     if re.fullmatch(ID_PATTERN, options.schedule) is None:
         raise InvalidInput.of("schedule", f"must be an id of small letters, digits, - and _, found {options.schedule!r:.100}")
     if options.rhythm not in list(ReportRhythm):
         raise InvalidInput.of("every", f"must be one of {', '.join(ReportRhythm)}, found {options.rhythm!r:.100}")
     with _opened(deployment_id) as (session, deployment):
-        choose_controls(deployment, require_monitor(session, deployment), wanted)
+        choose_controls(deployment, require_monitor(session, deployment), query)
         unknown = unknown_channels(session, options.channels)
         if unknown:
             raise InvalidInput.of("channel", f"there is no channel {unknown[0]}")
         content = ScheduleContent(
             name=options.name or options.schedule,
             rhythm=ReportRhythm(options.rhythm),
-            wanted=wanted.to_json(),
+            wanted=query.to_json(),
             channels=tuple(sorted(set(options.channels))),
             enabled=not options.is_off,
         )

@@ -81,7 +81,7 @@ def metrics(
         else:
             reports = [measure_frame(frame, attribute=attribute, **arguments)]
         console = open_console()
-        printed = "\n\n".join(render_report(one, file.name, console) for one in reports)
+        printed = "\n\n".join(render_report(report, file.name, console) for report in reports)
         if output is not None:
             write(reports if each else reports[0], output)
     print_notes(notes)

@@ -81,10 +81,10 @@ _UNREADABLE = (
 
 
 def _read_encoding(name: str) -> str:
-    found = find_encoding(name)
-    if found is None:
+    encoding = find_encoding(name)
+    if encoding is None:
         raise typer.BadParameter(f"must be an encoding of text, such as latin-1, cp1252 or utf-16; found {name!r:.50}")
-    return found
+    return encoding
 
 
 Encoding = Annotated[str, typer.Option(callback=_read_encoding, help="Encoding of a file of text, such as latin-1 or utf-16.")]
@@ -200,32 +200,32 @@ def read(file: Path, columns: Mapping[str, Sequence[str | None]], declared: Decl
         InvalidInput: the file is not CSV, a line has more values than the header, or a column is missing or occurs twice.
     """
     with _report_unreadable(file), get_handle(file, "rb", is_text=False, compression="infer") as opened:
-        most = max(MAX_PACKING * file.stat().st_size, MIN_UNPACKED)
-        content = opened.handle.read(most + 1)
-    if len(content) > most:
+        limit = max(MAX_PACKING * file.stat().st_size, MIN_UNPACKED)
+        content = opened.handle.read(limit + 1)
+    if len(content) > limit:
         raise InvalidInput.of("file", f"{file.name} unpacks to more than {MAX_PACKING} times its size; unpack it first")
     text = "".join(decode_parts([content], declared.encoding, "file"))
     with _report_unreadable(file):
-        wanted = {name for names in columns.values() for name in names if name is not None}
-        separator = find_separator(lambda: io.StringIO(text, newline=""), wanted)
+        used_names = {name for names in columns.values() for name in names if name is not None}
+        separator = find_separator(lambda: io.StringIO(text, newline=""), used_names)
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
         header = next((names for names in reader if names), [])
         if not header:
             raise InvalidInput.of("file", f"{file.name} cannot be read as CSV: it is empty")
 
-    places = {}
+    positions = {}
     for argument, name in ((argument, name) for argument, names in columns.items() for name in names if name is not None):
         namesakes = header.count(name)
         if namesakes == 0:
             near = nearest(name, header)
-            meant = "" if near is None else f"; did you mean {near!r}?"
-            raise InvalidInput.of(argument, f"{name!r} is not a column of {file.name}, which has {quote_names(header)}{meant}")
+            suggestion = "" if near is None else f"; did you mean {near!r}?"
+            raise InvalidInput.of(argument, f"{name!r} is not a column of {file.name}, which has {quote_names(header)}{suggestion}")
         if namesakes > 1:
             raise InvalidInput.of(argument, f"{name!r} is the name of {namesakes} columns of {file.name}; rename all but one")
-        places[name] = header.index(name)
+        positions[name] = header.index(name)
 
     missing = {"", *declared.missing}
-    cells: dict[str, list[str | None]] = {name: [] for name in places}
+    cells: dict[str, list[str | None]] = {name: [] for name in positions}
     may_end_with_separator = None
     line = reader.line_num + 1
     with _report_unreadable(file):
@@ -237,8 +237,8 @@ def read(file: Path, columns: Mapping[str, Sequence[str | None]], declared: Decl
                 if len(values) > len(header) and not (is_one_more_empty and may_end_with_separator):
                     names = "one column" if len(header) == 1 else f"{len(header)} columns"
                     raise InvalidInput.of("file", f"line {line} of {file.name} has {len(values)} values, but its header names {names}")
-                for name, place in places.items():
-                    cell = values[place] if place < len(values) else ""
+                for name, position in positions.items():
+                    cell = values[position] if position < len(values) else ""
                     cells[name].append(None if cell in missing else cell)
             line = reader.line_num + 1
     return _read_numbers(pd.DataFrame(cells, dtype=object), columns, declared)
@@ -266,7 +266,7 @@ def name_twins(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     """Returns a sentence on each text that looks like a more frequent one of its column."""
     counted = {name: frame[name].value_counts().to_dict() for name in columns}
     twins = [count_twins(name, records, drop_twins(records)) for name, records in counted.items()]
-    return [note for one in twins for note in describe_twins(one, "and is a value of its own")]
+    return [note for counts in twins for note in describe_twins(counts, "and is a value of its own")]
 
 
 class MeasuredRecords(NamedTuple):
@@ -337,7 +337,7 @@ def write(report: Report | Sequence[Report], output: Path) -> None:
     if output.suffix == ".csv":
         text = _format_csv(report)
     else:
-        written = report.to_json() if isinstance(report, Report) else [one.to_json() for one in report]
+        written = report.to_json() if isinstance(report, Report) else [member.to_json() for member in report]
         text = json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     try:
         content = text.encode()
@@ -374,9 +374,9 @@ def _format_csv(report: Report | Sequence[Report]) -> str:
     if isinstance(report, Report):
         frame = report.to_frame()
     else:
-        frames = [one.to_frame() for one in report]
-        for part, one in zip(frames, report, strict=True):
-            part.insert(0, "attribute", one.attribute)
+        frames = [member.to_frame() for member in report]
+        for table, member in zip(frames, report, strict=True):
+            table.insert(0, "attribute", member.attribute)
         frame = pd.concat(frames)
     texts = frame.select_dtypes(exclude="number").columns
     # Names of groups come from the measured file, and a spreadsheet would run some texts as formulas.

@@ -58,8 +58,8 @@ def render_report(report: Report, name: str, console: Console) -> str:
         for note in _notes(shown):
             console.print(escape(textwrap.fill(note, console.width, break_on_hyphens=False)), soft_wrap=True)
         for sentence in _sentences(shown, groups=len(report.groups)):
-            kept = printable(sentence).replace(" %", "\u00a0%")
-            item = textwrap.fill(kept, console.width, initial_indent="• ", subsequent_indent="  ", break_on_hyphens=False)
+            text = printable(sentence).replace(" %", "\u00a0%")
+            item = textwrap.fill(text, console.width, initial_indent="• ", subsequent_indent="  ", break_on_hyphens=False)
             console.print(escape(item.replace("\u00a0", " ")), soft_wrap=True)
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
@@ -86,12 +86,12 @@ def _name_search(measured: Measured) -> str:
 
 
 def _allow(measured: Measured) -> str:
-    chosen, many, p_value = measured.for_choice, measured.worst_of, measured.details.chosen_p_value
-    if chosen is None or many is None:
+    chosen, groups, p_value = measured.for_choice, measured.worst_of, measured.details.chosen_p_value
+    if chosen is None or groups is None:
         return ""
     together = "" if p_value is None else f", and {format_p(p_value)}"
     interval = format_figure(chosen.value, chosen.lower, chosen.upper).interval
-    return f" Allowing for the choice among {many} groups, the interval is {interval}{together}."
+    return f" Allowing for the choice among {groups} groups, the interval is {interval}{together}."
 
 
 def _notes(shown: Sequence[Measured]) -> Iterator[str]:
@@ -115,7 +115,7 @@ def _notes(shown: Sequence[Measured]) -> Iterator[str]:
                 text = f"{as_text(lower)} to {as_text(upper)}"
         limits.setdefault(text, []).append(row.title)
     yield f"Limits: {'; '.join(f'{limit} for ' + ', '.join(titles) for limit, titles in limits.items())}."
-    yield f"Verdicts: {'; '.join(f'{_word(given)} = {meaning}' for given, meaning in _MEANINGS.items() if given in verdicts)}."
+    yield f"Verdicts: {'; '.join(f'{_word(verdict)} = {meaning}' for verdict, meaning in _MEANINGS.items() if verdict in verdicts)}."
     if find_unbadged([judged_figure(measured) for measured in shown]):
         yield UNBADGED
     yield ""
@@ -142,7 +142,7 @@ def _table(shown: Sequence[Measured]) -> Table:
     table.add_column("verdict")
     before, marked = None, any(_is_cautioned(measured) for measured in shown)
     unbadged = find_unbadged([judged_figure(measured) for measured in shown])
-    for place, measured in enumerate(shown):
+    for position, measured in enumerate(shown):
         title = CATALOGUE[measured.metric].title if measured.metric != before else ""
         before = measured.metric
         number = measured.number
@@ -152,10 +152,10 @@ def _table(shown: Sequence[Measured]) -> Table:
             lower, upper = ("open" if end is None else _format_cell(end, number.value) for end in (number.lower, number.upper))
             interval = f"{lower} to {upper}"
         interval += "" if not marked else "*" if _is_cautioned(measured) else " "
-        given = None if place in unbadged else judged(measured)
-        verdict = "" if given is None else _word(given)
-        if given in COLOURS:
-            verdict = f"[{COLOURS[given]}]{verdict}[/]"
+        grade = None if position in unbadged else judged(measured)
+        verdict = "" if grade is None else _word(grade)
+        if grade in COLOURS:
+            verdict = f"[{COLOURS[grade]}]{verdict}[/]"
         group = show_blanks(measured.group or "") or SCOPES.get(measured.scope, measured.scope)
         group += ", furthest out" if (measured.worst_of or 0) > 1 else ""
         table.add_row(escape(title), escape(printable(group)), value, interval, f"{number.n:,}", verdict)
@@ -169,5 +169,5 @@ def _format_cell(value: float, figure: float) -> str:
     return format_to(value, 4) if figure == 0 or abs(figure) >= 1e-3 else write_minus(f"{value:.1e}")  # noqa: PLR2004 - 0.0010 still shows two digits
 
 
-def _word(given: Verdict) -> str:
-    return given.value.replace("_", " ")
+def _word(verdict: Verdict) -> str:
+    return verdict.value.replace("_", " ")

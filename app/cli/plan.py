@@ -80,17 +80,17 @@ def plan(
     print_notes([*records.notes, *say_left_out(plans[0].left_out), *plans[0].warnings])
     width = open_console().width
     typer.echo("\n".join(fill(line, width) for line in plans[0].counted.lines))
-    typer.echo("\n".join(fill(phrase_plan(one), width, "• ") for one in plans))
+    typer.echo("\n".join(fill(phrase_plan(plan), width, "• ") for plan in plans))
 
 
-def phrase_plan(one: Plan) -> str:
-    unit, hours = ("a day", DAY_HOURS) if one.is_daily else ("an hour", 1)
+def phrase_plan(plan: Plan) -> str:
+    unit, hours = ("a day", DAY_HOURS) if plan.is_daily else ("an hour", 1)
     traffic = (
-        f"{hours * one.monitored_per_hour:,.3g} records {unit} of {one.group}, {hours * one.reference_per_hour:,.3g} of {one.reference} "
-        f"and a favourable rate of {one.reference_rate:.1%} there"
+        f"{hours * plan.monitored_per_hour:,.3g} records {unit} of {plan.group}, {hours * plan.reference_per_hour:,.3g} of {plan.reference}"
+        f" and a favourable rate of {plan.reference_rate:.1%} there"
     )
-    lead = f"{one.attribute} {one.group}: with {traffic}, a ratio of {one.ratio:.3g}"
-    if one.hours is None or one.records is None:
-        return f"{lead} would not be found with {100 * one.probability:.3g} % probability within two years."
-    span = count_blocks(one.hours, is_daily=one.is_daily)
-    return f"{lead} is found with {100 * one.probability:.3g} % probability within {span}, about {one.records:,} records."
+    lead = f"{plan.attribute} {plan.group}: with {traffic}, a ratio of {plan.ratio:.3g}"
+    if plan.hours is None or plan.records is None:
+        return f"{lead} would not be found with {100 * plan.probability:.3g} % probability within two years."
+    span = count_blocks(plan.hours, is_daily=plan.is_daily)
+    return f"{lead} is found with {100 * plan.probability:.3g} % probability within {span}, about {plan.records:,} records."

@@ -96,7 +96,7 @@ def report(
             span = read_period(start, end)
             content = report_deployment(deployment, span, _choose_content(sheets, preset, attribute, control, tool, mappings), form.value)
         elif file is not None:
-            found = report_file(
+            selection_report = report_file(
                 file,
                 attribute or [],
                 preset,
@@ -110,7 +110,7 @@ def report(
                 least_share=least_share,
                 declared=Declared(number or [], missing or [], encoding=encoding),
             )
-            content = render_report(found, file.name, form)
+            content = render_report(selection_report, file.name, form)
         _write(content, output)
 
 
@@ -158,10 +158,10 @@ def verify(
     from .deployment_report import verify_report  # noqa: PLC0415 - a report of a file needs no database
 
     with refuse_errors():
-        found = verify_report(file, is_offline=offline)
-    for line in found.lines:
+        verified = verify_report(file, is_offline=offline)
+    for line in verified.lines:
         typer.echo(line)
-    raise typer.Exit(0 if found.is_unchanged else 1)
+    raise typer.Exit(0 if verified.is_unchanged else 1)
 
 
 @command.command()
@@ -203,9 +203,9 @@ def schedule(
     from .kept_reports import ScheduleOptions, set_schedule  # noqa: PLC0415 - a report of a file needs no database
 
     with refuse_errors():
-        wanted = _choose_content(None, preset, attribute, control, tool)
+        query = _choose_content(None, preset, attribute, control, tool)
         options = ScheduleOptions(schedule_id, name, every, tuple(channel or ()), off)
-        typer.echo(set_schedule(deployment, options, wanted))
+        typer.echo(set_schedule(deployment, options, query))
 
 
 def report_file(
@@ -224,20 +224,20 @@ def report_file(
     declared: Declared,
 ) -> SelectionReport:
     if preset not in list(PresetName):
-        given = "it is left out" if preset is None else f"found {preset!r:.100}"
-        raise InvalidInput.of("preset", f"must be one of {', '.join(PresetName)}; {given}")
+        stated = "it is left out" if preset is None else f"found {preset!r:.100}"
+        raise InvalidInput.of("preset", f"must be one of {', '.join(PresetName)}; {stated}")
     columns: dict[str, Sequence[str | None]] = {
         "attribute": attribute,
         "prediction": [prediction],
         "score": [score],
         "control": control,
-        "categories": [name for one in categories for name in one.weights],
+        "categories": [name for mapping in categories for name in mapping.weights],
     }
     titles = [mapping.attribute for mapping in categories if mapping.weights]
     numbers = [*declared.numbers, score, *columns["categories"]]
     listed = list_values({prediction: [*favourable, *unfavourable]})
     frame, notes = read(file, columns, replace(declared, numbers=numbers, listed=listed))
-    mapped = [one.attribute for one in categories]
+    mapped = [mapping.attribute for mapping in categories]
     print_notes([*notes, *name_twins(frame, [name for name in attribute if name not in mapped])])
     if frame.empty:
         raise InvalidInput.of("file", f"{file.name} has a header and no line below it, so there is nobody to count")

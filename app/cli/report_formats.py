@@ -73,14 +73,14 @@ def render_csv(report: SelectionReport) -> str:
 
 
 def _flatten(row: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in row.items():
         path = f"{before}.{name}" if before else name
         if isinstance(value, Mapping):
-            found |= _flatten(value, path)
+            flat |= _flatten(value, path)
         elif isinstance(value, list) and value and isinstance(value[0], Mapping):
-            for one in value:
-                found |= _flatten({key: part for key, part in one.items() if key != "quantile"}, f"{path}.{one['quantile']:g}")
+            for element in value:
+                flat |= _flatten({key: cell for key, cell in element.items() if key != "quantile"}, f"{path}.{element['quantile']:g}")
         else:
-            found[path] = " ".join(value) if isinstance(value, list) else value
-    return found
+            flat[path] = " ".join(value) if isinstance(value, list) else value
+    return flat

@@ -28,12 +28,12 @@ def restore(
     with open_database(settings, creates=True) as database:
         with database.operator_connection() as connection:
             empty = is_empty(connection)
-            others = other_connections(connection)
+            connections = other_connections(connection)
         address = public_address(database.url)
         if not (empty or replace):
             raise Conflict(f"The database {address} is not empty. Restore into another one, or delete what it holds with --replace.")
-        if others:
-            raise Conflict(f"{others} other connections use the database {address}. Stop the service and every worker, then restore.")
+        if connections:
+            raise Conflict(f"{connections} other connections use the database {address}. Stop the service and every worker, then restore.")
 
         load(file, database.url, first=statements_before_restore(clears=replace))
         migrate(database)

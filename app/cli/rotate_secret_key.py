@@ -55,17 +55,17 @@ def _reseal(database: Database, box: SecretBox) -> str:
         wait_for_sealing(session)
     with database.transaction() as session:
         total = count_sealed(session)
-    seen = resealed = 0
+    read = resealed = 0
     unreadable: list[str] = []
     for kind in SealedColumn:
         after: str | None = ""
         while after is not None:
             with database.transaction() as session:
                 batch = reseal_batch(session, kind, box, after_id=after)
-            after, seen, resealed = batch.last_id, seen + batch.seen, resealed + batch.resealed
+            after, read, resealed = batch.last_id, read + batch.seen, resealed + batch.resealed
             unreadable += [f"{kind.value} {name}" for name in batch.unreadable]
             if batch.seen:
-                typer.echo(f"{seen:,} of {total:,} secrets read, {resealed:,} encrypted with the new key", err=True)
+                typer.echo(f"{read:,} of {total:,} secrets read, {resealed:,} encrypted with the new key", err=True)
     if unreadable:
         # Before the old key is dropped: it may be that of a backup, which is found later.
         raise SetupError(

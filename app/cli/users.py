@@ -45,12 +45,12 @@ def create(
 def list_users() -> None:
     """Print every user's name, role, deployment and state, oldest first."""
     with ready_database(command_settings()) as database, database.transaction() as session:
-        found = users.page(session, Paging(PAGE))
-        while found:
-            for user in found:
+        listed = users.page(session, Paging(PAGE))
+        while listed:
+            for user in listed:
                 state = "in use" if user.disabled_at is None else f"disabled {user.disabled_at:%Y-%m-%d %H:%M}"
                 typer.echo(f"{user.name}  {user.role:<6}  {user.deployment_id or 'all deployments'}  {state}")
-            found = users.page(session, Paging(PAGE, found[-1].no))
+            listed = users.page(session, Paging(PAGE, listed[-1].no))
 
 
 @command.command()
