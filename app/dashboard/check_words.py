@@ -92,8 +92,8 @@ def origin(check: CheckRun, asker: str) -> str:
         return f"{'An hourly' if check.span.is_whole_hour else 'A daily'} check of the schedule"
     if check.trigger is Trigger.FILES:
         return f"Files of {'its hour' if check.span.is_whole_hour else 'its time'} came or changed" + _of_batch(check)
-    request = "Asked for now" if check.trigger is Trigger.REQUEST else "Asked for this time range"
-    return f"{request} by {asker}" + _of_batch(check)
+    occasion = "Asked for now" if check.trigger is Trigger.REQUEST else "Asked for this time range"
+    return f"{occasion} by {asker}" + _of_batch(check)
 
 
 def _of_batch(check: CheckRun) -> str:

@@ -161,8 +161,8 @@ class GapPlan:
                 replies = ask_model(self._records, questions, self._positions, model)
                 if replies.differing:
                     warnings.append(
-                        f"{decomposed.group}: the model answers {replies.differing} of {len(questions.own)} logged records differently. If it is"
-                        " another model than the logged one, the shares describe neither of them."
+                        f"{decomposed.group}: the model answers {replies.differing} of {len(questions.own)} logged records differently."
+                        " If it is another model than the logged one, the shares describe neither of them."
                     )
                 gap = carry_gap(questions.pairs, questions.plan, replies.answered, gap_of_window=decomposed.gap, rng=rng, draws=self._draws)
                 decomposed = replace(decomposed, carried=None if gap is None else self._name_shares(gap))
