@@ -65,8 +65,8 @@ class KeptAnswers:
             "target": [key.target] * size,
             "model_revision": [key.model_revision] * size,
             "draw": list(draws),
-            "outcome": [format_value(one.outcome_value) for one in answers],
-            "probability": [None if one.probability is None else msgspec.json.encode(one.probability).decode() for one in answers],
+            "outcome": [format_value(answer.outcome_value) for answer in answers],
+            "probability": [None if answer.probability is None else msgspec.json.encode(answer.probability).decode() for answer in answers],
         }
         return self._write(self._of(key), pa.table(rows, pa.schema(_SCHEMA)))
 
@@ -94,14 +94,14 @@ class KeptAnswers:
         except OSError as error:
             raise SetupError(f"The model's answers cannot be kept in {self.folder}: {error}. Let the worker write there.") from error
 
-    def _read_rows(self, key: TargetKey, wanted: pc.Expression) -> pa.Table:
+    def _read_rows(self, key: TargetKey, row_filter: pc.Expression) -> pa.Table:
         """Returns rows, maybe twice."""
-        found = sorted(self._of(key).glob("*.parquet"))
-        if not found:
+        files = sorted(self._of(key).glob("*.parquet"))
+        if not files:
             return pa.table({name: pa.array([], _SCHEMA[name]) for name in _READ})
         import pyarrow.dataset as ds  # noqa: PLC0415 - it loads pandas, a quarter of a second, and few deployments have files
 
-        return ds.dataset(found, format="parquet").to_table(filter=wanted, columns=_READ)
+        return ds.dataset(files, format="parquet").to_table(filter=row_filter, columns=_READ)
 
     def _of(self, key: TargetKey) -> Path:
         # Names and values may hold any character.

@@ -25,12 +25,12 @@ class Changes:
         return (*self.new, *self.replaced)
 
 
-def find_changes(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str, known: Mapping[str, FileSpan]) -> Changes:
-    """Returns the changes since `known` (by path). A file that cannot be read yet is left for the next listing."""
-    listed = {one.path: one for one in list_files(table, roots, side)}
+def find_changes(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str, previous: Mapping[str, FileSpan]) -> Changes:
+    """Returns the changes since `previous` (by path). A file that cannot be read yet is left for the next listing."""
+    listed = {file.path: file for file in list_files(table, roots, side)}
     new: list[FileSpan] = []
     for path, file in listed.items():
-        if path in known and (known[path].bytes, known[path].modified_ns) == (file.bytes, file.modified_ns):
+        if path in previous and (previous[path].bytes, previous[path].modified_ns) == (file.bytes, file.modified_ns):
             continue
         try:
             oldest, newest = read_span(table, path)
@@ -38,8 +38,8 @@ def find_changes(table: PayloadTable | FeedbackTable, roots: Sequence[Root], sid
             continue
         batch = batch_of(path, table.partition_by)
         new.append(FileSpan(path=path, bytes=file.bytes, modified_ns=file.modified_ns, batch=batch, oldest=oldest, newest=newest))
-    changed = {one.path for one in new}
-    replaced = tuple(one for path, one in known.items() if path in changed or path not in listed)
+    changed = {file.path for file in new}
+    replaced = tuple(file for path, file in previous.items() if path in changed or path not in listed)
     return Changes(tuple(new), replaced)
 
 
@@ -47,14 +47,14 @@ def read_hours(table: PayloadTable, file: FileSpan, before: datetime) -> set[dat
     """Returns the hours before that moment in which the file has rows; none if it cannot be read."""
     if file.oldest is None or file.oldest >= before:
         return set()
-    found: set[datetime] = set()
+    hours: set[datetime] = set()
     try:
         with pq.ParquetFile(file.path, filesystem=open_folder(table.location)) as opened:
             for rows in opened.iter_batches(columns=[table.columns.scored_at]):
-                found.update(pc.unique(pc.floor_temporal(rows.column(0), unit="hour").cast(HOURS)).drop_null().to_pylist())
+                hours.update(pc.unique(pc.floor_temporal(rows.column(0), unit="hour").cast(HOURS)).drop_null().to_pylist())
     except (OSError, pa.ArrowInvalid):
         return set()  # the next listing notices
-    return {hour for hour in found if hour < before}
+    return {hour for hour in hours if hour < before}
 
 
 def read_span(table: PayloadTable | FeedbackTable, path: str) -> tuple[datetime | None, datetime | None]:
@@ -66,8 +66,8 @@ def read_span(table: PayloadTable | FeedbackTable, path: str) -> tuple[datetime 
     """
     time = table.time
     with pq.ParquetFile(path, filesystem=open_folder(table.location)) as opened:
-        place = opened.schema_arrow.get_field_index(time)
-        if place < 0 or not pa.types.is_timestamp(opened.schema_arrow.field(place).type):
+        index = opened.schema_arrow.get_field_index(time)
+        if index < 0 or not pa.types.is_timestamp(opened.schema_arrow.field(index).type):
             raise KeyError(time)
         bounds: list[datetime] = []
         for no in range(opened.num_row_groups):
@@ -77,7 +77,7 @@ def read_span(table: PayloadTable | FeedbackTable, path: str) -> tuple[datetime 
             if of_time.is_stats_set and of_time.statistics.has_min_max:
                 bounds += [of_time.statistics.min, of_time.statistics.max]
             elif group.num_rows:
-                found = pc.min_max(opened.read_row_group(no, columns=[time])[time]).as_py()
-                bounds += [found["min"], found["max"]]
-    known = [one for one in bounds if one is not None]
-    return (min(known), max(known)) if known else (None, None)
+                extremes = pc.min_max(opened.read_row_group(no, columns=[time])[time]).as_py()
+                bounds += [extremes["min"], extremes["max"]]
+    moments = [moment for moment in bounds if moment is not None]
+    return (min(moments), max(moments)) if moments else (None, None)

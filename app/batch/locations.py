@@ -130,9 +130,9 @@ def _find_newest(location: str, folder: fs.FileSystem, field: str) -> str:
     newest = sorted(by_number[max(by_number)])
     if len(newest) > 1:
         # Only a catalog knows which of two writers won.
-        both = " and ".join(newest)
+        metadata_files = " and ".join(newest)
         raise InvalidInput.of(
-            field, f"{location} has two newest metadata files, {both}; write to the table once more, or remove the unused one"
+            field, f"{location} has two newest metadata files, {metadata_files}; write to the table once more, or remove the unused one"
         )
     return newest[0]
 
@@ -143,7 +143,7 @@ def _require_same_names(schemas: Any, location: str, field: str) -> None:  # noq
     for schema in schemas:
         for column in schema.fields:
             names[column.field_id].add(column.name)
-    renamed = sorted(" and ".join(sorted(each)) for each in names.values() if len(each) > 1)
+    renamed = sorted(" and ".join(sorted(spellings)) for spellings in names.values() if len(spellings) > 1)
     if renamed:
         raise InvalidInput.of(
             field, f"{location} is an Iceberg table whose column has had several names ({renamed[0]}), which Evenhand does not read"
@@ -288,12 +288,12 @@ def _list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], fiel
 
 def batch_of(path: str, partition_by: str | None) -> str | None:
     """Returns the value of the partition in a path, as in `day=2026-07-01/part-0.parquet`."""
-    parts = (part.partition("=") for part in Path(path).parts[:-1])
-    return next((unquote(value) for name, is_pair, value in parts if is_pair and unquote(name) == partition_by), None)
+    pairs = (folder.partition("=") for folder in Path(path).parts[:-1])
+    return next((unquote(value) for name, is_pair, value in pairs if is_pair and unquote(name) == partition_by), None)
 
 
 def _is_data(path: str) -> bool:
-    return path.endswith(SUFFIX) and not any(part.startswith((".", "_")) for part in path.split("/"))
+    return path.endswith(SUFFIX) and not any(name.startswith((".", "_")) for name in path.split("/"))
 
 
 def _list_folder(folder: Path, is_wanted: Callable[[str], bool]) -> Iterator[ListedFile]:

@@ -99,12 +99,12 @@ def erase_from_files(folder: Path, ids: Sequence[str]) -> Counter[str]:
             rows, written = pq.read_table(file), file.stat()
         except (OSError, pa.ArrowInvalid):  # another process has just replaced it, or is writing it
             continue
-        left = rows.filter(pc.invert(pc.is_in(rows["record_id"], pa.array(ids, pa.string()))))
-        if len(left) < len(rows):
-            _replace(file, left)
+        remaining = rows.filter(pc.invert(pc.is_in(rows["record_id"], pa.array(ids, pa.string()))))
+        if len(remaining) < len(rows):
+            _replace(file, remaining)
             # Answers are aged by it.
             os.utime(file, ns=(written.st_atime_ns, written.st_mtime_ns))
-            erased["flagged_records" if file.parent.name == FOLDER else "kept_answers"] += len(rows) - len(left)
+            erased["flagged_records" if file.parent.name == FOLDER else "kept_answers"] += len(rows) - len(remaining)
     return erased
 
 
@@ -117,9 +117,9 @@ def delete_all(folder: Path) -> int:
         except OSError:
             continue
         deleted += 1
-    for one in [*_own_folders(folder), folder]:
+    for path in [*_own_folders(folder), folder]:
         try:
-            one.rmdir()
+            path.rmdir()
         except OSError:  # somebody else's file is in it
             continue
     return deleted
@@ -129,13 +129,13 @@ def _own_folders(folder: Path) -> list[Path]:
     # A link may lead to files of somebody else.
     if folder.is_symlink() or not folder.is_dir():
         return []
-    found = [one for one in folder.iterdir() if one.name == FOLDER or _KIND.fullmatch(one.name)]
-    return sorted(one for one in found if one.is_dir() and not one.is_symlink())
+    folders = [path for path in folder.iterdir() if path.name == FOLDER or _KIND.fullmatch(path.name)]
+    return sorted(path for path in folders if path.is_dir() and not path.is_symlink())
 
 
 def _own_files(folder: Path) -> Iterator[Path]:
-    for one in _own_folders(folder):
-        yield from sorted(file for file in one.iterdir() if file.suffix == SUFFIX or re.fullmatch(r"_[0-9a-f]{24}\.unfinished", file.name))
+    for path in _own_folders(folder):
+        yield from sorted(file for file in path.iterdir() if file.suffix == SUFFIX or re.fullmatch(r"_[0-9a-f]{24}\.unfinished", file.name))
 
 
 def _replace(file: Path, rows: pa.Table) -> None:

@@ -49,9 +49,9 @@ class PayloadForm:
     def wanted(self, query: WindowQuery) -> list[str]:
         """Returns the table's columns that `as_window` reads, but for ids and times."""
         columns = self.columns
-        wanted = [columns.prediction, *(self.stored[name] for name in query.columns)]
-        wanted += [name for name in (columns.label, columns.model_revision) if name is not None]
-        return wanted + ([columns.probability] if query.with_probabilities and columns.probability is not None else [])
+        names = [columns.prediction, *(self.stored[name] for name in query.columns)]
+        names += [name for name in (columns.label, columns.model_revision) if name is not None]
+        return names + ([columns.probability] if query.with_probabilities and columns.probability is not None else [])
 
     def as_counted(self, rows: pa.Table, query: WindowQuery) -> pa.Table:
         """Returns model_revision, outcome and value_0 …, as codes with their distinct values."""
@@ -62,15 +62,15 @@ class PayloadForm:
         revision: pa.Array = pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int8()), size), [self._revision])
         if columns.model_revision is not None:
             revision = text_codes(rows[columns.model_revision], self._revision)
-        found = {"model_revision": revision, "outcome": outcome}
+        arrays = {"model_revision": revision, "outcome": outcome}
         for no, name in enumerate(query.columns):
-            found[f"{VALUE_PREFIX}{no}"] = stored_values(rows[self.stored[name]], self._of_schema[name], coded=True)
-        return pa.table(found)
+            arrays[f"{VALUE_PREFIX}{no}"] = stored_values(rows[self.stored[name]], self._of_schema[name], coded=True)
+        return pa.table(arrays)
 
     def as_window(self, rows: pa.Table, query: WindowQuery) -> pa.Table:
         """Returns the rows in the columns of the store's `newest_payload`, but for record numbers."""
         counted, columns = self.as_counted(rows, query), self.columns
-        found = {
+        arrays = {
             "logged_at": rows[columns.scored_at].cast(TIMES),
             "record_id": rows[columns.id].cast(pa.string()),
             "model_revision": counted["model_revision"].cast(pa.string()),
@@ -78,12 +78,12 @@ class PayloadForm:
             "outcome": counted["outcome"].cast(pa.string()),
         }
         if query.with_probabilities:
-            known = columns.probability
-            found["probability"] = pa.nulls(rows.num_rows, pa.string()) if known is None else probability_texts(rows[known])
+            probability = columns.probability
+            arrays["probability"] = pa.nulls(rows.num_rows, pa.string()) if probability is None else probability_texts(rows[probability])
         for no in range(len(query.columns)):
             values = counted[f"{VALUE_PREFIX}{no}"]
-            found[f"{VALUE_PREFIX}{no}"] = values.cast(values.type.value_type)
-        return pa.table(found)
+            arrays[f"{VALUE_PREFIX}{no}"] = values.cast(values.type.value_type)
+        return pa.table(arrays)
 
 
 class PayloadFiles:
@@ -99,8 +99,8 @@ class PayloadFiles:
         self.form = PayloadForm(deployment, table)
         self.files = TableFiles(table, roots, "payload", part)
         named = {"id": table.columns.id, "scored_at": table.columns.scored_at, "prediction": table.columns.prediction}
-        optional = {part: getattr(table.columns, part) for part in ("probability", "label", "model_revision")}
-        named |= {part: name for part, name in optional.items() if name is not None}
+        optional = {role: getattr(table.columns, role) for role in ("probability", "label", "model_revision")}
+        named |= {role: name for role, name in optional.items() if name is not None}
         values = {f"values.{name}": stored for name, stored in self.form.stored.items()}
         self.files.require_columns(named | values, time="scored_at")
 
@@ -110,28 +110,28 @@ class PayloadFiles:
         Columns: logged_at, record_id, model_revision, sample_rate (null), outcome and probability (JSON texts), value_0 ….
         """
         columns = self._columns
-        wanted = [columns.id, columns.scored_at, *self.form.wanted(query)]
+        names = [columns.id, columns.scored_at, *self.form.wanted(query)]
         only = None if ids is None else has_id(columns.id, ids)
-        for rows in self.files.read(wanted, columns.scored_at, span, only):
+        for rows in self.files.read(names, columns.scored_at, span, only):
             yield self.form.as_window(rows, query)
 
     def newest(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         """Returns the newest records of the span, newest first, those of one moment by id."""
-        kept: list[pa.Table] = []
+        tables: list[pa.Table] = []
         for rows in self.batches(query, span):
-            kept.append(rows)
+            tables.append(rows)
             # Memory does not grow with the span.
-            if sum(part.num_rows for part in kept) > limit + 4 * BATCH_ROWS:
-                kept = [cut_to_newest(kept, limit)]
-        return cut_to_newest(kept, limit) if kept else self.form.as_window(self._no_rows(query), query)
+            if sum(table.num_rows for table in tables) > limit + 4 * BATCH_ROWS:
+                tables = [cut_to_newest(tables, limit)]
+        return cut_to_newest(tables, limit) if tables else self.form.as_window(self._no_rows(query), query)
 
     def newest_before(self, query: WindowQuery, moment: Span, limit: int) -> pa.Table:
         reach, end = HOUR, moment.end
         while True:
             start = max(end - reach, moment.start)
-            found = self.newest(query, Span(start=start, end=end), limit)
-            if found.num_rows >= limit or start == moment.start:
-                return found
+            newest = self.newest(query, Span(start=start, end=end), limit)
+            if newest.num_rows >= limit or start == moment.start:
+                return newest
             reach = min(reach * 24, end - moment.start + timedelta(microseconds=1))
 
     def pieces(self, span: Span) -> list[FilePiece]:
@@ -145,22 +145,22 @@ class PayloadFiles:
 
     def ids(self, span: Span) -> pa.Array:
         columns = self._columns
-        found = [rows[columns.id].cast(pa.string()) for rows in self.files.read([columns.id], columns.scored_at, span)]
-        return pa.chunked_array([chunk for one in found for chunk in one.chunks], pa.string()).combine_chunks()
+        id_columns = [rows[columns.id].cast(pa.string()) for rows in self.files.read([columns.id], columns.scored_at, span)]
+        return pa.chunked_array([chunk for column in id_columns for chunk in column.chunks], pa.string()).combine_chunks()
 
     def features(self, ids: Sequence[str], span: Span) -> dict[str, list[Scalar | None]]:
         """Returns the features (in schema order) of these records within the span."""
         columns, features = self._columns, self._deployment.schema.features
         only = has_id(columns.id, pa.array(ids, pa.string()))
-        found: dict[str, list[Scalar | None]] = {}
-        wanted = [columns.id, *(self.form.stored[column.name] for column in features)]
-        for rows in self.files.read(wanted, columns.scored_at, span, only):
+        features_of: dict[str, list[Scalar | None]] = {}
+        names = [columns.id, *(self.form.stored[column.name] for column in features)]
+        for rows in self.files.read(names, columns.scored_at, span, only):
             cells = [read_cells(rows[self.form.stored[column.name]], column) for column in features]
             rows_of_cells = zip(*cells, strict=True)
-            found |= {
+            features_of |= {
                 record: list(values) for record, values in zip(rows[columns.id].cast(pa.string()).to_pylist(), rows_of_cells, strict=True)
             }
-        return found
+        return features_of
 
     def _no_rows(self, query: WindowQuery) -> pa.Table:
         columns = self._columns
@@ -171,9 +171,9 @@ class PayloadFiles:
         return pa.table({name: pa.array([], kind) for name, kind in empty.items()})
 
 
-def cut_to_newest(parts: Sequence[pa.Table], limit: int, *, time: str = "logged_at", record: str = "record_id") -> pa.Table:
+def cut_to_newest(tables: Sequence[pa.Table], limit: int, *, time: str = "logged_at", record: str = "record_id") -> pa.Table:
     """Returns the newest rows by these columns, newest first."""
-    rows = pa.concat_tables(parts)
+    rows = pa.concat_tables(tables)
     order = pc.sort_indices(rows, sort_keys=[(time, "descending"), (record, "descending")])
     return rows.take(order[:limit])
 
@@ -214,37 +214,37 @@ class FeedbackFiles:
             return records.slice(0, 0).append_column("label", pa.array([], pa.string()))
         observed = Span(start=hour_of(times["min"]), end=times["max"] + horizon + timedelta(microseconds=1))
         ids = records["record_id"].combine_chunks()
-        found = [pa.table({name: pa.array([], kind) for name, kind in _LABELS.items()}), *self._batches(observed, ids)]
-        labels = pa.concat_tables(found)
+        tables = [pa.table({name: pa.array([], kind) for name, kind in _LABELS.items()}), *self._batches(observed, ids)]
+        labels = pa.concat_tables(tables)
         joined = records.join(labels.filter(pc.is_valid(labels["label"])), "record_id", "feedback_id", join_type="inner")
         logged, usable = (joined[name].cast(pa.int64()).to_numpy() for name in ("logged_at", "usable_at"))
-        hour, most = int(HOUR / MICROSECOND), int(horizon / MICROSECOND)
-        joined = joined.filter(pa.array((usable >= logged // hour * hour) & (usable <= logged + most)))
+        hour, longest = int(HOUR / MICROSECOND), int(horizon / MICROSECOND)
+        joined = joined.filter(pa.array((usable >= logged // hour * hour) & (usable <= logged + longest)))
         return keep_first(joined, record="record_id").drop_columns(["usable_at"])
 
     def _join(self, labels: pa.Table, payload: PayloadFiles, query: WindowQuery, scored: Span) -> pa.Table:
         ids = labels["feedback_id"].combine_chunks()
-        found = list(payload.batches(query, scored, ids)) if len(ids) else []
+        batches = list(payload.batches(query, scored, ids)) if len(ids) else []
         # Columns of an empty span.
-        records = pa.concat_tables(found) if found else payload.newest(query, Span(start=scored.end, end=scored.end), 1)
-        place_of = {record: place for place, record in enumerate(records["record_id"].to_pylist())}
-        places = pa.array([place_of.get(one) for one in ids.to_pylist()], pa.int64())
-        known = pc.is_valid(places)
-        self.without_record += places.null_count
-        joined, labels = records.take(places.filter(known)), labels.filter(known)
+        records = pa.concat_tables(batches) if batches else payload.newest(query, Span(start=scored.end, end=scored.end), 1)
+        place_of = {record: position for position, record in enumerate(records["record_id"].to_pylist())}
+        positions = pa.array([place_of.get(record_id) for record_id in ids.to_pylist()], pa.int64())
+        is_known = pc.is_valid(positions)
+        self.without_record += positions.null_count
+        joined, labels = records.take(positions.filter(is_known)), labels.filter(is_known)
         joined = name_columns_of_labels(joined.drop_columns(["record_id"]))
         for name in ("label", "feedback_id"):
             joined = joined.append_column(name, labels[name])
         return joined
 
     def _read(self, span: Span, limit: int, records: pa.Array | None = None) -> pa.Table:
-        kept = [pa.table({name: pa.array([], kind) for name, kind in _LABELS.items()})]
+        tables = [pa.table({name: pa.array([], kind) for name, kind in _LABELS.items()})]
         for rows in self._batches(span, records):
-            kept.append(rows)
+            tables.append(rows)
             # Memory follows the limit and not the files.
-            if sum(part.num_rows for part in kept) > limit + 4 * BATCH_ROWS:
-                kept = [cut_to_newest([keep_first(pa.concat_tables(kept))], limit, time="usable_at", record="feedback_id")]
-        return cut_to_newest([keep_first(pa.concat_tables(kept))], limit, time="usable_at", record="feedback_id")
+            if sum(table.num_rows for table in tables) > limit + 4 * BATCH_ROWS:
+                tables = [cut_to_newest([keep_first(pa.concat_tables(tables))], limit, time="usable_at", record="feedback_id")]
+        return cut_to_newest([keep_first(pa.concat_tables(tables))], limit, time="usable_at", record="feedback_id")
 
     def _batches(self, span: Span, records: pa.Array | None) -> Iterator[pa.Table]:
         columns = self._columns

@@ -149,22 +149,26 @@ class SparkEngine:
             return count_slots(open_session(self._url))
 
     def _collect(self, pieces: Sequence[bytes], task: Task, done: Done) -> pa.Table:
-        found = self._work(pieces, task, done)
-        if found.error is not None and found.session is not None and leave_lost_session(self._url, found.session, found.error):
-            found = self._work(pieces, task, done)
-        if found.table is not None:
+        collected = self._work(pieces, task, done)
+        if (
+            collected.error is not None
+            and collected.session is not None
+            and leave_lost_session(self._url, collected.session, collected.error)
+        ):
+            collected = self._work(pieces, task, done)
+        if collected.table is not None:
             done(len(pieces))
-            return found.table
-        text = without_secrets(f"{found.error}")[:1000]
-        if isinstance(found.error, _OF_SPARK):
-            raise SetupError(f"Spark gave up the work on the records in files: {text}") from found.error
-        log.error("spark_answers_lost", exc_info=found.error)
-        kind = type(found.error).__name__
+            return collected.table
+        text = without_secrets(f"{collected.error}")[:1000]
+        if isinstance(collected.error, _OF_SPARK):
+            raise SetupError(f"Spark gave up the work on the records in files: {text}") from collected.error
+        log.error("spark_answers_lost", exc_info=collected.error)
+        kind = type(collected.error).__name__
         lost = f"The answers of Spark about the records in files could not be collected ({kind}): {text}"
-        raise SetupError(f"{lost}. The worker's log has the details under spark_answers_lost.") from found.error
+        raise SetupError(f"{lost}. The worker's log has the details under spark_answers_lost.") from collected.error
 
     def _work(self, pieces: Sequence[bytes], task: Task, done: Done) -> Collected:
-        tag, found = f"evenhand-{secrets.token_hex(8)}", Collected()
+        tag, collected = f"evenhand-{secrets.token_hex(8)}", Collected()
         sent = cloudpickle.dumps(task)
 
         def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -175,13 +179,13 @@ class SparkEngine:
 
         def collect() -> None:
             try:
-                found.session = open_session(self._url)
-                found.session.addTag(tag)
-                rows = as_rows(found.session, pieces, self.slots)
-                found.table = rows.mapInArrow(work, "answer binary, failure string").toArrow()
-                found.session.removeTag(tag)
+                collected.session = open_session(self._url)
+                collected.session.addTag(tag)
+                rows = as_rows(collected.session, pieces, self.slots)
+                collected.table = rows.mapInArrow(work, "answer binary, failure string").toArrow()
+                collected.session.removeTag(tag)
             except BaseException as error:  # noqa: BLE001 - a thread has no caller: `_collect` raises it in the check's own
-                found.error = error
+                collected.error = error
 
         # A check that is cancelled ends the work on the executors.
         thread = threading.Thread(target=collect, name=tag, daemon=True)
@@ -191,10 +195,10 @@ class SparkEngine:
                 thread.join(POLL_SECONDS)
                 done(0)
         except BaseException:
-            if found.session is not None:
-                found.session.interruptTag(tag)
+            if collected.session is not None:
+                collected.session.interruptTag(tag)
             raise
-        return found
+        return collected
 
 
 def _load(sent: bytes) -> Task:
@@ -221,8 +225,8 @@ def _answer(task: Task, piece: bytes) -> pa.RecordBatch:
 
 
 def _write_error(error: EvenhandError) -> str:
-    problems = [[one.field, one.message] for one in error.problems] if isinstance(error, InvalidInput) else None
-    kind = next((kind for kind, found in _KINDS.items() if isinstance(error, found)), "setup")
+    problems = [[problem.field, problem.message] for problem in error.problems] if isinstance(error, InvalidInput) else None
+    kind = next((kind for kind, error_type in _KINDS.items() if isinstance(error, error_type)), "setup")
     # The worker may have what is missing here.
     text = f"On an executor of Spark: {error}" if kind == "setup" else str(error)
     return msgspec.json.encode({"kind": kind, "text": text, "problems": problems}).decode()
@@ -231,7 +235,7 @@ def _write_error(error: EvenhandError) -> str:
 def _read_error(stored: str) -> EvenhandError:
     read = msgspec.json.decode(stored)
     if read["problems"] is not None:
-        return InvalidInput([FieldProblem(*one) for one in read["problems"]])
+        return InvalidInput([FieldProblem(*problem) for problem in read["problems"]])
     return _KINDS.get(read["kind"], SetupError)(read["text"])
 
 

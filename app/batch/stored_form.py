@@ -25,19 +25,19 @@ def typed_column(values: pa.ChunkedArray, column: Column) -> pa.Array:
 
 
 def _cast_to_type(array: pa.Array, column: Column) -> pa.Array:
-    wanted, found = ARROW_TYPES[column.type], array.type
+    target, source = ARROW_TYPES[column.type], array.type
     # Arrow would turn "12" into a number and 12 into a text; ingestion accepts neither.
     fits = {
-        FieldType.STRING: pa.types.is_string(found) or pa.types.is_large_string(found),
-        FieldType.INTEGER: pa.types.is_integer(found) or pa.types.is_floating(found),
-        FieldType.NUMBER: pa.types.is_integer(found) or pa.types.is_floating(found) or pa.types.is_decimal(found),
-        FieldType.BOOLEAN: pa.types.is_boolean(found),
+        FieldType.STRING: pa.types.is_string(source) or pa.types.is_large_string(source),
+        FieldType.INTEGER: pa.types.is_integer(source) or pa.types.is_floating(source),
+        FieldType.NUMBER: pa.types.is_integer(source) or pa.types.is_floating(source) or pa.types.is_decimal(source),
+        FieldType.BOOLEAN: pa.types.is_boolean(source),
     }[column.type]
     fits = fits or (column.type is FieldType.BOOLEAN and _is_zero_or_one(array))
-    if not fits and not pa.types.is_null(found):
-        raise InvalidInput.of("payload", f"column {column.name} must hold {column.type.value} values, found {found}")
+    if not fits and not pa.types.is_null(source):
+        raise InvalidInput.of("payload", f"column {column.name} must hold {column.type.value} values, found {source}")
     try:
-        typed = _drop_nan(array).cast(wanted)
+        typed = _drop_nan(array).cast(target)
     except pa.ArrowInvalid as error:
         raise InvalidInput.of("payload", f"column {column.name} must hold {column.type.value} values: {error}") from error
     return typed
@@ -101,7 +101,9 @@ def _json_of_each(array: pa.Array) -> pa.Array:
 def probability_texts(values: pa.ChunkedArray) -> pa.Array:
     kind = values.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return pa.array([None if one is None else f"[{', '.join(map(repr, one))}]" for one in values.to_pylist()], pa.string())
+        return pa.array(
+            [None if probability is None else f"[{', '.join(map(repr, probability))}]" for probability in values.to_pylist()], pa.string()
+        )
     if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
         raise InvalidInput.of("payload", f"probabilities must be numbers or lists of numbers, found {kind}")
     return _spell_each(_drop_nan(_plain(values)).cast(pa.float64()), repr)
@@ -109,7 +111,7 @@ def probability_texts(values: pa.ChunkedArray) -> pa.Array:
 
 def read_cells(values: pa.ChunkedArray, column: Column) -> list[Scalar | None]:
     """Returns a column's values as a model is sent them."""
-    return [None if one is None else normalised(one) for one in typed_column(values, column).to_pylist()]
+    return [None if value is None else normalised(value) for value in typed_column(values, column).to_pylist()]
 
 
 def _one_array(values: pa.ChunkedArray) -> pa.Array:

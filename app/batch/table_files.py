@@ -79,8 +79,8 @@ def in_span(schema: pa.Schema, time: str, span: Span) -> pc.Expression:
 def _has_all(fragment: "ds.ParquetFileFragment", row_group: int, column: str) -> bool:
     group = fragment.metadata.row_group(row_group)
     # By name: a nested column takes several places.
-    found = next(one for one in map(group.column, range(group.num_columns)) if one.path_in_schema == column)
-    return bool(found.statistics.null_count == 0)
+    chunk = next(chunk for chunk in map(group.column, range(group.num_columns)) if chunk.path_in_schema == column)
+    return bool(chunk.statistics.null_count == 0)
 
 
 @frozen
@@ -101,9 +101,9 @@ class PieceReader:
             partition = pickle.loads(piece.partition)  # noqa: S301 - written by `find_pieces`
             fragment = of_parquet.make_fragment(piece.file, open_folder(self.location), partition, row_groups=[piece.row_group])
             coded = {name for name in texts if name in fragment.physical_schema.names}
-            wanted = pa.schema([_coded(field) if field.name in coded else field for field in self.schema])
+            coded_schema = pa.schema([_coded(field) if field.name in coded else field for field in self.schema])
             scanned = fragment.to_batches(
-                schema=wanted,
+                schema=coded_schema,
                 columns=list(dict.fromkeys(columns)),
                 filter=within,
                 batch_size=BATCH_ROWS,
@@ -166,9 +166,9 @@ class TableFiles:
         """Requires the columns `names` by what they are for; `time` is one of these."""
         if self._dataset is None:
             return
-        for part, name in names.items():
+        for role, name in names.items():
             if name not in self._dataset.schema.names:
-                raise InvalidInput.of(f"{self._field}.columns.{part}", f"the table at {self._location} has no column {name!r}")
+                raise InvalidInput.of(f"{self._field}.columns.{role}", f"the table at {self._location} has no column {name!r}")
         kind = self._dataset.schema.field(names[time]).type
         if not pa.types.is_timestamp(kind) or kind.tz is None:
             # It would be in another hour on another machine.
@@ -206,19 +206,19 @@ class TableFiles:
         return PieceReader(pa.schema([]) if self._dataset is None else self._dataset.schema, self._location, self._field)
 
     def count(self, time: str, span: Span) -> int:
-        reader, found = self.reader(), self.pieces(time, span)
-        read: Iterator[int] = (rows.num_rows for piece in found if not piece.is_within for rows in reader.read(piece, [time], time, span))
-        return sum(piece.rows for piece in found if piece.is_within) + sum(read)
+        reader, pieces = self.reader(), self.pieces(time, span)
+        read: Iterator[int] = (rows.num_rows for piece in pieces if not piece.is_within for rows in reader.read(piece, [time], time, span))
+        return sum(piece.rows for piece in pieces if piece.is_within) + sum(read)
 
     def earliest(self, time: str, span: Span) -> datetime | None:
-        found: datetime | None = None
+        earliest: datetime | None = None
         reader, unknown = self.reader(), span.start
-        for piece in sorted(self.pieces(time, span), key=lambda one: one.oldest or unknown):
-            if found is not None and (piece.oldest or unknown) >= found:
+        for piece in sorted(self.pieces(time, span), key=lambda piece: piece.oldest or unknown):
+            if earliest is not None and (piece.oldest or unknown) >= earliest:
                 break
             times = [piece.oldest] if piece.is_within else [pc.min(rows[time]).as_py() for rows in reader.read(piece, [time], time, span)]
-            found = min((one for one in [found, *times] if one is not None), default=None)
-        return found
+            earliest = min((moment for moment in [earliest, *times] if moment is not None), default=None)
+        return earliest
 
 
 def pack_table(table: pa.Table) -> bytes:
@@ -238,12 +238,12 @@ def _find_types(opened: "Dataset") -> pa.Schema:
     """A column of only missing values has no type in a file: a later file gives it."""
     schema = opened.schema
     for fragment in opened.get_fragments():
-        untyped = [place for place, column in enumerate(schema) if pa.types.is_null(column.type)]
+        untyped = [position for position, column in enumerate(schema) if pa.types.is_null(column.type)]
         if not untyped:
             break
         of_file = fragment.physical_schema
-        for place in untyped:
-            found = of_file.get_field_index(schema.field(place).name)
-            if found >= 0:
-                schema = schema.set(place, of_file.field(found))
+        for position in untyped:
+            index = of_file.get_field_index(schema.field(position).name)
+            if index >= 0:
+                schema = schema.set(position, of_file.field(index))
     return schema
