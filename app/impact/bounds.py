@@ -64,9 +64,9 @@ def bound_categories(mapping: CategoryMapping, weights: FloatArray, records: Int
     _, cells = np.unique(np.floor(bins + 1e-9), axis=1, return_inverse=True)
     counts = np.array([np.bincount(cells, column * records) for column in (np.ones(records.size), selected, *weights)])
     rows = []
-    for place, category in enumerate(categories):
-        other = place if reference is None else reference
-        row = _bound(_join_small(counts[[0, 1, 2 + place, 2 + other]]), is_compared=place != other)
+    for position, category in enumerate(categories):
+        compared = position if reference is None else reference
+        row = _bound(_join_small(counts[[0, 1, 2 + position, 2 + compared]]), is_compared=position != compared)
         rows.append({"category": category} | row)
     return {"attribute": mapping.attribute, "reference": mapping.reference, "unknown": unknown, "rows": rows}
 
@@ -75,9 +75,9 @@ def _join_small(cells: FloatArray) -> FloatArray:
     """Joins cells [records, favourable, sums of both probabilities; cells] from the lowest probability."""
     cells = cells[:, np.lexsort(cells[3:1:-1] / cells[0])]
     starts, size = [], 0.0
-    for place, records in enumerate(cells[0].tolist()):
+    for position, records in enumerate(cells[0].tolist()):
         if size == 0:
-            starts.append(place)
+            starts.append(position)
         size = 0 if size + records >= LEAST_RECORDS else size + records
     if size and len(starts) > 1:
         starts.pop()

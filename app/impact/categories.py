@@ -38,9 +38,9 @@ class CategoryTable:
 
     @property
     def applicants(self) -> int:
-        return sum(one.applicants for one in self.categories)
+        return sum(category.applicants for category in self.categories)
 
 
 def highest_rate(categories: Sequence[Category]) -> Category | None:
     """Category with the highest selection rate, of equal ones the largest."""
-    return max(categories, key=lambda one: (one.rate, one.applicants, one.label), default=None)
+    return max(categories, key=lambda category: (category.rate, category.applicants, category.label), default=None)

@@ -45,21 +45,21 @@ class AdjustedOdds:
     left_out: int
 
 
-def adjusted_odds(category: Category, other: Category, counts: Sequence[ControlledCount]) -> AdjustedOdds:
+def adjusted_odds(category: Category, reference: Category, counts: Sequence[ControlledCount]) -> AdjustedOdds:
     """Odds ratio given the controls, with Wald's interval.
 
     Values of a control with one outcome or one category only are left out: the fit would not converge.
     """
-    everybody = sum(one.selected + one.rejected for one in counts)
-    used = drop_uninformative([one for one in counts if one.selected + one.rejected])
-    people = sum(one.selected + one.rejected for one in used)
+    everybody = sum(count.selected + count.rejected for count in counts)
+    used = drop_uninformative([count for count in counts if count.selected + count.rejected])
+    people = sum(count.selected + count.rejected for count in used)
     if not used:
         return AdjustedOdds(OddsRatio(None, None, None, NOBODY), 0, everybody)
     design = design_terms(used)
-    selected = np.array([one.selected for one in used], dtype=np.float64)
-    rejected = np.array([one.rejected for one in used], dtype=np.float64)
+    selected = np.array([count.selected for count in used], dtype=np.float64)
+    rejected = np.array([count.rejected for count in used], dtype=np.float64)
     if is_separated(design, selected, rejected):
-        return AdjustedOdds(OddsRatio(None, None, None, f"{SEPARATED} ({category.label}, {other.label})"), people, everybody - people)
+        return AdjustedOdds(OddsRatio(None, None, None, f"{SEPARATED} ({category.label}, {reference.label})"), people, everybody - people)
     value, half = _fit(design, selected, selected + rejected)
     return AdjustedOdds(OddsRatio(math.exp(value), math.exp(value - half), math.exp(value + half)), people, everybody - people)
 
@@ -68,26 +68,26 @@ def drop_uninformative(counts: Sequence[ControlledCount]) -> list[ControlledCoun
     """Counts without values of a control that hold one outcome or one side only; leaving some out may empty others."""
     used = list(counts)
     while used:
-        places = [(control, one.controls[control]) for one in used for control in range(len(one.controls))]
-        held = {place: np.zeros(4, dtype=np.int64) for place in places}
-        for one in used:
-            people = one.selected + one.rejected
-            parts = (one.selected, one.rejected, people * one.is_category, people * (not one.is_category))
-            for control, value in enumerate(one.controls):
-                held[control, value] += parts
-        kept = [one for one in used if all(held[control, value].all() for control, value in enumerate(one.controls))]
-        if len(kept) == len(used):
+        keys = [(control, count.controls[control]) for count in used for control in range(len(count.controls))]
+        held = {key: np.zeros(4, dtype=np.int64) for key in keys}
+        for count in used:
+            people = count.selected + count.rejected
+            sums = (count.selected, count.rejected, people * count.is_category, people * (not count.is_category))
+            for control, value in enumerate(count.controls):
+                held[control, value] += sums
+        informative = [count for count in used if all(held[control, value].all() for control, value in enumerate(count.controls))]
+        if len(informative) == len(used):
             break
-        used = kept
+        used = informative
     return used
 
 
 def design_terms(used: Sequence[ControlledCount]) -> FloatArray:
     """Terms [counts, terms]: the category, one for all, and values of each control, without those that follow from others."""
-    columns = [np.array([one.is_category for one in used], dtype=np.float64), np.ones(len(used))]
+    columns = [np.array([count.is_category for count in used], dtype=np.float64), np.ones(len(used))]
     for control in range(len(used[0].controls)):
-        values = sorted({one.controls[control] for one in used})
-        columns += [np.array([one.controls[control] == value for one in used], dtype=np.float64) for value in values[1:]]
+        values = sorted({count.controls[control] for count in used})
+        columns += [np.array([count.controls[control] == value for count in used], dtype=np.float64) for value in values[1:]]
     chosen = columns[:1]
     for column in columns[1:]:
         tried = np.column_stack([*chosen, column])
@@ -115,14 +115,14 @@ def _fit(design: FloatArray, selected: npt.NDArray[np.float64], people: npt.NDAr
 def is_separated(design: FloatArray, selected: npt.NDArray[np.float64], rejected: npt.NDArray[np.float64]) -> bool:
     """Whether some weights of the terms divide the selected from the others: the likelihood has no maximum (Albert and Anderson 1984)."""
     # Where counts with both outcomes have every term, no weights divide, and the programme (fifty times as long) is not needed.
-    both = design[(selected > 0) & (rejected > 0)]
-    if np.linalg.matrix_rank(both) == design.shape[1]:
+    mixed = design[(selected > 0) & (rejected > 0)]
+    if np.linalg.matrix_rank(mixed) == design.shape[1]:
         return False
     from scipy.optimize import linprog  # noqa: PLC0415 - a tenth of a second to load, and few tables come here
 
     signed = np.vstack([design[selected > 0], -design[rejected > 0]])
-    found = linprog(-signed.sum(axis=0), A_ub=-signed, b_ub=np.zeros(len(signed)), bounds=[(-1, 1)] * design.shape[1], method="highs")
-    return bool(-found.fun > _SEPARATES)
+    solution = linprog(-signed.sum(axis=0), A_ub=-signed, b_ub=np.zeros(len(signed)), bounds=[(-1, 1)] * design.shape[1], method="highs")
+    return bool(-solution.fun > _SEPARATES)
 
 
 ONE_STRATUM = "only one stratum has people of both categories and both outcomes, so there is nothing to compare the strata by"
@@ -176,27 +176,29 @@ class StratifiedOdds:
     left_out: int
 
 
-def stratified_odds(category: Category, other: Category, strata: Sequence[Stratum]) -> StratifiedOdds:
-    used = [one for one in strata if one.is_informative]
-    people = sum(one.selected + one.rejected + one.others_selected + one.others_rejected for one in strata)
+def stratified_odds(category: Category, reference: Category, strata: Sequence[Stratum]) -> StratifiedOdds:
+    used = [stratum for stratum in strata if stratum.is_informative]
+    people = sum(stratum.selected + stratum.rejected + stratum.others_selected + stratum.others_rejected for stratum in strata)
     if not used:
         absent = StratumTest(None, None, None, NO_STRATUM)
         return StratifiedOdds(None, None, None, NO_STRATUM, absent, absent, 0, people)
-    cells = np.array([(one.selected, one.rejected, one.others_selected, one.others_rejected) for one in used], dtype=np.float64).T
-    value, lower, upper, reason = pool_strata(cells, category.label, other.label)
+    cells = np.array(
+        [(stratum.selected, stratum.rejected, stratum.others_selected, stratum.others_rejected) for stratum in used], dtype=np.float64
+    ).T
+    value, lower, upper, reason = pool_strata(cells, category.label, reference.label)
     left_out = people - int(cells.sum())
     return StratifiedOdds(value, lower, upper, reason, association_test(cells), homogeneity_test(cells, reason), len(used), left_out)
 
 
-def pool_strata(cells: FloatArray, category: str, other: str) -> tuple[float | None, float | None, float | None, str | None]:
+def pool_strata(cells: FloatArray, category: str, reference: str) -> tuple[float | None, float | None, float | None, str | None]:
     """Common odds ratio, ends of its interval, and the reason where one is missing; `cells` is [4, strata]."""
-    one, another = _sides(cells)
-    value = float(common_odds_ratio(one, another))
+    of_category, of_reference = _sides(cells)
+    value = float(common_odds_ratio(of_category, of_reference))
     if not math.isfinite(value):
-        return None, None, None, NO_FINITE.format(one=category, other=other)
+        return None, None, None, NO_FINITE.format(one=category, other=reference)
     if not value:
-        return value, None, None, ZERO.format(one=category, other=other)
-    lower, upper = common_odds_limits(*(StrataOutcomes(side.astype(np.int64), side, side) for side in (one, another)))
+        return value, None, None, ZERO.format(one=category, other=reference)
+    lower, upper = common_odds_limits(*(StrataOutcomes(side.astype(np.int64), side, side) for side in (of_category, of_reference)))
     return value, float(lower), float(upper), None
 
 
@@ -213,8 +215,8 @@ def homogeneity_test(cells: FloatArray, reason: str | None) -> StratumTest:
     """Breslow and Day's test that the odds ratio is the same in every stratum."""
     if cells.shape[1] == 1:
         return StratumTest(None, None, None, ONE_STRATUM)
-    found = measure_homogeneity(*_sides(cells))
-    return StratumTest(None, None, None, reason) if found is None else StratumTest(found.statistic, len(found.strata) - 1, found.p_value)
+    test = measure_homogeneity(*_sides(cells))
+    return StratumTest(None, None, None, reason) if test is None else StratumTest(test.statistic, len(test.strata) - 1, test.p_value)
 
 
 def _sides(cells: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -229,8 +231,8 @@ NO_CONTROLS = "no control was chosen; name columns that decisions may lawfully d
 
 
 def controls_sheet(people: CountedPeople) -> Json:
-    names = [one.name for one in people.controls]
-    notes = [one.note for one in people.controls if one.note]
+    names = [control.name for control in people.controls]
+    notes = [control.note for control in people.controls if control.note]
     if not names:
         return {"controls": [], "notes": [], "tables": [], "reason": NO_CONTROLS}
     tables = []
@@ -238,41 +240,41 @@ def controls_sheet(people: CountedPeople) -> Json:
         reference, name = reference_rows(attribute), name_reference(attribute)
         has_reference = people.count(reference & people.is_assessed) > 0
         rows = [
-            _controlled_row(people, attribute, place, reference)
-            for place in range(len(attribute.labels))
-            if attribute.roles[place] != "reference" and people.count((attribute.codes == place) & people.is_assessed)
+            _controlled_row(people, attribute, position, reference)
+            for position in range(len(attribute.labels))
+            if attribute.roles[position] != "reference" and people.count((attribute.codes == position) & people.is_assessed)
         ]
         tables.append({"attribute": attribute.feature, "reference": name, "rows": rows if has_reference else []})
     return {"controls": names, "notes": notes, "tables": tables, "reason": None}
 
 
-def _controlled_row(people: CountedPeople, attribute: AttributeCategories, place: int, reference: Rows) -> Json:
-    mine, strata = attribute.codes == place, strata_of(people)
+def _controlled_row(people: CountedPeople, attribute: AttributeCategories, position: int, reference: Rows) -> Json:
+    mine, strata = attribute.codes == position, strata_of(people)
     used = (mine | reference) & people.is_assessed & (strata != MISSING)
     # Only combinations that occur: the product of controls may be far larger than the log.
-    found, each = np.unique(strata[used], return_inverse=True)
-    cells = np.zeros((found.size, 4), dtype=np.int64)
+    present, stratum_of = np.unique(strata[used], return_inverse=True)
+    cells = np.zeros((present.size, 4), dtype=np.int64)
     side = np.where(mine[used], 0, 2) + np.where(people.is_selected[used], 0, 1)
-    np.add.at(cells, (each, side), people.records[used])
-    sizes = [len(one.labels) for one in people.controls]
+    np.add.at(cells, (stratum_of, side), people.records[used])
+    sizes = [len(control.labels) for control in people.controls]
     values = [
-        tuple(one.labels[int(part)] for one, part in zip(people.controls, np.unravel_index(code, sizes), strict=True))
-        for code in found.tolist()
+        tuple(control.labels[int(index)] for control, index in zip(people.controls, np.unravel_index(code, sizes), strict=True))
+        for code in present.tolist()
     ]
-    category = count_category(people, attribute.labels[place], mine)
-    other = count_category(people, name_reference(attribute), reference)
+    category = count_category(people, attribute.labels[position], mine)
+    reference_category = count_category(people, name_reference(attribute), reference)
     strata_cells = [Stratum(*row) for row in cells.tolist()]
     counts = [
         count
         for names, row in zip(values, cells.tolist(), strict=True)
         for count in (ControlledCount(names, True, row[0], row[1]), ControlledCount(names, False, row[2], row[3]))
     ]
-    crude = ImpactRow(category, other).odds_ratio
+    crude = ImpactRow(category, reference_category).odds_ratio
     return {
         "category": category.label,
         "people": int(cells.sum()),
         "without_control": people.count((mine | reference) & people.is_assessed & (strata == MISSING)),
         "crude": None if crude is None else asdict(crude),
-        "mantel_haenszel": asdict(stratified_odds(category, other, strata_cells)),
-        "logit": asdict(adjusted_odds(category, other, counts)),
+        "mantel_haenszel": asdict(stratified_odds(category, reference_category, strata_cells)),
+        "logit": asdict(adjusted_odds(category, reference_category, counts)),
     }

@@ -65,8 +65,8 @@ class ImpactRow:
     @cached_property
     def ratio(self) -> float | None:
         """Rate over the other's; None without another, or if nobody of it was selected."""
-        other = self._other
-        return None if other is None or other.selected == 0 else self.category.rate / other.rate
+        compared = self._other
+        return None if compared is None or compared.selected == 0 else self.category.rate / compared.rate
 
     @property
     def ratio_reason(self) -> str | None:
@@ -80,64 +80,66 @@ class ImpactRow:
     def z_reason(self) -> str | None:
         if self.z is not None or self._other is None:
             return None if self.z is not None else self.ratio_reason
-        both = f"{self.category.label} and {self._other.label}"
-        return f"{'nobody' if not self.category.selected else 'everybody'} of {both} was selected, so rates do not vary"
+        names = f"{self.category.label} and {self._other.label}"
+        return f"{'nobody' if not self.category.selected else 'everybody'} of {names} was selected, so rates do not vary"
 
     @cached_property
     def interval(self) -> Interval | None:
         """95 % interval of the ratio."""
-        other = self._other
-        if other is None or other.selected == 0:
+        compared = self._other
+        if compared is None or compared.selected == 0:
             return None
-        return log_ratio(self.category.selected, self.category.applicants, other.selected, other.applicants)
+        return log_ratio(self.category.selected, self.category.applicants, compared.selected, compared.applicants)
 
     @cached_property
     def z(self) -> float | None:
         """Difference of the rates in standard deviations (pooled rate); None if all or none of both were selected."""
-        other = self._other
-        if other is None:
+        compared = self._other
+        if compared is None:
             return None
-        pooled = (self.category.selected + other.selected) / (self.category.applicants + other.applicants)
+        pooled = (self.category.selected + compared.selected) / (self.category.applicants + compared.applicants)
         if pooled in {0, 1}:
             return None
-        return (self.category.rate - other.rate) / math.sqrt(pooled * (1 - pooled) * (1 / self.category.applicants + 1 / other.applicants))
+        return (self.category.rate - compared.rate) / math.sqrt(
+            pooled * (1 - pooled) * (1 / self.category.applicants + 1 / compared.applicants)
+        )
 
     @cached_property
     def fisher_p(self) -> float | None:
         """Two-sided p-value of Fisher's exact test."""
-        other = self._other
-        if other is None:
+        compared = self._other
+        if compared is None:
             return None
         from scipy.stats import fisher_exact  # noqa: PLC0415 - scipy.stats takes a second to import
 
-        one = self.category
-        return min(1.0, float(fisher_exact([[one.selected, one.rejected], [other.selected, other.rejected]]).pvalue))
+        category = self.category
+        return min(1.0, float(fisher_exact([[category.selected, category.rejected], [compared.selected, compared.rejected]]).pvalue))
 
     @cached_property
     def odds_ratio(self) -> OddsRatio | None:
         """Odds ratio with its 95 % interval."""
-        one, other = self.category, self._other
-        if other is None:
+        category, compared = self.category, self._other
+        if compared is None:
             return None
-        if not one.rejected or not other.selected:
-            empty = f"everybody of {one.label} was selected" if not one.rejected else f"nobody of {other.label} was selected"
+        if not category.rejected or not compared.selected:
+            empty = f"everybody of {category.label} was selected" if not category.rejected else f"nobody of {compared.label} was selected"
             return OddsRatio(None, None, None, f"{empty}, so the odds ratio has no finite value")
-        value = one.selected * other.rejected / (one.rejected * other.selected)
-        if not one.selected or not other.rejected:
-            empty = f"nobody of {one.label} was selected" if not one.selected else f"everybody of {other.label} was selected"
+        value = category.selected * compared.rejected / (category.rejected * compared.selected)
+        if not category.selected or not compared.rejected:
+            empty = f"nobody of {category.label} was selected" if not category.selected else f"everybody of {compared.label} was selected"
             return OddsRatio(value, None, None, f"{empty}, so the odds ratio has no interval")
-        half = Z * math.sqrt(sum(1 / count for count in (one.selected, one.rejected, other.selected, other.rejected)))
+        half = Z * math.sqrt(sum(1 / count for count in (category.selected, category.rejected, compared.selected, compared.rejected)))
         return OddsRatio(value, value * math.exp(-half), value * math.exp(half))
 
     @property
     def is_exact(self) -> bool:
         """Whether Fisher's test decides, because there are few people."""
-        other = self._other
-        if other is None:
+        compared = self._other
+        if compared is None:
             return False
-        everybody = self.category.applicants + other.applicants
-        selected = self.category.selected + other.selected
-        expected = min(self.category.applicants, other.applicants) * min(selected, everybody - selected) / everybody
+        everybody = self.category.applicants + compared.applicants
+        selected = self.category.selected + compared.selected
+        expected = min(self.category.applicants, compared.applicants) * min(selected, everybody - selected) / everybody
         return everybody < FEW_PEOPLE or expected < FEW_EXPECTED
 
     @property
@@ -155,26 +157,26 @@ class ImpactRow:
     @property
     def shortfall_to_four_fifths(self) -> int | None:
         """Further selections that bring the ratio to four fifths; 0 if it is there."""
-        other = self._other
-        if other is None:
+        compared = self._other
+        if compared is None:
             return None
         # In whole numbers: 0.8 has no exact binary form.
-        needed = -(-4 * other.selected * self.category.applicants // (5 * other.applicants))
+        needed = -(-4 * compared.selected * self.category.applicants // (5 * compared.applicants))
         return max(0, needed - self.category.selected)
 
     @property
     def flags(self) -> tuple[Flag, ...]:
-        found = []
+        flags = []
         further = self.shortfall_to_four_fifths
         if further:
-            found.append(Flag.BELOW_FOUR_FIFTHS)
+            flags.append(Flag.BELOW_FOUR_FIFTHS)
         if self.corrected_p is not None and self.corrected_p < SIGNIFICANT:
-            found.append(Flag.SIGNIFICANT)
+            flags.append(Flag.SIGNIFICANT)
         if self.is_small:
-            found.append(Flag.TOO_FEW)
+            flags.append(Flag.TOO_FEW)
         if further and further <= FURTHER:
-            found.append(Flag.FLIPS_WITH_TWO)
-        return tuple(found)
+            flags.append(Flag.FLIPS_WITH_TWO)
+        return tuple(flags)
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,7 @@ class ImpactTable:
     @cached_property
     def large(self) -> list[Category]:
         """Categories that are not too small to be compared with."""
-        return [one for one in self.table.categories if one.applicants >= LEAST_SHARE * self.table.applicants]
+        return [category for category in self.table.categories if category.applicants >= LEAST_SHARE * self.table.applicants]
 
     @property
     def compared_with(self) -> Category | None:
@@ -204,8 +206,8 @@ class ImpactTable:
         raw = np.array([row.p_value or 0.0 for row in pairs])
         corrected = np.maximum.accumulate(np.minimum(1.0, raw * np.arange(raw.size, 0, -1))).tolist()
         holm = dict(zip((frozenset((row.category, row.compared_with)) for row in pairs), corrected, strict=True))
-        for one in self.table.categories:
-            row, p_value = ImpactRow(one, best, one not in large), holm.get(frozenset((one, best)))
+        for category in self.table.categories:
+            row, p_value = ImpactRow(category, best, category not in large), holm.get(frozenset((category, best)))
             if row.is_small and row.p_value is not None:
                 p_value = min(1.0, math.comb(len(self.table.categories), 2) * row.p_value)
             yield replace(row, corrected_p=p_value)

@@ -97,12 +97,12 @@ def residual_gap(is_category: npt.NDArray[np.bool_], scores: FloatArray, strata:
     Category and controls are fitted at once: residuals of the controls alone make the gap too small where categories differ in them. Normal
     interval, from the residual variance.
     """
-    _, place = np.unique(strata, return_inverse=True)
-    sizes = np.bincount(place)
-    share = np.bincount(place, weights=is_category) / sizes
+    _, stratum_of = np.unique(strata, return_inverse=True)
+    sizes = np.bincount(stratum_of)
+    share = np.bincount(stratum_of, weights=is_category) / sizes
     # Frisch, Waugh and Lovell: centred within the strata, the simple slope is the coefficient.
-    centred = is_category - share[place]
-    outcome = scores - (np.bincount(place, weights=scores) / sizes)[place]
+    centred = is_category - share[stratum_of]
+    outcome = scores - (np.bincount(stratum_of, weights=scores) / sizes)[stratum_of]
     spread = float(centred @ centred)
     mixed = (share > 0) & (share < 1)
     people, degrees = int(sizes[mixed].sum()), scores.size - sizes.size - 1
@@ -111,8 +111,8 @@ def residual_gap(is_category: npt.NDArray[np.bool_], scores: FloatArray, strata:
     slope = float(centred @ outcome) / spread
     if degrees <= 0:
         return ResidualGap(slope / sd_all, None, None, people, TOO_MANY_STRATA)
-    rest = outcome - slope * centred
-    half = Z * math.sqrt(float(rest @ rest) / degrees / spread)
+    residuals = outcome - slope * centred
+    half = Z * math.sqrt(float(residuals @ residuals) / degrees / spread)
     return ResidualGap(slope / sd_all, (slope - half) / sd_all, (slope + half) / sd_all, people)
 
 
@@ -120,12 +120,12 @@ def quantile_ratios(
     scores: FloatArray, reference: FloatArray, everybody: FloatArray, quantiles: Sequence[float] = QUANTILES
 ) -> tuple[QuantileRatio, ...]:
     """Ratios at each quantile of everybody's scores; a score equal to the cut is not above it. Neither side is empty."""
-    found = []
+    ratios = []
     for quantile, cut in zip(quantiles, np.quantile(everybody, quantiles, method="inverted_cdf").tolist(), strict=True):
         above, reference_above = int((scores > cut).sum()), int((reference > cut).sum())
         rate, reference_rate = above / scores.size, reference_above / reference.size
         ends = log_ratio(above, scores.size, reference_above, reference.size) if reference_above else None
-        found.append(
+        ratios.append(
             QuantileRatio(
                 quantile,
                 cut,
@@ -137,7 +137,7 @@ def quantile_ratios(
                 None if reference_above else NOBODY_ABOVE,
             )
         )
-    return tuple(found)
+    return tuple(ratios)
 
 
 Json: TypeAlias = dict[str, Any]
@@ -153,10 +153,10 @@ def lending_sheet(people: CountedPeople) -> Json:
         reference, rows = reference_rows(attribute), []
         name = name_reference(attribute)
         has_reference = people.count(reference & people.is_assessed) > 0
-        for place, label in enumerate(attribute.labels):
-            if attribute.roles[place] == "reference" or not has_reference:
+        for position, label in enumerate(attribute.labels):
+            if attribute.roles[position] == "reference" or not has_reference:
                 continue
-            chosen = attribute.codes == place
+            chosen = attribute.codes == position
             row = ImpactRow(count_category(people, label, chosen), count_category(people, name, reference))
             if not row.category.applicants:
                 continue
@@ -170,37 +170,43 @@ def lending_sheet(people: CountedPeople) -> Json:
                     "air_reason": row.ratio_reason,
                     "air_low": None if row.interval is None else row.interval.lower,
                     "air_high": None if row.interval is None else row.interval.upper,
-                    "score": _score_part(people, attribute, place, reference),
+                    "score": _score_part(people, attribute, position, reference),
                 }
             )
         reason = None if rows else (NO_OTHER.format(name=name) if has_reference else NO_REFERENCE)
         tables.append({"attribute": attribute.feature, "reference": name, "rows": rows, "reason": reason})
     no_scores = people.no_scores if people.scores is None else None
-    return {"tables": tables, "no_scores": no_scores, "controls": [one.name for one in people.controls], "sigma": SIGMA, "reason": None}
+    return {
+        "tables": tables,
+        "no_scores": no_scores,
+        "controls": [control.name for control in people.controls],
+        "sigma": SIGMA,
+        "reason": None,
+    }
 
 
 SIGMA = "sd_all is the standard deviation of the scores of everybody, of unknown categories, too; sd_within that within the two categories"
 
 
-def _score_part(people: CountedPeople, attribute: AttributeCategories, place: int, reference: Rows) -> Json | None:
+def _score_part(people: CountedPeople, attribute: AttributeCategories, position: int, reference: Rows) -> Json | None:
     scores, times = people.scores, people.records
     if scores is None:
         return None
     scored = ~np.isnan(scores)
-    mine, others = scored & (attribute.codes == place), scored & reference
+    mine, of_reference = scored & (attribute.codes == position), scored & reference
     mine_scores, others_scores, all_scores = (
-        np.asarray(np.repeat(scores[rows], times[rows]), dtype=np.float64) for rows in (mine, others, scored)
+        np.asarray(np.repeat(scores[rows], times[rows]), dtype=np.float64) for rows in (mine, of_reference, scored)
     )
-    label, name = attribute.labels[place], name_reference(attribute)
+    label, name = attribute.labels[position], name_reference(attribute)
     gap = score_gap(mine_scores, others_scores, all_scores, name=label, reference_name=name)
-    found: Json = {"gap": asdict(gap), "quantiles": [], "residual": None}
+    sheet: Json = {"gap": asdict(gap), "quantiles": [], "residual": None}
     if mine_scores.size and others_scores.size:
-        found["quantiles"] = [asdict(one) for one in quantile_ratios(mine_scores, others_scores, all_scores)]
+        sheet["quantiles"] = [asdict(ratio) for ratio in quantile_ratios(mine_scores, others_scores, all_scores)]
     if people.controls and gap.smd is not None and gap.sd_all is not None:
         strata = strata_of(people)
-        both = (mine | others) & (strata != MISSING)
+        compared = (mine | of_reference) & (strata != MISSING)
         # One entry a record: least squares would weigh rows that count several as one.
-        times = people.records[both]
-        is_category, codes = np.repeat(mine[both], times), np.repeat(strata[both], times)
-        found["residual"] = asdict(residual_gap(is_category, np.repeat(scores[both], times), codes, gap.sd_all))
-    return found
+        times = people.records[compared]
+        is_category, codes = np.repeat(mine[compared], times), np.repeat(strata[compared], times)
+        sheet["residual"] = asdict(residual_gap(is_category, np.repeat(scores[compared], times), codes, gap.sd_all))
+    return sheet

@@ -58,20 +58,23 @@ def audit_tables(tables: Sequence[CategoryTable], *, assessed: int, unknown: int
     """
     audits = []
     for table in tables:
-        excluded = {one for one in table.categories if one.applicants < least_share * assessed}
-        best = highest_rate([one for one in table.categories if one not in excluded])
+        excluded = {category for category in table.categories if category.applicants < least_share * assessed}
+        best = highest_rate([category for category in table.categories if category not in excluded])
         divisor = 0.0 if best is None else best.rate
-        rows = [AuditRow(one, one.rate / divisor if divisor and one not in excluded else None, one in excluded) for one in table.categories]
+        rows = [
+            AuditRow(category, category.rate / divisor if divisor and category not in excluded else None, category in excluded)
+            for category in table.categories
+        ]
         audits.append(AuditTable(table, tuple(rows), best))
     return AuditSheet(tuple(audits), assessed, unknown, least_share)
 
 
-def list_without_people(table: CategoryTable, known: Mapping[str, Sequence[str]]) -> list[str]:
-    """Categories that nobody is of: those of the rule, where an attribute's categories are called so, and the `known` ones."""
+def list_without_people(table: CategoryTable, listed: Mapping[str, Sequence[str]]) -> list[str]:
+    """Categories that nobody is of: those of the rule, where an attribute's categories are called so, and the `listed` ones."""
     members = []
-    for place, feature in enumerate(table.comparison.features):
-        named = dict.fromkeys((*(one.names[place] for one in table.categories), *known.get(feature, ())))
+    for position, feature in enumerate(table.comparison.features):
+        named = dict.fromkeys((*(category.names[position] for category in table.categories), *listed.get(feature, ())))
         of_rule = next((scheme for scheme in RULE_SCHEMES if named and set(named) <= set(scheme)), ())
         members.append(sorted({*named, *of_rule}))
-    seen = {one.names for one in table.categories}
-    return [Category(names, 0, 0).label for names in product(*members) if names not in seen]
+    present = {category.names for category in table.categories}
+    return [Category(names, 0, 0).label for names in product(*members) if names not in present]

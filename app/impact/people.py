@@ -75,10 +75,10 @@ class CountedPeople:
 
 def divide_numbers(name: str, numbers: FloatArray, records: IntArray) -> Control:
     """Numeric control by the fifths of its numbers [rows], NaN where missing; row i counts `records[i]`."""
-    known = ~np.isnan(numbers)
-    each = np.repeat(numbers[known], records[known])
-    cuts = np.unique(np.quantile(each, np.arange(1, FIFTHS) / FIFTHS))
-    codes = np.where(known, np.searchsorted(cuts, np.nan_to_num(numbers), side="left"), MISSING).astype(np.int64)
+    is_known = ~np.isnan(numbers)
+    expanded = np.repeat(numbers[is_known], records[is_known])
+    cuts = np.unique(np.quantile(expanded, np.arange(1, FIFTHS) / FIFTHS))
+    codes = np.where(is_known, np.searchsorted(cuts, np.nan_to_num(numbers), side="left"), MISSING).astype(np.int64)
     ends = [f"{cut:.6g}" for cut in cuts]
     labels = (f"up to {ends[0]}", *(f"above {low} to {high}" for low, high in pairwise(ends)), f"above {ends[-1]}")
     return Control(name, labels, codes, f"{name} is divided at its fifths, {', '.join(ends)}")
@@ -107,4 +107,6 @@ def count_category(people: CountedPeople, label: str, chosen: npt.NDArray[np.boo
 
 def strata_of(people: CountedPeople) -> Codes:
     """Per row, the combination of the values of all controls, or MISSING."""
-    return np.asarray(cross([one.codes for one in people.controls], [len(one.labels) for one in people.controls]), dtype=np.int64)
+    return np.asarray(
+        cross([control.codes for control in people.controls], [len(control.labels) for control in people.controls]), dtype=np.int64
+    )

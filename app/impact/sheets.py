@@ -30,20 +30,22 @@ def as_json(sheet: Sheet) -> dict[str, Any]:
     if isinstance(sheet, AuditSheet):
         audits = [
             {
-                "attribute": one.table.comparison.label,
-                "rows": [_counts(row.category) | {"impact_ratio": row.impact_ratio, "excluded": row.is_excluded} for row in one.rows],
+                "attribute": audit_table.table.comparison.label,
+                "rows": [
+                    _counts(row.category) | {"impact_ratio": row.impact_ratio, "excluded": row.is_excluded} for row in audit_table.rows
+                ],
             }
-            for one in sheet.tables
+            for audit_table in sheet.tables
         ]
         return {"tables": audits, "unknown": sheet.unknown}
     tables = [
         {
-            "attribute": one.table.comparison.label,
-            "unknown": one.table.unknown,
-            "compared_with": None if one.compared_with is None else one.compared_with.label,
-            "rows": [_impact_row(row) for row in one.rows],
+            "attribute": impact_table.table.comparison.label,
+            "unknown": impact_table.table.unknown,
+            "compared_with": None if impact_table.compared_with is None else impact_table.compared_with.label,
+            "rows": [_impact_row(row) for row in impact_table.rows],
         }
-        for one in sheet.tables
+        for impact_table in sheet.tables
     ]
     return {"tables": tables, "unknown": sheet.unknown, "reason": None}
 
@@ -59,8 +61,8 @@ def compare_with_reference(written: dict[str, Any], table: CategoryTable, refere
         row["ratio_to_reference_high"] = None if ends is None else ends.upper
 
 
-def _counts(one: Category) -> Row:
-    return {"category": one.label, "applicants": one.applicants, "selected": one.selected, "rate": one.rate}
+def _counts(category: Category) -> Row:
+    return {"category": category.label, "applicants": category.applicants, "selected": category.selected, "rate": category.rate}
 
 
 def _impact_row(row: ImpactRow) -> Row:
