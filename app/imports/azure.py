@@ -16,7 +16,7 @@ _INPUTS, _OUTPUTS = ("model_inputs", "inputs", "request"), ("model_outputs", "ou
 def read_azure(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
     """Yields the records of complete events, then a refusal for each half alone."""
     return join_halves(
-        files, subject, InputFile.json_lines, _read_half, lambda asked, answered: rows_as_call(asked, answered, subject.outputs)
+        files, subject, InputFile.json_lines, _read_half, lambda request, answered: rows_as_call(request, answered, subject.outputs)
     )
 
 

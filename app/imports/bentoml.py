@@ -41,23 +41,25 @@ class BentoSchema:
 
 
 def read_bento_schema(file: InputFile) -> BentoSchema:
-    lines = [found for _, found in file.json_lines() if not isinstance(found, RowRefused)]
+    lines = [line for _, line in file.json_lines() if not isinstance(line, RowRefused)]
     columns = lines[-1].get("columns") if lines else None
-    if not isinstance(columns, list) or not all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in columns):
+    if not isinstance(columns, list) or not all(isinstance(column, dict) and isinstance(column.get("name"), str) for column in columns):
         raise InvalidInput.of(file.name, "is not a schema file of BentoML's monitor: it has no columns")
-    by_role: dict[str, list[dict[str, Any]]] = {role: [one for one in columns if one.get("role") == role] for role in ("feature", "target")}
-    predictions = [one for one in columns if one.get("role") == "prediction"]
+    by_role: dict[str, list[dict[str, Any]]] = {
+        role: [column for column in columns if column.get("role") == role] for role in ("feature", "target")
+    }
+    predictions = [column for column in columns if column.get("role") == "prediction"]
     if len(predictions) != 1:
         raise InvalidInput.of(file.name, f"must have one column of the role prediction, found {len(predictions)}")
-    for one in (*by_role["feature"], *predictions):
-        if one.get("type") not in _TYPES:
-            raise InvalidInput.of(f"{file.name} {one['name']:.50}", f"must be {' or '.join(_TYPES)}, found {one.get('type')!r:.50}")
+    for column in (*by_role["feature"], *predictions):
+        if column.get("type") not in _TYPES:
+            raise InvalidInput.of(f"{file.name} {column['name']:.50}", f"must be {' or '.join(_TYPES)}, found {column.get('type')!r:.50}")
     about = lines[-1].get("meta_data")
     about = about if isinstance(about, dict) else {}
     return BentoSchema(
         bento=str(about.get("bento_name") or ""),
         version=str(about.get("bento_version") or ""),
-        features=tuple((one["name"], _TYPES[one["type"]]) for one in by_role["feature"]),
+        features=tuple((column["name"], _TYPES[column["type"]]) for column in by_role["feature"]),
         prediction=predictions[0]["name"],
         prediction_type=predictions[0]["type"],
         target=by_role["target"][0]["name"] if by_role["target"] else None,
@@ -96,6 +98,6 @@ def _record_of(row: dict[str, Any], call: str | None, file: InputFile, subject: 
 
 def is_bento_schema(file: InputFile) -> bool:
     for _, line in file.lines():
-        found = parse_json(line, None)
-        return isinstance(found, dict) and "columns" in found and "meta_data" in found
+        document = parse_json(line, None)
+        return isinstance(document, dict) and "columns" in document and "meta_data" in document
     return False

@@ -37,26 +37,29 @@ def _read_capture(reader: LoggedCallReader, file: InputFile, subject: ImportSubj
 def _read_truth(file: InputFile, subject: ImportSubject, line: dict[str, Any], _: int) -> list[dict[str, Any]]:
     labels, call = read_labels(_read_body(line, _TRUTH, ""), f"{_TRUTH}.data"), _read_id(line)
     time = read_time(None, "labelled_at", file, subject)
-    return [{"id": one, "label": label, "labelled_at": time} for one, label in zip(ids_of_call(call, len(labels)), labels, strict=True)]
+    return [
+        {"id": record_id, "label": label, "labelled_at": time}
+        for record_id, label in zip(ids_of_call(call, len(labels)), labels, strict=True)
+    ]
 
 
 def _read_id(line: dict[str, Any]) -> str:
     metadata = _member(line, "eventMetadata", "")
-    found = metadata.get("inferenceId") or metadata.get("eventId")
-    if not isinstance(found, str):
+    inference_id = metadata.get("inferenceId") or metadata.get("eventId")
+    if not isinstance(inference_id, str):
         raise RowRefused("eventMetadata.eventId", "is missing")
-    return found
+    return inference_id
 
 
-def _read_body(whole: dict[str, Any], name: str, path: str) -> bytes:
-    part = _member(whole, name, path)
-    return read_bytes(part.get("data"), f"{path}{name}.data", encoding=str(part.get("encoding", "")).upper())
+def _read_body(capture: dict[str, Any], name: str, path: str) -> bytes:
+    side = _member(capture, name, path)
+    return read_bytes(side.get("data"), f"{path}{name}.data", encoding=str(side.get("encoding", "")).upper())
 
 
-def _member(part: dict[str, Any], name: str, path: str) -> dict[str, Any]:
-    found = part.get(name)
-    if found is None:
+def _member(document: dict[str, Any], name: str, path: str) -> dict[str, Any]:
+    member = document.get(name)
+    if member is None:
         raise RowRefused(path + name, "is missing")
-    if not isinstance(found, dict):
+    if not isinstance(member, dict):
         raise RowRefused(path + name, "must be an object")
-    return found
+    return member

@@ -43,22 +43,22 @@ def limits_of_baseline(constraints: object) -> dict[str, dict[str, dict[str, flo
         distance = max(value, 1 / value) if key == IMPACT else abs(value)
         distances[facet][key] = max(distances[facet].get(key, 0.0), distance)
 
-    found: dict[str, dict[str, dict[str, float | None]]] = {}
+    limits: dict[str, dict[str, dict[str, float | None]]] = {}
     for facet, of_facet in distances.items():
-        found[facet] = {
+        limits[facet] = {
             key: {"lower": 1 / distance if key == IMPACT else None if CATALOGUE[key].lowest == 0 else -distance, "upper": distance}
             for key, distance in of_facet.items()
         }
-    return found
+    return limits
 
 
 def _metrics_of(constraints: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for part in _RESULTS:
-        results = constraints.get(part)
+    for section in _RESULTS:
+        results = constraints.get(section)
         facets = results.get("facets") if isinstance(results, dict) else None
         for name, values in facets.items() if isinstance(facets, dict) else ():
-            for one in values if isinstance(values, list) else ():
-                metrics = one.get("metrics") if isinstance(one, dict) else None
+            for entry in values if isinstance(values, list) else ():
+                metrics = entry.get("metrics") if isinstance(entry, dict) else None
                 for metric in metrics if isinstance(metrics, list) else ():
                     if isinstance(metric, dict):
                         yield name, metric
@@ -102,7 +102,7 @@ class ClarifyConfig:
         headers = config.get("headers")
         self._headers: Sequence[Any] = headers if isinstance(headers, list) else ()
         facets = config.get("facet")
-        if not isinstance(facets, list) or not facets or not all(isinstance(one, dict) for one in facets):
+        if not isinstance(facets, list) or not facets or not all(isinstance(facet, dict) for facet in facets):
             raise InvalidInput.of("analysis_config.facet", "must be an array of at least one facet")
         self._facets: list[dict[str, Any]] = facets
 
@@ -152,12 +152,12 @@ class ClarifyConfig:
             return [[math.nextafter(threshold, math.inf), OPEN_END]], [[-OPEN_END, threshold]]
         if choices.unfavourable:
             return values, list(choices.unfavourable)
-        others = [one for one in outputs.classes or () if one not in values]
-        if not others and values in ([1], [0]):
-            others = [1 - values[0]]
-        if not others:
+        unfavourable = [value for value in outputs.classes or () if value not in values]
+        if not unfavourable and values in ([1], [0]):
+            unfavourable = [1 - values[0]]
+        if not unfavourable:
             raise InvalidInput.of("unfavourable", "must be given: the configuration names the favourable labels only")
-        return values, others
+        return values, unfavourable
 
     def _score_threshold(self, choices: ClarifyChoices, notes: list[str]) -> float:
         configured = self._config.get("probability_threshold")
@@ -174,18 +174,18 @@ class ClarifyConfig:
     def _metrics(self, notes: list[str]) -> list[str] | None:
         """None: all metrics."""
         methods = self._config.get("methods")
-        asked: list[str] = []
+        requested: list[str] = []
         for name in _METHODS:
-            found = methods.get(name) if isinstance(methods, dict) else None
-            wanted = found.get("methods") if isinstance(found, dict) else None
-            if wanted == "all":
+            method = methods.get(name) if isinstance(methods, dict) else None
+            names = method.get("methods") if isinstance(method, dict) else None
+            if names == "all":
                 return None
-            asked += [str(one) for one in wanted] if isinstance(wanted, list) else []
-        unknown = [one for one in asked if one not in CLARIFY_KEYS]
+            requested += [str(key) for key in names] if isinstance(names, list) else []
+        unknown = [key for key in requested if key not in CLARIFY_KEYS]
         if unknown:
             notes.append(f"Not measured, because Evenhand has no such metric: {', '.join(unknown)}.")
-        known = [CLARIFY_KEYS[one] for one in asked if one in CLARIFY_KEYS]
-        return list(dict.fromkeys([IMPACT, *known])) if known else None
+        supported = [CLARIFY_KEYS[key] for key in requested if key in CLARIFY_KEYS]
+        return list(dict.fromkeys([IMPACT, *supported])) if supported else None
 
 
 def violations_of(config: object, measurements: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -198,27 +198,30 @@ def violations_of(config: object, measurements: Iterable[Mapping[str, Any]]) -> 
         "version": "1.0",
         "violations": [
             {
-                "facet": one["attribute"],
-                "facet_value": one["group"],
-                "metric_name": names[one["metric"]],
+                "facet": measurement["attribute"],
+                "facet_value": measurement["group"],
+                "metric_name": names[measurement["metric"]],
                 "constraint_check_type": "bias_drift_check",
-                "description": f"Value {one['value']} does not meet the constraint requirement",
+                "description": f"Value {measurement['value']} does not meet the constraint requirement",
             }
-            for one in measurements
-            if one["verdict"] == Verdict.UNFAIR and one["scope"] == Scope.GROUP and one["data"] in data and one["metric"] in names
+            for measurement in measurements
+            if measurement["verdict"] == Verdict.UNFAIR
+            and measurement["scope"] == Scope.GROUP
+            and measurement["data"] in data
+            and measurement["metric"] in names
         ],
     }
 
 
-def monitored_attribute(column: Column, given: object, choices: ClarifyChoices, where: str, notes: list[str]) -> dict[str, Any]:
+def monitored_attribute(column: Column, listed: object, choices: ClarifyChoices, where: str, notes: list[str]) -> dict[str, Any]:
     where, name = f"{where}.value_or_threshold", column.name
-    if given is None:
+    if listed is None:
         raise InvalidInput.of(where, "is missing: name the values of the monitored groups")
-    values = _require_values(given, where)
+    values = _require_values(listed, where)
     if column.kind is FieldKind.CATEGORICAL or len(values) > 1 or name in choices.categories:
         # Some versions of the SDK write text only.
         read: Callable[[Any], Any] = {FieldType.STRING: str, FieldType.INTEGER: int, FieldType.NUMBER: float}.get(
-            column.type, lambda one: one
+            column.type, lambda value: value
         )
         try:
             return {"feature": name, "monitored": list(map(read, values))}
@@ -237,14 +240,14 @@ def monitored_attribute(column: Column, given: object, choices: ClarifyChoices, 
 
 
 def _require_values(values: object, where: str) -> list[Any]:
-    if not isinstance(values, list) or not values or not all(isinstance(one, str | int | float | bool) for one in values):
+    if not isinstance(values, list) or not values or not all(isinstance(value, str | int | float | bool) for value in values):
         raise InvalidInput.of(where, "must be an array of at least one value")
     return values
 
 
 def _number(values: Sequence[Any], where: str) -> float:
     try:
-        (found,) = map(float, values)
+        (number,) = map(float, values)
     except (TypeError, ValueError) as error:
         raise InvalidInput.of(where, "must be one number") from error
-    return found
+    return number

@@ -64,8 +64,8 @@ def run_import(
 
     Continues where `checkpoint` says: files are read again, but finished rows are not sent again.
     """
-    report, done = checkpoint.resume()
-    if not done:
+    report, rows_done = checkpoint.resume()
+    if not rows_done:
         rows = enumerate(layout.read(files, subject))
         if sum(file.stated_rows() for file in files) > max_rows or any(before == max_rows for before, _ in rows):
             raise TooLarge(f"The file has more than {max_rows:,} rows. Send parts of it, or use `evenhand import`.")
@@ -78,7 +78,7 @@ def run_import(
     for row in layout.read(files, subject):
         sampled.add(row, report)
         position += 1
-        if position <= done:
+        if position <= rows_done:
             continue
         report.read += 1
         try:
@@ -145,11 +145,11 @@ def _classify(record: Mapping[str, Any], subject: ImportSubject) -> dict[str, An
 def _find_unwritable(value: object, where: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
     """A value in a list has the place of its column."""
     if isinstance(value, dict):
-        for name, one in value.items():
-            yield from _find_unwritable(one, (*where, str(name)))
+        for name, nested in value.items():
+            yield from _find_unwritable(nested, (*where, str(name)))
     elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _find_unwritable(one, where)
+        for nested in value:
+            yield from _find_unwritable(nested, where)
     elif value is not None and not isinstance(value, str | int | float):
         yield where, value
 
@@ -172,8 +172,8 @@ def _send(lines: Sequence[_Line], sink: ImportSink, report: ImportReport, checkp
     report.duplicate += receipt.duplicate
     report.rounded_probabilities += receipt.rounded
     report.warnings.update({f"{warning.field}: {warning.message}": warning.records for warning in receipt.warnings})
-    faults = [(one.index, one.field, one.reason) for one in receipt.rejections]
-    faults += [(one.index, "id", one.reason) for one in receipt.conflicts]
+    faults = [(rejection.index, rejection.field, rejection.reason) for rejection in receipt.rejections]
+    faults += [(conflict.index, "id", conflict.reason) for conflict in receipt.conflicts]
     for index, field, reason in sorted(faults):
         row = lines[index].row
         _reject(RejectedRow(row.file, row.line, field, reason), report, checkpoint)

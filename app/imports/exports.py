@@ -43,10 +43,11 @@ class ExportHead(Struct, frozen=True, kw_only=True):
         return [f"features.{column.name}" for column in self.schema.features] + [f"meta.{column.name}" for column in self.schema.meta]
 
     def registration(self, deployment_id: str) -> dict[str, Any]:
-        kept: dict[str, Any] = {name: msgspec.to_builtins(getattr(self, name)) for name in _REGISTERED}
-        parts = {"features": self.schema.features, "meta": self.schema.meta}
-        return {"id": deployment_id, **kept} | {
-            part: [{"name": column.name, "type": column.type, "kind": column.kind} for column in columns] for part, columns in parts.items()
+        registered: dict[str, Any] = {name: msgspec.to_builtins(getattr(self, name)) for name in _REGISTERED}
+        sections = {"features": self.schema.features, "meta": self.schema.meta}
+        return {"id": deployment_id, **registered} | {
+            section: [{"name": column.name, "type": column.type, "kind": column.kind} for column in columns]
+            for section, columns in sections.items()
         }
 
 
@@ -98,25 +99,27 @@ def _require_fit(head: ExportHead, subject: ImportSubject, file: InputFile) -> N
     new = "Import it into a new deployment, with evenhand import payload --register"
     if head.kind is not subject.kind:
         raise InvalidInput.of(file.name, f"holds {head.kind.value} records; import it with evenhand import {head.kind.value}")
-    for part in ("features", "meta"):
-        exported, columns = ({column.name: column.storage for column in getattr(schema, part)} for schema in (head.schema, subject.schema))
+    for section in ("features", "meta"):
+        exported, columns = (
+            {column.name: column.storage for column in getattr(schema, section)} for schema in (head.schema, subject.schema)
+        )
         if exported.keys() != columns.keys():
             name = min(exported.keys() ^ columns.keys())
-            reason = f"is of another schema: either the file or the deployment alone has {name!r:.200} in its {part}. {new}"
+            reason = f"is of another schema: either the file or the deployment alone has {name!r:.200} in its {section}. {new}"
             raise InvalidInput.of(file.name, reason)
         for name, storage in exported.items():
             if storage is not None and storage.kind is StorageKind.PSEUDONYM and columns[name] is not None:
-                reason = f"holds pseudonyms in {part}.{name:.200}, of which the deployment would make others. {new}"
+                reason = f"holds pseudonyms in {section}.{name:.200}, of which the deployment would make others. {new}"
                 raise InvalidInput.of(file.name, reason)
 
 
 def _records_of(head: ExportHead, file: InputFile, subject: ImportSubject, row: Mapping[str, Any], _: int) -> list[dict[str, Any]]:
     time = subject.time_name
     record = {"id": row["id"], time: read_time(row[time], time, file, subject), **{name: _read_json(row, name) for name in _VALUES}}
-    for part, columns in (("features", head.schema.features), ("meta", head.schema.meta)):
+    for section, columns in (("features", head.schema.features), ("meta", head.schema.meta)):
         # No meta fields differ from missing ones.
-        if row[f"has_{part}"]:
-            record[part] = {column.name: row[f"{part}.{column.name}"] for column in columns}
+        if row[f"has_{section}"]:
+            record[section] = {column.name: row[f"{section}.{column.name}"] for column in columns}
     if head.kind is LogKind.PAYLOAD:
         record["sample_rate"] = row["sample_rate"]
     return [record]

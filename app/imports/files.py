@@ -47,10 +47,10 @@ class InputFile:
         with open_file() as file:
             self.is_parquet = file.read(len(PARQUET_START)) == PARQUET_START
             file.seek(0)
-            parts = iter(partial(file.read, _HASHED_BYTES), b"")
+            chunks = iter(partial(file.read, _HASHED_BYTES), b"")
             digest = hashlib.sha256()
-            for part in parts if self.is_parquet else map(str.encode, decode_parts(parts, encoding, name)):
-                digest.update(part)
+            for chunk in chunks if self.is_parquet else map(str.encode, decode_parts(chunks, encoding, name)):
+                digest.update(chunk)
         self.digest = digest.hexdigest()
 
     @classmethod
@@ -63,10 +63,10 @@ class InputFile:
     @property
     def hour_of_path(self) -> datetime | None:
         """Hour that the path states as yyyy/mm/dd/hh, as vendors' stores name it."""
-        found = _PATH_HOUR.findall(self.name.replace("\\", "/"))
-        if not found:
+        matches = _PATH_HOUR.findall(self.name.replace("\\", "/"))
+        if not matches:
             return None
-        year, month, day, hour = map(int, found[-1])
+        year, month, day, hour = map(int, matches[-1])
         try:
             return datetime(year, month, day, hour, tzinfo=UTC)
         except ValueError:
@@ -97,7 +97,7 @@ class InputFile:
                 continue
             try:
                 require_decodable(line)
-                found = decoded_json(line).value
+                decoded = decoded_json(line).value
             except InvalidInput as error:
                 problem = error.problems[0]
                 yield number, RowRefused("line" if problem.field == "body" else problem.field[:_SHOWN], problem.message)
@@ -105,8 +105,8 @@ class InputFile:
             except TooLarge as error:
                 yield number, RowRefused("line", str(error))
                 continue
-            for one in found if takes_arrays and isinstance(found, list) else [found]:
-                yield number, one if isinstance(one, dict) else RowRefused("line", "must be a JSON object")
+            for document in decoded if takes_arrays and isinstance(decoded, list) else [decoded]:
+                yield number, document if isinstance(document, dict) else RowRefused("line", "must be a JSON object")
 
     def parquet_rows(self) -> Iterator[tuple[int, dict[str, Any] | RowRefused]]:
         self.bytes_read = 0
@@ -159,11 +159,11 @@ def _read_rows(batch: pa.RecordBatch) -> list[dict[str, Any] | RowRefused]:
         return list(batch.to_pylist())
     except _DAMAGED:
         rows: list[dict[str, Any] | RowRefused] = []
-    for place in range(batch.num_rows):
+    for position in range(batch.num_rows):
         row: dict[str, Any] = {}
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             try:
-                row[name] = column[place].as_py()
+                row[name] = column[position].as_py()
             except _DAMAGED as error:
                 rows.append(RowRefused(printable(name)[:_SHOWN], f"cannot be read ({printable(str(error))[:_SHOWN]})"))
                 break

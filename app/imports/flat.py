@@ -29,22 +29,22 @@ Cell = Callable[[Any, Column], Any]
 class FlatTable:
     def __init__(self, names: Sequence[str], subject: ImportSubject, file: InputFile) -> None:
         self._subject, self._file = subject, file
-        schema, outputs, given = subject.schema, subject.outputs, subject.columns
+        schema, outputs, column_names = subject.schema, subject.outputs, subject.columns
         columns = {column.name for column in (*schema.features, *schema.meta)}
         self._names = frozenset(names)
         self._features = [column for column in schema.features if column.name in self._names]
         self._meta = [column for column in schema.meta if column.name in self._names]
         # A column of the schema may have a usual name; only a given name is taken from it.
         free = [name for name in names if name not in columns]
-        self._id = self._pick(given.id, _IDS, free)
-        self._time = self._pick(given.time, (subject.time_name, "timestamp"), free)
+        self._id = self._pick(column_names.id, _IDS, free)
+        self._time = self._pick(column_names.time, (subject.time_name, "timestamp"), free)
         if subject.kind is LogKind.FEEDBACK:
-            self.label = self._pick(given.label, ("label",), free)
+            self.label = self._pick(column_names.label, ("label",), free)
             self._require("label", self.label)
         else:
-            self._prediction = self._pick(given.prediction, (outputs.prediction, "prediction"), free)
-            self._probability = self._pick(given.probability, (outputs.probability or "probability", "probability"), free)
-            self.label = self._pick(given.label, () if outputs.label is None else (outputs.label,), free)
+            self._prediction = self._pick(column_names.prediction, (outputs.prediction, "prediction"), free)
+            self._probability = self._pick(column_names.probability, (outputs.probability or "probability", "probability"), free)
+            self.label = self._pick(column_names.label, () if outputs.label is None else (outputs.label,), free)
             self._require("prediction", self._prediction)
             missing = [column.name for column in schema.features if column.name not in self._names]
             if missing:
@@ -53,31 +53,31 @@ class FlatTable:
     def record(self, row: Mapping[str, Any], cell: Cell, scalar: Callable[[Any], Any]) -> dict[str, Any]:
         """Returns the native record of a row; `scalar` reads labels, `cell` the rest."""
         features = {column.name: cell(row[column.name], column) for column in self._features}
-        found: dict[str, Any] = {"features": features or None}
+        record: dict[str, Any] = {"features": features or None}
         if self._meta:
-            found["meta"] = {column.name: cell(row[column.name], column) for column in self._meta}
+            record["meta"] = {column.name: cell(row[column.name], column) for column in self._meta}
         if self._id is not None:
             value = plain_cell(row[self._id])
-            found["id"] = str(value) if isinstance(value, int) and not isinstance(value, bool) else value or None
+            record["id"] = str(value) if isinstance(value, int) and not isinstance(value, bool) else value or None
         name = self._subject.time_name
-        found[name] = read_time(None if self._time is None else row[self._time], self._time or name, self._file, self._subject)
+        record[name] = read_time(None if self._time is None else row[self._time], self._time or name, self._file, self._subject)
         if self.label is not None:
-            found["label"] = scalar(row[self.label])
+            record["label"] = scalar(row[self.label])
         if self._subject.kind is LogKind.PAYLOAD and self._prediction is not None:
-            found["prediction"] = scalar(row[self._prediction])
+            record["prediction"] = scalar(row[self._prediction])
             if self._probability is not None:
-                found["probability"] = _read_probability(row[self._probability])
-        return found
+                record["probability"] = _read_probability(row[self._probability])
+        return record
 
-    def _pick(self, given: str | None, usual: Sequence[str], free: Sequence[str]) -> str | None:
-        if given is not None:
-            if given not in self._names:
-                raise InvalidInput.of(self._file.name, f"has no column {given!r:.200}; it has {quote_names(sorted(self._names))}")
-            return given
+    def _pick(self, chosen: str | None, usual: Sequence[str], free: Sequence[str]) -> str | None:
+        if chosen is not None:
+            if chosen not in self._names:
+                raise InvalidInput.of(self._file.name, f"has no column {chosen!r:.200}; it has {quote_names(sorted(self._names))}")
+            return chosen
         return next((name for name in usual if name in free), None)
 
-    def _require(self, what: str, found: str | None) -> None:
-        if found is None:
+    def _require(self, what: str, column: str | None) -> None:
+        if column is None:
             columns = quote_names(sorted(self._names))
             raise InvalidInput.of(self._file.name, f"has no column of the {what}; name it with --{what}-column. It has {columns}")
 
@@ -126,16 +126,16 @@ def read_json_lines(files: Sequence[InputFile], subject: ImportSubject) -> Itera
         yield from read_rows(file, file.json_lines(), partial(_records_of, subject, file))
 
 
-def _records_of(subject: ImportSubject, file: InputFile, found: dict[str, Any], _: int) -> list[dict[str, Any]]:
-    if isinstance(found.get("features"), dict) or (subject.kind is LogKind.FEEDBACK and found.keys() <= _MEMBERS[subject.kind]):
+def _records_of(subject: ImportSubject, file: InputFile, row: dict[str, Any], _: int) -> list[dict[str, Any]]:
+    if isinstance(row.get("features"), dict) or (subject.kind is LogKind.FEEDBACK and row.keys() <= _MEMBERS[subject.kind]):
         name = subject.time_name
         # The service refuses unknown members by name.
-        return [{**found, name: read_time(found.get(name), name, file, subject)}]
+        return [{**row, name: read_time(row.get(name), name, file, subject)}]
     try:
-        table = FlatTable(list(found), subject, file)
+        table = FlatTable(list(row), subject, file)
     except InvalidInput as error:
         raise RowRefused("line", error.problems[0].message) from error
-    return [table.record(found, lambda value, _: value, lambda value: value)]
+    return [table.record(row, lambda value, _: value, lambda value: value)]
 
 
 def _row_of(file: InputFile, number: int, record: Callable[[], dict[str, Any]]) -> ImportRow:

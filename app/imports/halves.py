@@ -34,10 +34,10 @@ class Halves:
     def match(self, half: Half) -> Half | None:
         """Returns the other half, or None if this one has to wait. A repeated half is dropped."""
         key = (half.call, not half.is_request)
-        found = self._database.execute("SELECT body, file, line, time FROM halves WHERE call = ? AND is_request = ?", key).fetchone()
-        if found is not None:
+        row = self._database.execute("SELECT body, file, line, time FROM halves WHERE call = ? AND is_request = ?", key).fetchone()
+        if row is not None:
             self._database.execute("DELETE FROM halves WHERE call = ? AND is_request = ?", key)
-            body, file, line, time = found
+            body, file, line, time = row
             return Half(call=half.call, is_request=not half.is_request, body=body, file=file, line=line, time=time)
         self._database.execute(
             "INSERT OR IGNORE INTO halves (call, is_request, body, file, line, time) VALUES (?, ?, ?, ?, ?, ?)",
@@ -47,11 +47,14 @@ class Halves:
 
     def orphans(self) -> Iterator[ImportRow]:
         for is_request, file, line in self._database.execute("SELECT is_request, file, line FROM halves ORDER BY no"):
-            found, other = ("request", "answer") if is_request else ("answer", "request")
-            yield ImportRow(file=file, line=line, field="id", reason=f"is of a {found} whose {other} is in none of the files")
+            present, missing = ("request", "answer") if is_request else ("answer", "request")
+            yield ImportRow(file=file, line=line, field="id", reason=f"is of a {present} whose {missing} is in none of the files")
 
 
 @contextmanager
 def open_halves() -> Iterator[Halves]:
-    with TemporaryDirectory(prefix="evenhand-import-") as folder, closing(sqlite3.connect(f"{folder}/halves", isolation_level=None)) as one:
-        yield Halves(one)
+    with (
+        TemporaryDirectory(prefix="evenhand-import-") as folder,
+        closing(sqlite3.connect(f"{folder}/halves", isolation_level=None)) as connection,
+    ):
+        yield Halves(connection)

@@ -19,8 +19,8 @@ def read_kserve(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[
     return join_halves(files, subject, partial(InputFile.rows, takes_arrays=True), _read_half, _call_of)
 
 
-def _call_of(asked: Half, answered: Half) -> LoggedCall:
-    return LoggedCall(id=asked.call, time=asked.time, request=asked.body, response=answered.body)
+def _call_of(request: Half, answered: Half) -> LoggedCall:
+    return LoggedCall(id=request.call, time=request.time, request=request.body, response=answered.body)
 
 
 def _read_half(row: dict[str, Any], file: InputFile, line: int, subject: ImportSubject) -> Half:

@@ -37,11 +37,11 @@ class ImportLayout(StrEnum):
     read: Reader
     words: str
 
-    def __new__(cls, name: str, read: Reader, words: str) -> Self:
+    def __new__(cls, name: str, read: Reader, description: str) -> Self:
         row = str.__new__(cls, name)
         row._value_ = name
         row.read = read
-        row.words = words
+        row.words = description
         return row
 
 
@@ -65,18 +65,18 @@ _OF_FEEDBACK: Final = frozenset(
 )
 
 
-def find_layout(files: Sequence[InputFile], given: ImportLayout | None, kind: LogKind) -> ImportLayout:
+def find_layout(files: Sequence[InputFile], chosen: ImportLayout | None, kind: LogKind) -> ImportLayout:
     """Returns the given layout, or the first file's; the others must have the same."""
     if not files:
         raise InvalidInput.of("files", "must be at least one")
-    found = given or _layout_of(files[0])
-    for file in files[1:] if given is None else ():
-        other = _layout_of(file)
-        if other is not found:
-            raise InvalidInput.of(file.name, f"is {other.words}, unlike {files[0].name}, which is {found.words}; import them apart")
-    if kind is LogKind.FEEDBACK and found not in _OF_FEEDBACK:
-        raise InvalidInput.of("layout", f"{found.value} holds no labels; import it as payload")
-    return found
+    layout = chosen or _layout_of(files[0])
+    for file in files[1:] if chosen is None else ():
+        other_layout = _layout_of(file)
+        if other_layout is not layout:
+            raise InvalidInput.of(file.name, f"is {other_layout.words}, unlike {files[0].name}, which is {layout.words}; import them apart")
+    if kind is LogKind.FEEDBACK and layout not in _OF_FEEDBACK:
+        raise InvalidInput.of("layout", f"{layout.value} holds no labels; import it as payload")
+    return layout
 
 
 def _layout_of(file: InputFile) -> ImportLayout:
@@ -98,7 +98,7 @@ def _first_row(file: InputFile) -> Mapping[str, Any] | None:
             # A broken line of JSON must be refused as a line, not as a header.
             if line.lstrip()[:1] not in (b"{", b"["):
                 return None
-            found = parse_json(line, None)
-            first = found[0] if isinstance(found, list) and found else found
+            document = parse_json(line, None)
+            first = document[0] if isinstance(document, list) and document else document
             return first if isinstance(first, dict) else {}
     return None

@@ -39,8 +39,8 @@ class LoggedCallReader:
 
     def __init__(self, subject: ImportSubject) -> None:
         self._subject = subject
-        own = [] if subject.endpoint is None else [codec_of(subject.endpoint)]
-        self._codecs: list[Codec] = [*own, *map(codec_for, FINDABLE)]
+        own_codecs = [] if subject.endpoint is None else [codec_of(subject.endpoint)]
+        self._codecs: list[Codec] = [*own_codecs, *map(codec_for, FINDABLE)]
         self._columns = CallColumns(subject.schema.features, subject.schema.meta, subject.outputs, may_lack_outputs=True)
 
     def records(self, call: LoggedCall) -> list[dict[str, Any]]:
@@ -55,27 +55,27 @@ class LoggedCallReader:
             except TooLarge as error:
                 raise RowRefused(where, str(error)) from error
         try:
-            found = read_call(call.request, call.response, candidates, self._columns)
+            decoded = read_call(call.request, call.response, candidates, self._columns)
         except InvalidInput as error:
             problem = error.problems[0]
             raise RowRefused("request", f"{problem.field} {problem.message}") from error
         except ScoringFailed as error:
             raise RowRefused("response", str(error)) from error
-        self._codecs.remove(found.codec)
-        self._codecs.insert(0, found.codec)
+        self._codecs.remove(decoded.codec)
+        self._codecs.insert(0, decoded.codec)
 
-        table = found.table
+        table = decoded.table
         ids: Sequence[str | None] = [None] * len(table) if call.id is None else ids_of_call(call.id, len(table))
         records = []
-        for place, cells in enumerate(table.rows):
+        for position, cells in enumerate(table.rows):
             row = dict(zip(table.fields, cells, strict=True))
             record: dict[str, Any] = {
-                "id": ids[place],
+                "id": ids[position],
                 "scored_at": call.time,
                 "features": {name: row[name] for name in subject.feature_names},
-                "prediction": table.predictions[place],
-                "probability": None if table.probabilities is None else table.probabilities[place],
-                "label": None if table.labels is None else table.labels[place],
+                "prediction": table.predictions[position],
+                "probability": None if table.probabilities is None else table.probabilities[position],
+                "label": None if table.labels is None else table.labels[position],
             }
             meta = {column.name: row[column.name] for column in subject.schema.meta if column.name in row}
             records.append(record | {"meta": meta} if meta else record)
@@ -101,14 +101,14 @@ def read_labels(body: bytes, where: str) -> list[Any]:
     text = body.decode("utf-8", "replace").strip()
     if not text:
         raise RowRefused(where, "is empty")
-    found: list[Any] = []
+    labels: list[Any] = []
     for line in text.splitlines():
         value = parse_json(line, line.strip())
-        found += value if isinstance(value, list) else [value]
-    return found
+        labels += value if isinstance(value, list) else [value]
+    return labels
 
 
-def rows_as_call(asked: Half, answered: Half, outputs: OutputFields) -> LoggedCall:
+def rows_as_call(request: Half, answered: Half, outputs: OutputFields) -> LoggedCall:
     """Returns halves of rows of columns as a call; an output of one column is the prediction."""
     answers = json.loads(answered.body)
     if isinstance(answers, list):
@@ -116,7 +116,7 @@ def rows_as_call(asked: Half, answered: Half, outputs: OutputFields) -> LoggedCa
             {outputs.prediction: next(iter(answer.values()))} if isinstance(answer, dict) and len(answer) == 1 else answer
             for answer in answers
         ]
-    return LoggedCall(id=asked.call, time=asked.time or answered.time, request=asked.body, response=json.dumps(answers).encode())
+    return LoggedCall(id=request.call, time=request.time or answered.time, request=request.body, response=json.dumps(answers).encode())
 
 
 def read_rows(
@@ -149,10 +149,10 @@ def join_halves(
 
         def read(file: InputFile, row: dict[str, Any], line: int) -> list[dict[str, Any]]:
             half = read_half(row, file, line, subject)
-            other = halves.match(half)
-            if other is None:
+            counterpart = halves.match(half)
+            if counterpart is None:
                 return []
-            return reader.records(join(half, other) if half.is_request else join(other, half))
+            return reader.records(join(half, counterpart) if half.is_request else join(counterpart, half))
 
         for file in files:
             yield from read_rows(file, rows_of(file), partial(read, file))

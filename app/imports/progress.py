@@ -21,7 +21,7 @@ class Checkpoint:
 
     def write_rejection(self, row: RejectedRow) -> None: ...
 
-    def note(self, report: ImportReport, done: int) -> None:
+    def note(self, report: ImportReport, rows_done: int) -> None:
         """Notes that so many rows are stored durably, or rejected."""
 
     def finish(self) -> None:
@@ -40,29 +40,29 @@ class CheckpointFile(Checkpoint):
 
     def resume(self) -> tuple[ImportReport, int]:
         """Returns where the earlier attempt was; removes rejected rows after its last note."""
-        report, done, written = ImportReport(), 0, 0
+        report, rows_done, written = ImportReport(), 0, 0
         # Without a readable note it begins again; nothing is stored twice.
         with suppress(OSError, ValueError, KeyError, TypeError):
-            found = json.loads(self._path.read_bytes())
-            if found["key"] == self._key:
-                report, done, written = ImportReport.of(found["report"]), int(found["done"]), int(found["rejections_bytes"])
+            stored = json.loads(self._path.read_bytes())
+            if stored["key"] == self._key:
+                report, rows_done, written = ImportReport.of(stored["report"]), int(stored["done"]), int(stored["rejections_bytes"])
         if self._rejections is not None:
-            self._file = self._rejections.open("r+b" if done and self._rejections.exists() else "wb")
+            self._file = self._rejections.open("r+b" if rows_done and self._rejections.exists() else "wb")
             self._file.truncate(written)
             self._file.seek(0, os.SEEK_END)
-        return report, done
+        return report, rows_done
 
     def write_rejection(self, row: RejectedRow) -> None:
         if self._file is not None:
             self._file.write(json.dumps(asdict(row)).encode() + b"\n")
 
-    def note(self, report: ImportReport, done: int) -> None:
+    def note(self, report: ImportReport, rows_done: int) -> None:
         """Replaces the note: a kill leaves the old or the new one."""
         written = 0
         if self._file is not None:
             self._file.flush()
             written = self._file.tell()
-        note = {"key": self._key, "done": done, "rejections_bytes": written, "report": report.members()}
+        note = {"key": self._key, "done": rows_done, "rejections_bytes": written, "report": report.members()}
         new = self._path.with_suffix(".new")
         new.write_text(json.dumps(note))
         new.replace(self._path)
