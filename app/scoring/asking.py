@@ -82,8 +82,8 @@ class Asker:
             began = self._timing.monotonic()
             outcome = await self._traced_attempt(transport, message, deadline, page=page, attempt=attempt) if may_ask else crowded()
             if may_ask:
-                word = "answered" if isinstance(outcome, bytes) else "failed"
-                model_seconds.labels("check", word).observe(self._timing.monotonic() - began)
+                result = "answered" if isinstance(outcome, bytes) else "failed"
+                model_seconds.labels("check", result).observe(self._timing.monotonic() - began)
             if isinstance(outcome, bytes):
                 model_calls.labels("answered").inc()
                 return outcome
@@ -103,7 +103,7 @@ class Asker:
         """Returns the error for an answer without predictions, quoting it unless it is a table."""
         where = f"(Endpoint {self._host}, page {page + 1} of {pages}.)"
         # A table may echo a person's features into a log.
-        quoted = "" if any(word in answer for word in _TABLE_WORDS) else self._quote(answer)
+        quoted = "" if any(marker in answer for marker in _TABLE_WORDS) else self._quote(answer)
         return ScoringFailed(f"{self._redact(str(error))} {where}", quotation=quoted)
 
     async def _traced_attempt(
@@ -144,10 +144,10 @@ class Asker:
         raise AssertionError
 
     async def _send(
-        self, transport: httpx.AsyncBaseTransport, message: HttpMessage, call: ModelCall, *more: tuple[bytes, bytes]
+        self, transport: httpx.AsyncBaseTransport, message: HttpMessage, call: ModelCall, *extra: tuple[bytes, bytes]
     ) -> bytes | CallFailure:
         # The transport itself: a client would add cookies, redirects and authentication.
-        headers = [*message.headers, *self._headers, *call.headers, *more]
+        headers = [*message.headers, *self._headers, *call.headers, *extra]
         response = await transport.handle_async_request(httpx.Request("POST", self._url, headers=headers, content=message.body))
         call.status = response.status_code
         async with aclosing(response):

@@ -108,18 +108,18 @@ class ScoringClient:
         turn = asyncio.Lock()
 
         async def score_page(transport: httpx.AsyncBaseTransport, page: int, rows: Rows) -> list[Scored]:
-            return await self._search.score(rows, lambda part: self._page(job, transport, page, part), turn)
+            return await self._search.score(rows, lambda chunk: self._page(job, transport, page, chunk), turn)
 
-        found = asyncio.run(self._score(job, score_page))
-        if isinstance(found[0], Refusal) and not self._search.is_answered:
-            raise found[0].error
-        return found
+        scored = asyncio.run(self._score(job, score_page))
+        if isinstance(scored[0], Refusal) and not self._search.is_answered:
+            raise scored[0].error
+        return scored
 
     async def _score(
         self, job: "_Job", score_page: Callable[[httpx.AsyncBaseTransport, int, Rows], Awaitable[list[Scored]]]
     ) -> list[Scored]:
-        most = self._endpoint.concurrency if self._loaded is None else min(self._endpoint.concurrency, self._loaded.most_at_once)
-        lanes = min(most, job.pages)
+        concurrency = self._endpoint.concurrency if self._loaded is None else min(self._endpoint.concurrency, self._loaded.most_at_once)
+        lanes = min(concurrency, job.pages)
         transport: httpx.AsyncBaseTransport | None = self._loaded
         if transport is None:
             transport = PinnedTransport(self._policy, connections=lanes, tls=self._endpoint.tls, resolver=self._resolver)
@@ -128,8 +128,8 @@ class ScoringClient:
             waiting = set(tasks)
             try:
                 while waiting:
-                    done, waiting = await asyncio.wait(waiting, timeout=_POLL_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
-                    for task in done:
+                    finished, waiting = await asyncio.wait(waiting, timeout=_POLL_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
+                    for task in finished:
                         task.result()
                     if waiting:
                         job.check_stop()
@@ -153,9 +153,9 @@ class ScoringClient:
         return list(map(_fit_or_refuse, ordered.predictions))
 
 
-def _fit_or_refuse(one: Prediction) -> Scored:
+def _fit_or_refuse(prediction: Prediction) -> Scored:
     try:
-        return fit_probability(one)
+        return fit_probability(prediction)
     except ScoringFailed as error:
         return Refusal((), PageRefused(str(error)))
 

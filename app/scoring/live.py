@@ -67,7 +67,11 @@ class LiveModel:
         for number, answer in enumerate(answers, start=1):
             if answer.fields != fields:
                 raise ScoringFailed(f"The model's endpoint gave other columns on page {number} than on page 1.")
-        return Answer(fields, [row for answer in answers for row in answer.rows], [one for answer in answers for one in answer.predictions])
+        return Answer(
+            fields,
+            [row for answer in answers for row in answer.rows],
+            [prediction for answer in answers for prediction in answer.predictions],
+        )
 
     async def close(self) -> None:
         await self._transport.aclose()
@@ -95,28 +99,28 @@ class _Kept:
 class LiveModels:
     """The models of one process. Belongs to one event loop."""
 
-    def __init__(self, policy: EgressPolicy, *, most: int = MOST_MODELS) -> None:
+    def __init__(self, policy: EgressPolicy, *, limit: int = MOST_MODELS) -> None:
         self._policy = policy
-        self._most = most
+        self._most = limit
         self._kept: dict[int, _Kept] = {}
 
     @asynccontextmanager
     async def using(self, deployment_no: int, key: ModelKey) -> AsyncIterator[LiveModel]:
         """Yields the deployment's model until the block ends; one with another key is dropped. Raises ScoringFailed."""
-        found = self._kept.get(deployment_no)
-        kept = found if found is not None and found.key == key else _Kept(key, LiveModel(key, self._policy))
-        replaced = [found] if found is not None and found is not kept else []
+        previous = self._kept.get(deployment_no)
+        entry = previous if previous is not None and previous.key == key else _Kept(key, LiveModel(key, self._policy))
+        replaced = [previous] if previous is not None and previous is not entry else []
         self._kept.pop(deployment_no, None)
-        self._kept[deployment_no] = kept  # the last used comes last
-        kept.users += 1
+        self._kept[deployment_no] = entry  # the last used comes last
+        entry.users += 1
         try:
             unused_longest = [self._kept.pop(no) for no in list(self._kept)[: -self._most]]
             await _give_up([*unused_longest, *replaced])
-            yield kept.model
+            yield entry.model
         finally:
-            kept.users -= 1
-            if kept.is_given_up:
-                await _close_unused(kept)
+            entry.users -= 1
+            if entry.is_given_up:
+                await _close_unused(entry)
 
     async def close(self) -> None:
         given_up, self._kept = list(self._kept.values()), {}
@@ -124,12 +128,12 @@ class LiveModels:
 
 
 async def _give_up(models: Iterable[_Kept]) -> None:
-    for kept in models:
-        kept.is_given_up = True
-        await _close_unused(kept)
+    for entry in models:
+        entry.is_given_up = True
+        await _close_unused(entry)
 
 
-async def _close_unused(kept: _Kept) -> None:
+async def _close_unused(entry: _Kept) -> None:
     """Its last user closes a model in use."""
-    if kept.users == 0:
-        await kept.model.close()
+    if entry.users == 0:
+        await entry.model.close()

@@ -78,9 +78,9 @@ def hide_secrets(text: str) -> str:
     return text
 
 
-def _names_registry(found: str) -> bool:
+def _names_registry(uri: str) -> bool:
     """Not a new registry that MLflow makes in the process's folder."""
-    return found.startswith("databricks") or any(os.environ.get(name) for name in ("MLFLOW_REGISTRY_URI", "MLFLOW_TRACKING_URI"))
+    return uri.startswith("databricks") or any(os.environ.get(name) for name in ("MLFLOW_REGISTRY_URI", "MLFLOW_TRACKING_URI"))
 
 
 def answer_page(model: Any, page: bytes) -> PageAnswer:  # noqa: ANN401 - as above

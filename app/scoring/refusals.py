@@ -56,58 +56,58 @@ class RefusalSearch:
     async def score(self, rows: Rows, ask: Ask, turn: asyncio.Lock) -> list[Scored]:
         """Returns the result for each row; `turn` lets one page at a time be searched. Raises PageRefused."""
         # Rows with refused nulls go apart, each kind by itself.
-        known: dict[_Nulls, list[int]] = {nulls: [] for nulls in self._refused_nulls}
-        others: list[int] = []
-        for place, row in enumerate(rows):
-            (known.get(_nulls(row), others) if known else others).append(place)
+        by_nulls: dict[_Nulls, list[int]] = {nulls: [] for nulls in self._refused_nulls}
+        unmatched: list[int] = []
+        for position, row in enumerate(rows):
+            (by_nulls.get(_nulls(row), unmatched) if by_nulls else unmatched).append(position)
 
-        found: dict[int, Scored] = {}
-        for part in (others, *known.values()):
-            if part:
-                await self._score_part(rows, part, ask, turn, found)
-        self.refused += sum(isinstance(one, Refusal) for one in found.values())
-        return [found[place] for place in range(len(rows))]
+        results: dict[int, Scored] = {}
+        for positions in (unmatched, *by_nulls.values()):
+            if positions:
+                await self._score_part(rows, positions, ask, turn, results)
+        self.refused += sum(isinstance(result, Refusal) for result in results.values())
+        return [results[position] for position in range(len(rows))]
 
-    async def _score_part(self, rows: Rows, part: Sequence[int], ask: Ask, turn: asyncio.Lock, found: dict[int, Scored]) -> None:
+    async def _score_part(self, rows: Rows, positions: Sequence[int], ask: Ask, turn: asyncio.Lock, results: dict[int, Scored]) -> None:
         try:
-            found |= zip(part, await self._ask(rows, part, ask), strict=True)
+            results |= zip(positions, await self._ask(rows, positions, ask), strict=True)
             self._whole_pages += 1
         except PageRefused as error:
-            nulls = _nulls(rows[part[0]])
-            if nulls in self._refused_nulls and all(_nulls(rows[place]) == nulls for place in part):
-                found |= dict.fromkeys(part, self._refusal(nulls, error))
+            nulls = _nulls(rows[positions[0]])
+            if nulls in self._refused_nulls and all(_nulls(rows[position]) == nulls for position in positions):
+                results |= dict.fromkeys(positions, self._refusal(nulls, error))
                 return
             self._spend(error)
             async with turn:
-                await self._search(rows, part, error, ask, found)
+                await self._search(rows, positions, error, ask, results)
 
-    async def _search(self, rows: Rows, part: Sequence[int], error: PageRefused, ask: Ask, found: dict[int, Scored]) -> None:
-        nulls = _nulls(rows[part[0]])
-        if len(part) == 1:
-            found[part[0]] = self._refusal(nulls, error)
+    async def _search(self, rows: Rows, positions: Sequence[int], error: PageRefused, ask: Ask, results: dict[int, Scored]) -> None:
+        nulls = _nulls(rows[positions[0]])
+        if len(positions) == 1:
+            results[positions[0]] = self._refusal(nulls, error)
             return
         # A few decide if all have these nulls and no record with them was answered.
         is_unanswered = bool(nulls) and nulls not in self._answered_nulls
-        if is_unanswered and len(part) >= _ENOUGH_TO_INFER and all(_nulls(rows[place]) == nulls for place in part):
-            samples = (part[0], part[len(part) // 2], part[-1])
-            alone = [(place, await self._refused(rows, [place], ask, found)) for place in samples]
+        if is_unanswered and len(positions) >= _ENOUGH_TO_INFER and all(_nulls(rows[position]) == nulls for position in positions):
+            samples = (positions[0], positions[len(positions) // 2], positions[-1])
+            alone = [(position, await self._refused(rows, [position], ask, results)) for position in samples]
             if all(refused is not None for _, refused in alone):
                 self._refused_nulls[nulls] = error
-                found |= dict.fromkeys(part, self._refusal(nulls, error))
+                results |= dict.fromkeys(positions, self._refusal(nulls, error))
                 return
-            found |= {place: self._refusal(nulls, refused) for place, refused in alone if refused is not None}
-            part = [place for place in part if place not in samples]
-        for half in _halve(rows, part):
-            refused = await self._refused(rows, half, ask, found)
+            results |= {position: self._refusal(nulls, refused) for position, refused in alone if refused is not None}
+            positions = [position for position in positions if position not in samples]
+        for half in _halve(rows, positions):
+            refused = await self._refused(rows, half, ask, results)
             if refused is not None:
-                await self._search(rows, half, refused, ask, found)
+                await self._search(rows, half, refused, ask, results)
 
-    async def _refused(self, rows: Rows, part: Sequence[int], ask: Ask, found: dict[int, Scored]) -> PageRefused | None:
+    async def _refused(self, rows: Rows, positions: Sequence[int], ask: Ask, results: dict[int, Scored]) -> PageRefused | None:
         """None where the part was answered, or is empty."""
-        if not part:
+        if not positions:
             return None
         try:
-            found |= zip(part, await self._ask(rows, part, ask), strict=True)
+            results |= zip(positions, await self._ask(rows, positions, ask), strict=True)
         except PageRefused as error:
             self._spend(error)
             return error
@@ -123,10 +123,10 @@ class RefusalSearch:
             )
             raise PageRefused(message, quotation=error.quotation, answer=error.answer) from error
 
-    async def _ask(self, rows: Rows, part: Sequence[int], ask: Ask) -> Sequence[Scored]:
-        answers = await ask([rows[place] for place in part] if len(part) < len(rows) else rows)
+    async def _ask(self, rows: Rows, positions: Sequence[int], ask: Ask) -> Sequence[Scored]:
+        answers = await ask([rows[position] for position in positions] if len(positions) < len(rows) else rows)
         self._is_answered = True
-        answered = {_nulls(rows[place]) for place in part}
+        answered = {_nulls(rows[position]) for position in positions}
         self._answered_nulls |= answered
         for nulls in answered & self._refused_nulls.keys():
             del self._refused_nulls[nulls]  # the refused records had another fault
@@ -140,16 +140,18 @@ def _nulls(row: Sequence[object]) -> _Nulls:
     return frozenset(position for position, cell in enumerate(row) if cell is None)
 
 
-def _halve(rows: Rows, part: Sequence[int]) -> Iterable[Sequence[int]]:
+def _halve(rows: Rows, positions: Sequence[int]) -> Iterable[Sequence[int]]:
     """Divides by the nulls that do so best, or in two halves where nulls are alike."""
-    nulls = {place: _nulls(rows[place]) for place in part}
-    counted = Counter(position for each in nulls.values() for position in each)
-    with_any = [place for place in part if nulls[place]]
-    if 0 < len(with_any) < len(part):
-        return [place for place in part if not nulls[place]], with_any
-    dividing = [position for position, count in counted.items() if count < len(part)]
+    nulls = {position: _nulls(rows[position]) for position in positions}
+    counted = Counter(position for null_columns in nulls.values() for position in null_columns)
+    with_any = [position for position in positions if nulls[position]]
+    if 0 < len(with_any) < len(positions):
+        return [position for position in positions if not nulls[position]], with_any
+    dividing = [position for position, count in counted.items() if count < len(positions)]
     if dividing:
-        best = min(dividing, key=lambda position: abs(len(part) - 2 * counted[position]))
-        return [place for place in part if best not in nulls[place]], [place for place in part if best in nulls[place]]
-    middle = len(part) // 2
-    return part[:middle], part[middle:]
+        best = min(dividing, key=lambda position: abs(len(positions) - 2 * counted[position]))
+        return [position for position in positions if best not in nulls[position]], [
+            position for position in positions if best in nulls[position]
+        ]
+    middle = len(positions) // 2
+    return positions[:middle], positions[middle:]

@@ -162,7 +162,7 @@ def test_a_model_asked_with_another_key_is_closed_once_nobody_uses_it() -> None:
 
 def test_only_so_many_models_are_kept() -> None:
     async def use(url: str) -> list[bool]:
-        models = LiveModels(OPEN, most=2)
+        models = LiveModels(OPEN, limit=2)
         found = {}
         for number in (1, 2, 1, 3):
             async with models.using(number, key(url)) as found[number]:
