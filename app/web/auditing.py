@@ -44,13 +44,13 @@ class RequestOrigin:
 
     @property
     def address(self) -> str:
-        found: str = self.scope["state"]["client_address"]
-        return found
+        address: str = self.scope["state"]["client_address"]
+        return address
 
     @property
     def request_id(self) -> str:
-        found: str = self.scope["state"]["request_id"]
-        return found
+        request_id: str = self.scope["state"]["request_id"]
+        return request_id
 
     @property
     def route(self) -> str:
@@ -58,8 +58,8 @@ class RequestOrigin:
 
     @property
     def principal(self) -> Principal | None:
-        found: Principal | None = self.scope["state"].get("principal")
-        return found
+        principal: Principal | None = self.scope["state"].get("principal")
+        return principal
 
     def count_event(self, action: str) -> None:
         """Notes an event; that of a read does not speak for a change."""
@@ -71,8 +71,8 @@ class RequestOrigin:
             return UNAUTHENTICATED if status == HTTPStatus.UNAUTHORIZED else None
         is_audited = self.reads_records or self.scope["method"] not in READING
         if status < HTTPStatus.BAD_REQUEST:
-            done = MADE if self.scope["method"] not in READING else READ
-            return done if is_audited and not self.events else None
+            action = MADE if self.scope["method"] not in READING else READ
+            return action if is_audited and not self.events else None
         if status == HTTPStatus.FORBIDDEN:
             return REFUSED
         # Without a route there was nothing to change; a database that is away was not changed.

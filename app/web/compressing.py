@@ -29,8 +29,8 @@ def _compress(content: bytes) -> bytes:
 
 
 def _accepts_gzip(sent: str) -> bool:
-    for one in sent.lower().split(","):
-        name, _, weight = one.partition(";")
+    for coding in sent.lower().split(","):
+        name, _, weight = coding.partition(";")
         if name.strip() == "gzip":
             # A weight of zero, however it is written, refuses the form.
             return not weight.strip().startswith("q=") or weight.strip(" q=0.") != ""

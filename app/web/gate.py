@@ -60,10 +60,10 @@ class KeyGate:
         except EvenhandError as error:
             if isinstance(error, Unauthenticated) and (is_read_by_a_person(scope) or is_opened_by_a_person(scope)):
                 # As it was sent: a record's id may hold an encoded question mark.
-                path, query = (scope[part].decode("latin-1") for part in ("raw_path", "query_string"))
-                wanted = quote(f"{path}?{query}" if query else path, safe="")
+                path, query = (scope[key].decode("latin-1") for key in ("raw_path", "query_string"))
+                target = quote(f"{path}?{query}" if query else path, safe="")
                 ended = "" if session_token(scope) is None else "&ended=true"
-                await RedirectResponse(f"{LOG_IN}?next={wanted}{ended}", status_code=303)(scope, receive, send)
+                await RedirectResponse(f"{LOG_IN}?next={target}{ended}", status_code=303)(scope, receive, send)
                 return
             response = problem_response(error, scope["state"]["request_id"])
             if isinstance(error, Unauthenticated) and scope["path"].startswith(_BROWSED):
@@ -135,21 +135,21 @@ def pending_log_in(scope: Scope) -> str | None:
     return _read_cookie(scope, pending_cookie(scope), pending.COOKIE_FORM)
 
 
-def _read_cookie(scope: Scope, wanted: str, form: re.Pattern[str]) -> str | None:
+def _read_cookie(scope: Scope, cookie_name: str, form: re.Pattern[str]) -> str | None:
     sent = ";".join(Headers(scope=scope).getlist("cookie")).split(";")
-    pairs = (one.strip().partition("=") for one in sent)
-    found = [value for name, _, value in pairs if name == wanted and form.fullmatch(value)]
-    return found[-1] if found else None
+    pairs = (text.strip().partition("=") for text in sent)
+    values = [value for name, _, value in pairs if name == cookie_name and form.fullmatch(value)]
+    return values[-1] if values else None
 
 
 def _drop_other_cookies(scope: Scope) -> None:
     """FastAPI reads all cookies, and Python before 3.11.10 takes seconds for a long quoted one."""
-    kept = {session_cookie(scope): session_token(scope)}
+    cookies = {session_cookie(scope): session_token(scope)}
     if scope["path"] == CALLBACK:
-        kept[pending_cookie(scope)] = pending_log_in(scope)
-    own = [(b"cookie", f"{name}={value}".encode()) for name, value in kept.items() if value is not None]
+        cookies[pending_cookie(scope)] = pending_log_in(scope)
+    kept_headers = [(b"cookie", f"{name}={value}".encode()) for name, value in cookies.items() if value is not None]
     # In place: the outer layers find the route in this object.
-    scope["headers"] = [header for header in scope["headers"] if header[0] != b"cookie"] + own
+    scope["headers"] = [header for header in scope["headers"] if header[0] != b"cookie"] + kept_headers
 
 
 def is_from_our_page(headers: Headers) -> bool:

@@ -38,14 +38,16 @@ async def understood_only(request: Request) -> None:
         return
     sent = request.headers.get("content-type", "")
     media_type = sent.partition(";")[0].strip().lower()
-    others = _TAKEN.get(request.scope["endpoint"], ())
-    if media_type not in others and not is_json(media_type):
-        wanted = (
-            f"one of the content types application/json, {', '.join(others)}" if others else "JSON with the content type application/json"
+    media_types = _TAKEN.get(request.scope["endpoint"], ())
+    if media_type not in media_types and not is_json(media_type):
+        expected = (
+            f"one of the content types application/json, {', '.join(media_types)}"
+            if media_types
+            else "JSON with the content type application/json"
         )
-        raise UnsupportedMediaType(f"Send {wanted}; found {media_type or 'none'!r}.")
+        raise UnsupportedMediaType(f"Send {expected}; found {media_type or 'none'!r}.")
     # The route reads the body itself: it may be too large for memory.
-    if not others and request.scope["endpoint"] not in _READ_BY_THEMSELVES:
+    if not media_types and request.scope["endpoint"] not in _READ_BY_THEMSELVES:
         require_strict(await request.body())
 
 

@@ -189,9 +189,14 @@ def _log_request(scope: Scope, status: int | None, seconds: float) -> None:
     http_seconds.labels(route).observe(seconds)
     principal = scope["state"].get("principal")
     deployment = scope.get("path_params", {}).get("deployment_id")
-    place = {"http.request.method": method, "http.route": route, "http.response.status_code": status, "evenhand.deployment": deployment}
-    place["evenhand.request_id"] = scope["state"]["request_id"]
-    describe_span(place, name=f"{method} {route}", has_failed=status is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR)
+    attributes = {
+        "http.request.method": method,
+        "http.route": route,
+        "http.response.status_code": status,
+        "evenhand.deployment": deployment,
+    }
+    attributes["evenhand.request_id"] = scope["state"]["request_id"]
+    describe_span(attributes, name=f"{method} {route}", has_failed=status is None or status >= HTTPStatus.INTERNAL_SERVER_ERROR)
     log.info(
         "request",
         method=method,

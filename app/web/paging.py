@@ -89,8 +89,8 @@ def _cut_page(
     return page, _encode(bytes_of(page[-1]))
 
 
-def _encode(place: bytes) -> str:
-    return base64.urlsafe_b64encode(place).decode()
+def _encode(encoded: bytes) -> str:
+    return base64.urlsafe_b64encode(encoded).decode()
 
 
 def _decode(cursor: str) -> bytes:

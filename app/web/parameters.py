@@ -25,14 +25,14 @@ async def known_parameters_only(request: Request) -> None:
         require_parameters([name for name, _ in request.query_params.multi_items()], declared_parameters(request.scope["route"]))
 
 
-def require_parameters(sent: Sequence[str], known: Mapping[str, bool]) -> None:
-    """Refuses unknown names, and repeated ones whose value in `known` is False."""
+def require_parameters(sent: Sequence[str], allowed: Mapping[str, bool]) -> None:
+    """Refuses unknown names, and repeated ones whose value in `allowed` is False."""
     problems = []
     for name, times in Counter(sent).items():
         field = f"query.{name:.{_LONGEST}}"
-        if name not in known:
-            problems.append(FieldProblem(field, _describe_unknown(name, list(known))))
-        elif times > 1 and not known[name]:
+        if name not in allowed:
+            problems.append(FieldProblem(field, _describe_unknown(name, list(allowed))))
+        elif times > 1 and not allowed[name]:
             problems.append(FieldProblem(field, f"is given {times:,} times; give it once"))
     if problems:
         raise InvalidInput(problems[:MOST_PROBLEMS])
@@ -49,7 +49,7 @@ def _list_declared(dependant: Dependant) -> Iterator[tuple[str, bool]]:
     for parameter in dependant.query_params:
         annotation = parameter.field_info.annotation
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            yield from ((one.alias or name, _is_list(one.annotation)) for name, one in annotation.model_fields.items())
+            yield from ((field.alias or name, _is_list(field.annotation)) for name, field in annotation.model_fields.items())
         else:
             yield parameter.alias, _is_list(annotation)
 
@@ -59,13 +59,13 @@ def _is_list(annotation: Any) -> bool:  # noqa: ANN401 - a type, or a form of ty
     if origin is Annotated:
         return _is_list(get_args(annotation)[0])
     return origin in (list, set, frozenset, tuple) or (
-        origin is not None and any(_is_list(one) for one in get_args(annotation) if get_origin(one) is not None)
+        origin is not None and any(_is_list(argument) for argument in get_args(annotation) if get_origin(argument) is not None)
     )
 
 
-def _describe_unknown(name: str, known: Sequence[str]) -> str:
-    if not known:
+def _describe_unknown(name: str, allowed: Sequence[str]) -> str:
+    if not allowed:
         return "is no parameter of this address, which takes none"
-    near = nearest(name, known) or next((one for one in known if one in name or name in one), None)
-    meant = "." if near is None else f"; did you mean {near}?"
-    return f"is no parameter of this address{meant} It takes {', '.join(known)}"
+    near = nearest(name, allowed) or next((candidate for candidate in allowed if candidate in name or name in candidate), None)
+    suggestion = "." if near is None else f"; did you mean {near}?"
+    return f"is no parameter of this address{suggestion} It takes {', '.join(allowed)}"

@@ -147,7 +147,7 @@ def install(app: FastAPI, answer: Callable[[Request, Exception], Response] = ans
 def field_of(location: Sequence[int | str]) -> str:
     """A place in a body as people write it: `attributes[0].monitored`."""
     inner = location[1:] if location and location[0] in {"body", "query", "path", "header"} else location
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in inner).lstrip(".")
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in inner).lstrip(".")
     return text or str(location[0] if location else "body")
 
 
@@ -159,8 +159,8 @@ def field_problems(items: Iterable[Mapping[str, Any]]) -> list[FieldProblem]:
         # Pydantic puts it in quotes.
         member = [context["discriminator"][1:-1]] if "discriminator" in context else []
         field = "body" if item["type"] == "json_invalid" else field_of([*item["loc"], *member])
-        words = _WORDS.get(item["type"]) or _WORDS.get(item["type"].partition("_")[0], "is not of the form that is expected here")
-        message = words.format(found=_describe(item.get("input")), **context)
+        sentence = _WORDS.get(item["type"]) or _WORDS.get(item["type"].partition("_")[0], "is not of the form that is expected here")
+        message = sentence.format(found=_describe(item.get("input")), **context)
         problems.setdefault(field, FieldProblem(field, message))
     return list(problems.values())
 
