@@ -122,8 +122,8 @@ class Authenticator:
         return self._remember(hashed, principal_of(holder), asked_at)
 
     def _recall(self, secret_hash: bytes) -> Principal | None:
-        found = self._known.get(secret_hash)
-        return found[0] if found and self._clock() < found[1] else None
+        cached = self._known.get(secret_hash)
+        return cached[0] if cached and self._clock() < cached[1] else None
 
     def _end_look_up(self, secret_hash: bytes, task: "asyncio.Task[Principal]") -> None:
         if not task.cancelled():
@@ -176,8 +176,8 @@ def _parse_key(authorization: str | None) -> tuple[str, bytes]:
 
 def _read_text(authorization: str | None) -> str:
     """Returns the secret of `Bearer`, or the password of `Basic`; nothing where there is none."""
-    scheme, _, rest = (authorization or "").strip().partition(" ")
-    text = rest.strip() if scheme.lower() in {"bearer", "basic"} else ""
+    scheme, _, credentials = (authorization or "").strip().partition(" ")
+    text = credentials.strip() if scheme.lower() in {"bearer", "basic"} else ""
     if scheme.lower() == "basic":
         try:
             text = base64.b64decode(text, validate=True).decode().partition(":")[2]

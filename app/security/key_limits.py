@@ -151,11 +151,11 @@ class LimitKeeper:
             self._limits, self._stored = await asyncio.to_thread(self._exchange, tallies)
         except (Unavailable, SQLAlchemyError) as error:
             for key_id, tally in tallies.items():
-                kept = self._tallies.setdefault(key_id, _Tally())
+                total = self._tallies.setdefault(key_id, _Tally())
                 for name in ("requests", "records", "bytes", "refused"):
-                    setattr(kept, name, getattr(kept, name) + getattr(tally, name))
+                    setattr(total, name, getattr(total, name) + getattr(tally, name))
             log.info("key_use_delayed", reason=str(error))
-        self._buckets = {place: bucket for place, bucket in self._buckets.items() if place[0] in self._limits}
+        self._buckets = {bucket_key: bucket for bucket_key, bucket in self._buckets.items() if bucket_key[0] in self._limits}
 
     async def _run(self) -> None:
         while True:
@@ -164,8 +164,8 @@ class LimitKeeper:
 
     def _exchange(self, tallies: dict[str, _Tally]) -> tuple[dict[str, KeyLimits], dict[str, int]]:
         used = {
-            key_id: KeyUse(requests=one.requests, records=one.records, bytes=one.bytes, refused=one.refused)
-            for key_id, one in tallies.items()
+            key_id: KeyUse(requests=tally.requests, records=tally.records, bytes=tally.bytes, refused=tally.refused)
+            for key_id, tally in tallies.items()
         }
         with self._database.transaction() as session:
             add_use(session, used)

@@ -52,10 +52,10 @@ class SecretBox:
     def is_current(self, sealed: bytes) -> bool:
         return _open(self._ciphers[0], sealed) is not None
 
-    def _use(self, words: Sequence[str]) -> None:
-        if not words or not all(one.strip() for one in words):
+    def _use(self, keys: Sequence[str]) -> None:
+        if not keys or not all(key.strip() for key in keys):
             raise SetupError("EVENHAND_SECRET_KEY is empty: give it a long random text, or leave it out to have one generated.")
-        self._ciphers = tuple(AESGCM(_derive_key(one)) for one in words)
+        self._ciphers = tuple(AESGCM(_derive_key(key)) for key in keys)
 
 
 class KeyFileBox(SecretBox):
@@ -80,16 +80,16 @@ class KeyFileBox(SecretBox):
 
     def _read_if_replaced(self) -> bool:
         try:
-            found = self._path.stat()
-            state = (found.st_ino, found.st_mtime_ns, found.st_size)
+            status = self._path.stat()
+            state = (status.st_ino, status.st_mtime_ns, status.st_size)
             if state == self._seen:
                 return False
-            words = read_key_file(self._path)
+            keys = read_key_file(self._path)
         except OSError:
             if self._seen is None:
                 raise
             return False  # a process that runs keeps the keys that it has
-        self._use(words)
+        self._use(keys)
         self._seen = state
         return True
 

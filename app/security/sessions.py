@@ -55,12 +55,12 @@ def log_in_with_password(database: Database, name: str, password: str, *, addres
     Unauthenticated: the name or the password is wrong, or the user is disabled; the message does not say which.
     """
     with database.transaction() as session:
-        asked = _password_hash(session, name)
-    if not is_password(password, asked):
+        stored_hash = _password_hash(session, name)
+    if not is_password(password, stored_hash):
         raise Unauthenticated(_REFUSED)
     token = _new_token()
     with database.transaction() as session:
-        if _password_hash(session, name) != asked:  # changed or disabled meanwhile, which has ended every session but this
+        if _password_hash(session, name) != stored_hash:  # changed or disabled meanwhile, which has ended every session but this
             raise Unauthenticated(_REFUSED)
         sessions.start(session, token_hash(token), lasts=LASTS, user_no=users.get(session, name).no)
         record_activity(session, f"user:{name}", STARTED, details={"method": PASSWORD, "address": address})
@@ -95,28 +95,28 @@ def log_out(session: Session, token: str, principal: Principal, *, address: str)
     record_activity(session, principal.actor, ENDED, details={"address": address})
 
 
-def log_in_at_issuer(session: Session, identity: Identity, wanted: IssuerLogIn, *, address: str) -> str:
-    """Returns a new session's token for a person that the issuer has just named. `wanted.state_hash` is accepted once.
+def log_in_at_issuer(session: Session, identity: Identity, log_in: IssuerLogIn, *, address: str) -> str:
+    """Returns a new session's token for a person that the issuer has just named. `log_in.state_hash` is accepted once.
 
     Raises:
     Unauthenticated: the state was used before, or the user is disabled here.
     Forbidden: the identity's deployment does not exist.
     """
-    if not sessions.use_state(session, wanted.state_hash, lasts=wanted.state_lasts):
+    if not sessions.use_state(session, log_in.state_hash, lasts=log_in.state_lasts):
         raise Unauthenticated("This log-in has ended before. Log in again.")
     user = admit_user(session, identity, is_log_in=True)
     token = _new_token()
-    sessions.start(session, token_hash(token), lasts=wanted.lasts, user_no=user.no, id_token=wanted.sealed_id_token)
+    sessions.start(session, token_hash(token), lasts=log_in.lasts, user_no=user.no, id_token=log_in.sealed_id_token)
     record_activity(session, f"{USER}{user.name}", STARTED, details={"method": OIDC, "address": address})
     return token
 
 
 def log_out_everywhere(session: Session, token: str, principal: Principal, *, address: str) -> int:
     """Ends the session of that token and all others of its user or key; returns how many others there were."""
-    others = sessions.end_others_of(session, token_hash(token))
+    ended = sessions.end_others_of(session, token_hash(token))
     sessions.end(session, token_hash(token))
-    record_activity(session, principal.actor, ENDED, details={"address": address, "other_sessions": others})
-    return others
+    record_activity(session, principal.actor, ENDED, details={"address": address, "other_sessions": ended})
+    return ended
 
 
 def principal_of(holder: Holder) -> Principal:

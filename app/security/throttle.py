@@ -51,8 +51,8 @@ class Throttle:
 
 
 class _Failures(Generic[_K]):
-    def __init__(self, most: int, clock: Callable[[], float]) -> None:
-        self._most = most
+    def __init__(self, limit: int, clock: Callable[[], float]) -> None:
+        self._most = limit
         self._clock = clock
         self._moments: dict[_K, deque[float]] = {}
 
@@ -66,7 +66,7 @@ class _Failures(Generic[_K]):
     def add(self, key: _K) -> None:
         if len(self._moments) >= _MOST:
             # Forgets the half that failed least, so that made-up names cannot hide the one that is tried again and again.
-            by_count = sorted(self._moments.items(), key=lambda one: len(one[1]))
+            by_count = sorted(self._moments.items(), key=lambda item: len(item[1]))
             self._moments = dict(by_count[len(by_count) // 2 :])
         self._moments.setdefault(key, deque(maxlen=self._most)).append(self._clock())
 

@@ -94,12 +94,12 @@ def bound_number(session: Session, identity: Identity) -> int | None:
     Raises:
     Forbidden: there is no such deployment. Without it, the role would be one for all.
     """
-    wanted = identity.grant.deployment_id
-    if wanted is None:
+    deployment_id = identity.grant.deployment_id
+    if deployment_id is None:
         return None
-    no = users.number_of_deployment(session, wanted)
+    no = users.number_of_deployment(session, deployment_id)
     if no is None:
-        raise Forbidden(f"Your role is for the deployment {wanted}, which does not exist here.")
+        raise Forbidden(f"Your role is for the deployment {deployment_id}, which does not exist here.")
     return no
 
 
@@ -112,5 +112,5 @@ def is_assignable(user: User, deployment_no: int) -> bool:
 
 
 def list_assignees(session: Session, deployment_no: int) -> list[str]:
-    known = users.page(session, Paging(MOST_ASSIGNEES))
-    return sorted(user.name for user in known if is_assignable(user, deployment_no))
+    listed = users.page(session, Paging(MOST_ASSIGNEES))
+    return sorted(user.name for user in listed if is_assignable(user, deployment_no))

@@ -62,13 +62,13 @@ def identify(claims: Mapping[str, Any], configuration: OidcConfiguration, *, for
 
 def read_claim(claims: Mapping[str, Any], name: str) -> frozenset[str]:
     """Returns the texts of a claim: one, or those of a list. A claim whose name has dots comes before a path with the same text."""
-    found: object = claims.get(name)
-    if found is None:
-        found = claims
+    claim: object = claims.get(name)
+    if claim is None:
+        claim = claims
         for step in name.split("."):
-            found = found.get(step) if isinstance(found, Mapping) else None
-    several = found if isinstance(found, list | tuple) else [found]
-    return frozenset(one for one in several if isinstance(one, str))
+            claim = claim.get(step) if isinstance(claim, Mapping) else None
+    several = claim if isinstance(claim, list | tuple) else [claim]
+    return frozenset(text for text in several if isinstance(text, str))
 
 
 def _choose(rules: list[ClaimRule]) -> Grant:
@@ -77,7 +77,7 @@ def _choose(rules: list[ClaimRule]) -> Grant:
     if None in deployments:
         return Grant(highest, None)
     if len(deployments) > 1:
-        named = ", ".join(sorted(str(one) for one in deployments))
+        named = ", ".join(sorted(str(deployment) for deployment in deployments))
         raise Forbidden(
             f"Your groups give you the role {highest.value} for several deployments ({named}). A person is bound to one, or to none."
         )

@@ -73,18 +73,18 @@ def read_configuration(settings: Settings) -> OidcConfiguration | None:
 def require_secure_url(name: str, url: str) -> None:
     """Raises SetupError unless the address is of HTTPS or this machine, without query and fragment."""
     try:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
+        split_url = urlsplit(url)
+        host = split_url.hostname or ""
     except ValueError:
         raise SetupError(f"{name} is not an address.") from None
     address = address_of(host)
     is_here = host == "localhost" or (address is not None and address.is_loopback)
     if (
         not host
-        or parts.query
-        or parts.fragment
-        or "@" in parts.netloc
-        or parts.scheme not in ({"https", "http"} if is_here else {"https"})
+        or split_url.query
+        or split_url.fragment
+        or "@" in split_url.netloc
+        or split_url.scheme not in ({"https", "http"} if is_here else {"https"})
     ):
         raise SetupError(f"{name} must be an https:// address without a query, found {url!r}. Plain http:// is for this machine only.")
 

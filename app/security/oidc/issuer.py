@@ -104,19 +104,19 @@ class Issuer:
         Unauthenticated: the issuer does not accept the code.
         Unavailable: the issuer does not answer.
         """
-        found, own = await self.discovery(), self._configuration
-        form = {"grant_type": "authorization_code", "code": code, "redirect_uri": own.redirect_uri, "code_verifier": verifier}
+        discovery, configuration = await self.discovery(), self._configuration
+        form = {"grant_type": "authorization_code", "code": code, "redirect_uri": configuration.redirect_uri, "code_verifier": verifier}
         headers = {}
-        if own.client_secret is None:
-            form["client_id"] = own.client_id
-        elif "client_secret_basic" in found.token_endpoint_auth_methods_supported:
+        if configuration.client_secret is None:
+            form["client_id"] = configuration.client_id
+        elif "client_secret_basic" in discovery.token_endpoint_auth_methods_supported:
             # RFC 6749, section 2.3.1: both are encoded as in a form before they are joined.
-            pair = f"{quote_plus(own.client_id)}:{quote_plus(own.client_secret)}"
+            pair = f"{quote_plus(configuration.client_id)}:{quote_plus(configuration.client_secret)}"
             headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         else:
-            form |= {"client_id": own.client_id, "client_secret": own.client_secret}
+            form |= {"client_id": configuration.client_id, "client_secret": configuration.client_secret}
         headers["Content-Type"] = "application/x-www-form-urlencoded"
-        status, body = await self._ask("POST", found.token_endpoint, headers=headers, content=urlencode(form).encode())
+        status, body = await self._ask("POST", discovery.token_endpoint, headers=headers, content=urlencode(form).encode())
         if status >= httpx.codes.INTERNAL_SERVER_ERROR:
             raise Unavailable("The issuer of log-ins fails at the moment. Try again.")
         if status != httpx.codes.OK:
@@ -158,15 +158,15 @@ class Issuer:
 
     async def _fetch(self) -> tuple[Discovery, tuple[dict[str, Any], ...]]:
         address = self._configuration.issuer.rstrip("/") + "/.well-known/openid-configuration"
-        found = msgspec.json.decode(await self._get(address), type=Discovery)
-        if found.issuer != self._configuration.issuer:
-            raise Unavailable(f"the document is of the issuer {found.issuer!r}; EVENHAND_OIDC_ISSUER must be exactly that")
-        ends = (found.authorization_endpoint, found.token_endpoint, found.jwks_uri, found.end_session_endpoint)
-        for one in ends:
-            if one is not None:
-                require_secure_url("An address in the issuer's discovery document", one.partition("?")[0])
-        keys = msgspec.json.decode(await self._get(found.jwks_uri), type=_Keys).keys
-        return found, keys[:_MAX_KEYS]
+        discovery = msgspec.json.decode(await self._get(address), type=Discovery)
+        if discovery.issuer != self._configuration.issuer:
+            raise Unavailable(f"the document is of the issuer {discovery.issuer!r}; EVENHAND_OIDC_ISSUER must be exactly that")
+        ends = (discovery.authorization_endpoint, discovery.token_endpoint, discovery.jwks_uri, discovery.end_session_endpoint)
+        for end in ends:
+            if end is not None:
+                require_secure_url("An address in the issuer's discovery document", end.partition("?")[0])
+        keys = msgspec.json.decode(await self._get(discovery.jwks_uri), type=_Keys).keys
+        return discovery, keys[:_MAX_KEYS]
 
     async def _get(self, url: str) -> bytes:
         status, body = await self._ask("GET", url, headers={})
