@@ -56,13 +56,13 @@ _TEREDO = IPv6Network("2001::/32")
 
 def refusal_of(address: Address) -> str | None:
     """Why an address, or an IPv4 address in it, is never called ("a link-local address"), or None."""
-    meant = (address, *_embedded(address))
-    return next((what for what, networks in _NEVER if any(each in network for each in meant for network in networks)), None)
+    forms = (address, *_embedded(address))
+    return next((what for what, networks in _NEVER if any(form in network for form in forms for network in networks)), None)
 
 
 def is_private(address: Address) -> bool:
     """Whether an address, or an IPv4 address in it, is not of the public internet."""
-    return any(not each.is_global for each in (*_embedded(address), *([] if _embedded(address) else [address])))
+    return any(not form.is_global for form in (*_embedded(address), *([] if _embedded(address) else [address])))
 
 
 def address_of(name: str) -> Address | None:
@@ -95,9 +95,9 @@ def _embedded(address: Address) -> list[IPv4Address]:
     if isinstance(address, IPv4Address):
         return []
     bits = int(address)
-    found = [IPv4Address((bits >> shift) & 0xFFFFFFFF) for network, shift in _EMBEDS_IPV4 if address in network]
+    embedded = [IPv4Address((bits >> shift) & 0xFFFFFFFF) for network, shift in _EMBEDS_IPV4 if address in network]
     if address in _IPV4_COMPATIBLE and bits > 1:  # :: and ::1 are not IPv4 addresses
-        found.append(IPv4Address(bits & 0xFFFFFFFF))
+        embedded.append(IPv4Address(bits & 0xFFFFFFFF))
     if address in _TEREDO:
-        found.extend((IPv4Address((bits >> 64) & 0xFFFFFFFF), IPv4Address(~bits & 0xFFFFFFFF)))
-    return found
+        embedded.extend((IPv4Address((bits >> 64) & 0xFFFFFFFF), IPv4Address(~bits & 0xFFFFFFFF)))
+    return embedded

@@ -32,23 +32,25 @@ class CertificateFacts:
 
 def tls_problems(tls: EndpointTls, url: str) -> list[FieldProblem]:
     """Faults of an endpoint's certificates and key, none of which is quoted."""
-    found = []
+    problems = []
     if not url.lower().startswith("https://"):
-        found.append(FieldProblem(_PLACE, "is for endpoints whose URL begins with https://; leave it out, or change endpoint.url"))
+        problems.append(FieldProblem(_PLACE, "is for endpoints whose URL begins with https://; leave it out, or change endpoint.url"))
     if not tls.authority and not tls.certificate and not tls.key:
-        found.append(FieldProblem(_PLACE, "must have an authority, or a certificate with its key; leave it out if there is neither"))
+        problems.append(FieldProblem(_PLACE, "must have an authority, or a certificate with its key; leave it out if there is neither"))
     _, problem = _read_certificates(tls.authority)
     if problem:
-        found.append(FieldProblem(f"{_PLACE}.authority", problem))
+        problems.append(FieldProblem(f"{_PLACE}.authority", problem))
     certificates, problem = _read_certificates(tls.certificate)
     if problem or (tls.key and not tls.certificate):
-        found.append(FieldProblem(f"{_PLACE}.certificate", problem or "is missing: a key is used with its certificate only"))
+        problems.append(FieldProblem(f"{_PLACE}.certificate", problem or "is missing: a key is used with its certificate only"))
     key, problem = _read_key(tls.key)
     if problem or (tls.certificate and not tls.key):
-        found.append(FieldProblem(f"{_PLACE}.key", problem or "is missing: a certificate is used with its private key only"))
+        problems.append(FieldProblem(f"{_PLACE}.key", problem or "is missing: a certificate is used with its private key only"))
     if certificates and key is not None and _public_bytes(certificates[0].public_key()) != _public_bytes(key.public_key()):
-        found.append(FieldProblem(f"{_PLACE}.key", "does not belong to the certificate, which must come first in endpoint.tls.certificate"))
-    return found
+        problems.append(
+            FieldProblem(f"{_PLACE}.key", "does not belong to the certificate, which must come first in endpoint.tls.certificate")
+        )
+    return problems
 
 
 def describe_certificates(text: str) -> CertificateFacts | None:
@@ -56,8 +58,8 @@ def describe_certificates(text: str) -> CertificateFacts | None:
     certificates, _ = _read_certificates(text)
     if not certificates:
         return None
-    subjects = tuple(one.subject.rfc4514_string() for one in certificates)
-    return CertificateFacts(subjects, min(one.not_valid_after_utc for one in certificates))
+    subjects = tuple(certificate.subject.rfc4514_string() for certificate in certificates)
+    return CertificateFacts(subjects, min(certificate.not_valid_after_utc for certificate in certificates))
 
 
 def add_certificates(context: ssl.SSLContext, tls: EndpointTls) -> None:

@@ -58,7 +58,7 @@ def redacted(text: str, credentials: Credentials | None) -> str:
 
 def redacted_of(text: str, endpoint: Endpoint) -> str:
     """`text` without the endpoint's credentials and values of headers."""
-    for name, value in sorted(endpoint.headers.items(), key=lambda each: len(each[1]), reverse=True):
+    for name, value in sorted(endpoint.headers.items(), key=lambda header: len(header[1]), reverse=True):
         text = redacted(text, Credentials(kind=CredentialsKind.HEADER, name=name, secret=value))
     return redacted(text, endpoint.credentials)
 

@@ -30,8 +30,8 @@ class OwnAddress:
     port: int
 
     def covers(self, url: httpx.URL) -> bool:
-        host, own = _bare(url.host), _bare(self.host)
-        is_same = host == own or (_is_this_machine(host) and _is_this_machine(own))
+        host, own_host = _bare(url.host), _bare(self.host)
+        is_same = host == own_host or (_is_this_machine(host) and _is_this_machine(own_host))
         return is_same and _port_of(url) == self.port
 
 
@@ -128,7 +128,7 @@ class EgressPolicy:
             raise self._private(f"{host} ({address})" if host != str(address) else host, _bare(host))
         if self.is_open or _bare(host) in self.names:
             return
-        if not any(each in network for each in (_plain(address), address) for network in self.networks):
+        if not any(form in network for form in (_plain(address), address) for network in self.networks):
             raise _not_listed(f"{host} ({address})" if host != str(address) else host)
 
     @property
@@ -151,14 +151,14 @@ def read_policy(settings: Settings) -> EgressPolicy:
     """
     listed, models = settings.allowed_endpoints, settings.allowed_models
     policy = EgressPolicy.of(listed, exposed_on=settings.exposed_on, model_prefixes=models)
-    own = [OwnAddress(settings.host, settings.port)]
+    own_addresses = [OwnAddress(settings.host, settings.port)]
     if settings.public_url:
         try:
             public = parse_url(settings.public_url)
         except EndpointRefused as error:
             raise SetupError(f"EVENHAND_PUBLIC_URL cannot be used: {error}") from error
-        own.append(OwnAddress(public.host, _port_of(public)))
-    return replace(policy, own=tuple(own))
+        own_addresses.append(OwnAddress(public.host, _port_of(public)))
+    return replace(policy, own=tuple(own_addresses))
 
 
 OPEN = EgressPolicy()

@@ -130,13 +130,13 @@ def excerpt(text: str) -> str:
 
 
 def _find_system_message(error: BaseException | None) -> str | None:
-    found = None
+    message = None
     while error is not None:
         if isinstance(error, OSError) and error.strerror and not isinstance(error, socket.gaierror):
             # asyncio writes words of its own over the system's.
-            found = error.strerror if isinstance(error, ssl.SSLError) else os.strerror(error.errno or 0)
+            message = error.strerror if isinstance(error, ssl.SSLError) else os.strerror(error.errno or 0)
         error = error.__cause__ or error.__context__
-    return found
+    return message
 
 
 def _find_certificate_complaint(error: BaseException | None) -> str | None:

@@ -9,18 +9,18 @@ HEADER = b"evenhand-hops"
 
 MAX_HOPS = 4
 
-_own = [os.urandom(8).hex()]
+_instance = [os.urandom(8).hex()]
 _passed: ContextVar[bytes] = ContextVar("passed", default=b"")
 
 
 def identify(database: str | None) -> None:
     """Gives all processes of one database the same id; until then, each has one of its own."""
     if database is not None:
-        _own[0] = hashlib.sha256(database.encode()).hexdigest()[:16]
+        _instance[0] = hashlib.sha256(database.encode()).hexdigest()[:16]
 
 
 def own_id() -> str:
-    return _own[0]
+    return _instance[0]
 
 
 def enter(passed: bytes) -> bool:

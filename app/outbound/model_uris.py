@@ -37,11 +37,11 @@ def check_model(uri: str, prefixes: Sequence[str]) -> str:
         if not any(is_whole and uri.startswith(prefix) for prefix, is_whole in ends.items()):
             raise _refuse(uri, "the model is not among those that the operator allows", registered)
         return uri
-    found = _resolve(Path(uri))
-    if found is None or not _is_within(found, prefixes):
+    path = _resolve(Path(uri))
+    if path is None or not _is_within(path, prefixes):
         # Not whether the folder exists: a caller must not learn about other files of the machine.
         raise _refuse(uri, "the folder is not within those that the operator allows, or is a link out of them", registered)
-    return str(found)
+    return str(path)
 
 
 def check_files(uri: str, prefixes: Sequence[str]) -> str:
@@ -51,10 +51,10 @@ def check_files(uri: str, prefixes: Sequence[str]) -> str:
         EndpointRefused: as `check_model`, a link leads out of the allowed folders, or the folder is none
             of one model.
     """
-    found = check_model(uri, prefixes)
-    if found.startswith(_REGISTRY):
-        return found
-    waiting, seen, files = [Path(found)], {Path(found)}, 0
+    checked = check_model(uri, prefixes)
+    if checked.startswith(_REGISTRY):
+        return checked
+    waiting, visited, files = [Path(checked)], {Path(checked)}, 0
     while waiting:
         # Folders that links lead to are read like the model's own.
         for file in _list(waiting.pop()):
@@ -62,18 +62,18 @@ def check_files(uri: str, prefixes: Sequence[str]) -> str:
             if files > MAX_FILES:
                 raise EndpointRefused(f"The MLflow model {uri} has more than {MAX_FILES:,} files. Name the folder of one model.")
             target = _resolve(file)
-            shown = printable(str(file.relative_to(found)) if file.is_relative_to(found) else file.name)
+            shown = printable(str(file.relative_to(checked)) if file.is_relative_to(checked) else file.name)
             if target is None or not _is_within(target, prefixes):
                 raise EndpointRefused(
                     f"The MLflow model {uri} holds the link {shown}, which leads out of the folders that the operator"
                     " allows (EVENHAND_MODEL_PREFIXES). Put the file itself there."
                 )
-            if target.is_dir() and target not in seen:
-                seen.add(target)
+            if target.is_dir() and target not in visited:
+                visited.add(target)
                 waiting.append(target)
             elif target.exists() and not (target.is_file() or target.is_dir()):
                 raise EndpointRefused(f"The MLflow model {uri} holds {shown}, which is no file: reading it may never end. Remove it.")
-    return found
+    return checked
 
 
 def _list(folder: Path) -> Iterator[Path]:

@@ -41,7 +41,7 @@ class _Token:
     renewed_at: float
 
 
-_kept: dict[Credentials, _Token] = {}
+_tokens: dict[Credentials, _Token] = {}
 """Checks of one deployment follow each other in clients of their own."""
 
 
@@ -57,19 +57,19 @@ class TokenSource:
             return self.current() or await self._fetch(transport)
 
     def current(self) -> str | None:
-        found = _kept.get(self._credentials)
-        return found.text if found is not None and monotonic_seconds() < found.renewed_at else None
+        cached = _tokens.get(self._credentials)
+        return cached.text if cached is not None and monotonic_seconds() < cached.renewed_at else None
 
     def forget(self, token: str) -> None:
         """Fetches another one next time, unless that was done meanwhile."""
-        found = _kept.get(self._credentials)
-        if found is not None and found.text == token:
-            del _kept[self._credentials]
+        cached = _tokens.get(self._credentials)
+        if cached is not None and cached.text == token:
+            del _tokens[self._credentials]
 
     def known(self) -> str | None:
         """The token that is kept, to remove it from messages."""
-        found = _kept.get(self._credentials)
-        return None if found is None else found.text
+        cached = _tokens.get(self._credentials)
+        return None if cached is None else cached.text
 
     async def _fetch(self, transport: httpx.AsyncBaseTransport) -> str | CallFailure:
         url = parse_url(self._credentials.token_url)
@@ -99,24 +99,24 @@ class TokenSource:
         if not answer.given.isascii() or not answer.given.isprintable():
             return CallFailure(what=f"{where} gave an access_token that a header cannot carry", advice=_ADVICE)
         life = _DEFAULT_SECONDS if answer.expires_in is None else max(answer.expires_in, 0.0)
-        while len(_kept) >= _MOST_KEPT:
-            del _kept[next(iter(_kept))]
-        _kept[self._credentials] = _Token(answer.given, monotonic_seconds() + life - min(_MARGIN_SECONDS, life / 10))
+        while len(_tokens) >= _MOST_KEPT:
+            del _tokens[next(iter(_tokens))]
+        _tokens[self._credentials] = _Token(answer.given, monotonic_seconds() + life - min(_MARGIN_SECONDS, life / 10))
         return answer.given
 
 
-def _request_of(one: Credentials, url: httpx.URL) -> httpx.Request:
+def _request_of(credentials: Credentials, url: httpx.URL) -> httpx.Request:
     headers = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "evenhand"}
-    match one.kind:
+    match credentials.kind:
         case CredentialsKind.CPD_KEY:
-            return httpx.Request("POST", url, headers=headers, json={"username": one.name, "api_key": one.secret})
+            return httpx.Request("POST", url, headers=headers, json={"username": credentials.name, "api_key": credentials.secret})
         case CredentialsKind.MCSP_KEY:
-            return httpx.Request("POST", url, headers=headers, json={"apikey": one.secret})
+            return httpx.Request("POST", url, headers=headers, json={"apikey": credentials.secret})
         case CredentialsKind.IAM_KEY:
-            form = {"grant_type": "urn:ibm:params:oauth:grant-type:apikey", "response_type": "cloud_iam", "apikey": one.secret}
+            form = {"grant_type": "urn:ibm:params:oauth:grant-type:apikey", "response_type": "cloud_iam", "apikey": credentials.secret}
         case _:
             # RFC 6749, section 2.3.1: both are encoded as in a form before they are joined.
-            pair = base64.b64encode(f"{quote_plus(one.name)}:{quote_plus(one.secret)}".encode()).decode()
+            pair = base64.b64encode(f"{quote_plus(credentials.name)}:{quote_plus(credentials.secret)}".encode()).decode()
             headers["Authorization"] = f"Basic {pair}"
-            form = {"grant_type": "client_credentials", **({"scope": one.scope} if one.scope else {})}
+            form = {"grant_type": "client_credentials", **({"scope": credentials.scope} if credentials.scope else {})}
     return httpx.Request("POST", url, headers=headers | {"Content-Type": "application/x-www-form-urlencoded"}, content=urlencode(form))

@@ -40,21 +40,21 @@ async def resolve(host: str, port: int) -> list[Address]:
     Raises:
         OSError: the name has no address, or no name server answers.
     """
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [ip_address(str(entry[4][0])) for entry in found]
+    entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [ip_address(str(entry[4][0])) for entry in entries]
 
 
 async def _resolve_allowed(policy: EgressPolicy, resolver: Resolver, host: str, port: int) -> list[Address]:
     policy.check_host(host)
     literal = address_of(host)
     try:
-        found = [literal] if literal is not None else await resolver(host, port)
+        addresses = [literal] if literal is not None else await resolver(host, port)
     except (OSError, UnicodeError) as error:
         raise OSError(f"the host name {host} could not be resolved ({error})") from error
 
     allowed: list[Address] = []
     refusal: EndpointRefused | None = None
-    for address in dict.fromkeys(found):
+    for address in dict.fromkeys(addresses):
         try:
             policy.check_address(host, address)
         except EndpointRefused as error:
