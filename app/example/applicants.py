@@ -56,7 +56,10 @@ def applicants(count: int, random: np.random.Generator) -> list[Applicant]:
 
 def past_decisions(people: list[Applicant], random: np.random.Generator) -> list[str]:
     """Returns the clerk's decisions: `No Risk` or `Risk`."""
-    handicap = [HARDER_FOR_WOMEN * (one["sex"] == "female") + HARDER_FOR_THE_YOUNG * (int(one["age"]) <= _STILL_YOUNG) for one in people]
+    handicap = [
+        HARDER_FOR_WOMEN * (applicant["sex"] == "female") + HARDER_FOR_THE_YOUNG * (int(applicant["age"]) <= _STILL_YOUNG)
+        for applicant in people
+    ]
     return _labels(_means(people) - np.array(handicap), random)
 
 
@@ -71,10 +74,12 @@ def _draw(values: Mapping[str, tuple[float, float]], count: int, random: np.rand
 
 def _means(people: list[Applicant]) -> NDArray[np.float64]:
     log_odds = []
-    for one in people:
-        known = _STATUS[str(one["checking_status"])][1] + _SAVINGS[str(one["savings"])][1] + _HOUSING[str(one["housing"])][1]
-        burden = 0.06 * (int(one["loan_duration"]) - 20) + 0.00024 * (int(one["loan_amount"]) - 3000)
-        log_odds.append(1.5 + known - burden + 0.12 * (min(int(one["employment_years"]), 15) - 5))
+    for applicant in people:
+        standing = (
+            _STATUS[str(applicant["checking_status"])][1] + _SAVINGS[str(applicant["savings"])][1] + _HOUSING[str(applicant["housing"])][1]
+        )
+        burden = 0.06 * (int(applicant["loan_duration"]) - 20) + 0.00024 * (int(applicant["loan_amount"]) - 3000)
+        log_odds.append(1.5 + standing - burden + 0.12 * (min(int(applicant["employment_years"]), 15) - 5))
     return np.array(log_odds, dtype=np.float64)
 
 

@@ -105,5 +105,5 @@ class ModelClient:
         self._http = http
 
     def score(self, people: Sequence[Applicant]) -> list[dict[str, Any]]:
-        answer = self._http.ask("POST", "/score", {"fields": list(FEATURES), "values": [list(one.values()) for one in people]})
+        answer = self._http.ask("POST", "/score", {"fields": list(FEATURES), "values": [list(applicant.values()) for applicant in people]})
         return [dict(zip(answer["fields"], row, strict=True)) for row in answer["values"]]

@@ -64,7 +64,7 @@ def main() -> None:
     model = train()
     ModelServer(
         socket.socket(fileno=int(sys.argv[1])),
-        lambda _path, asked: {"fields": list(OUTPUTS.values()), "values": model.predict(asked["fields"], asked["values"])},
+        lambda _path, request: {"fields": list(OUTPUTS.values()), "values": model.predict(request["fields"], request["values"])},
     ).serve_forever()
 
 

@@ -50,7 +50,10 @@ IMPACTS = (
 
 def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Table:
     """Builds a table of each group's figures, logged and all else equal, each also debiased; references last."""
-    figures = {tuple(one[part] for part in ("metric", "data", "scope", "attribute", "group")): one for one in measurements}
+    figures = {
+        tuple(measurement[member] for member in ("metric", "data", "scope", "attribute", "group")): measurement
+        for measurement in measurements
+    }
     records = check["window"]["records"] + check["window"]["additional_records"]
     accuracy = _format_number(figures.get(("accuracy", "feedback", "overall", None, None)))
     table = Table(
@@ -77,8 +80,8 @@ def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Ta
         for name, impact_metric, of_data in IMPACTS:
             impact = figures.get((impact_metric, of_data, "group", attribute, group))
             if impact is not None:
-                own = equality if name == "balanced" and attribute != last else ""
-                table.add_row(*about, name, *_format_impact(impact), own, accuracy)
+                shown_equality = equality if name == "balanced" and attribute != last else ""
+                table.add_row(*about, name, *_format_impact(impact), shown_equality, accuracy)
                 about, accuracy = ["", ""], ""
         last = attribute
     table.add_row()
@@ -120,7 +123,7 @@ class Stream:
         """Streams until `stop` is set. Raises Unavailable."""
         while not stop.wait(self._random.exponential(1 / PER_SECOND)):
             now = utc_now()
-            visits = [Visit(str(uuid.uuid4()), now, one) for one in applicants(1, self._random)]
+            visits = [Visit(str(uuid.uuid4()), now, applicant) for applicant in applicants(1, self._random)]
             self._evenhand.log_payload(payload_records(visits, self._model))
             self.logged += 1
             self.expect(labels_of(visits, LATEST_LABEL, self._random))
@@ -129,11 +132,11 @@ class Stream:
             while not self._expected.empty():
                 heapq.heappush(self._due, self._expected.get())
             now = utc_now()
-            known = []
+            due = []
             while self._due and self._due[0].known_at <= now:
-                known.append(heapq.heappop(self._due))
-            self._evenhand.log_feedback([label.record() for label in known])
-            self.labelled += len(known)
+                due.append(heapq.heappop(self._due))
+            self._evenhand.log_feedback([label.record() for label in due])
+            self.labelled += len(due)
 
 
 TURN_SECONDS = 0.2

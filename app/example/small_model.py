@@ -8,12 +8,12 @@ OUTPUTS = ("prediction", "probability")
 """1 for approved or 0, and the probability of 1."""
 
 
-def answer(path: str, asked: Any) -> dict[str, Any]:  # noqa: ANN401 - what somebody sent
+def answer(path: str, request: Any) -> dict[str, Any]:  # noqa: ANN401 - what somebody sent
     """Answers `POST /score` in the format `fields_values`, and `POST /invocations` as MLflow."""
     if path == "/score":
-        return {"fields": list(OUTPUTS), "values": _decide(asked["fields"], asked["values"])}
+        return {"fields": list(OUTPUTS), "values": _decide(request["fields"], request["values"])}
     if path == "/invocations":
-        table = asked["dataframe_split"]
+        table = request["dataframe_split"]
         return {"predictions": [dict(zip(OUTPUTS, row, strict=True)) for row in _decide(table["columns"], table["data"])]}
     raise ValueError(f"only /score and /invocations are served, not {path}")
 
@@ -21,6 +21,6 @@ def answer(path: str, asked: Any) -> dict[str, Any]:  # noqa: ANN401 - what some
 def _decide(fields: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[tuple[int, float]]:
     decisions = []
     for row in rows:
-        one = dict(zip(fields, row, strict=True))
-        decisions.append((1, 0.9) if one["sex"] == "male" or (one.get("income") or 0) >= RICH else (0, 0.1))
+        record = dict(zip(fields, row, strict=True))
+        decisions.append((1, 0.9) if record["sex"] == "male" or (record.get("income") or 0) >= RICH else (0, 0.1))
     return decisions

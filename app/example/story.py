@@ -70,7 +70,7 @@ def register(scene: Scene) -> None:
 def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
     """Logs the traffic of the unchecked ones of the last `hours` hours, and has each checked; returns the labels still to come."""
     checks = scene.evenhand.http.ask("GET", f"{scene.evenhand.address}/checks", limit="1000")["checks"]
-    seen: set[datetime] = set()
+    checked: set[datetime] = set()
     for check in checks:
         if check["state"] in {"queued", "running"}:
             has_records = check["trigger"] == "range"  # left by an interrupted run
@@ -78,8 +78,8 @@ def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
             # Silent hours get scheduled checks too; a check on request is of the present hour.
             has_records = check["trigger"] != "request" and bool((check["window"] or {}).get("logged_in_span"))
         if has_records:
-            seen.add(datetime.fromisoformat(check["from"]))
-    missing = [hour for hour in (hour_of(now) - ago * HOUR for ago in range(hours, 0, -1)) if hour not in seen]
+            checked.add(datetime.fromisoformat(check["from"]))
+    missing = [hour for hour in (hour_of(now) - ago * HOUR for ago in range(hours, 0, -1)) if hour not in checked]
     if not missing:
         scene.steps.done("The hours before this one are logged and checked already")
         return []
@@ -89,11 +89,11 @@ def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
     with scene.steps.bar("Scoring applicants and logging them, hour by hour", total=len(missing)) as advance:
         for hour in missing:
             visits, later = hour_of_visits(hour)
-            known = [label for label in later if label.known_at <= now]
+            due = [label for label in later if label.known_at <= now]
             scene.evenhand.import_payload(payload_records(visits, scene.model))
-            scene.evenhand.import_feedback([label.record() for label in known])
+            scene.evenhand.import_feedback([label.record() for label in due])
             pending += [label for label in later if label.known_at > now]
-            records, labels = records + len(visits), labels + len(known)
+            records, labels = records + len(visits), labels + len(due)
             advance()
     scene.steps.done(f"Logged {span} of traffic: {records:,} scored applicants, {labels:,} labels")
 
@@ -101,7 +101,7 @@ def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
     with scene.steps.bar("Checking hour by hour", total=len(missing)) as advance:
         bounds = [{"from": hour.isoformat(), "to": (hour + HOUR).isoformat()} for hour in missing]
         # All checks are requested before the first wait: the worker always has the next one.
-        for check in [scene.evenhand.http.ask("POST", f"{scene.evenhand.address}/checks", one) for one in bounds]:
+        for check in [scene.evenhand.http.ask("POST", f"{scene.evenhand.address}/checks", span) for span in bounds]:
             ended = _await_end(scene, check)
             if ended["state"] == "failed":
                 raise SetupError(f"The check of the hour {ended['from']} failed: {ended['reason']}")
