@@ -37,10 +37,10 @@ class Account:
         return all(self._allowed(parent, stat.S_IXUSR) for parent in path.parents)
 
     def can_use(self, path: Path) -> bool:
-        wanted = stat.S_IRUSR | (stat.S_IXUSR if path.is_dir() or path.parent.name == "bin" else 0)
-        return self.can_reach(path) and self._allowed(path, wanted)
+        mode = stat.S_IRUSR | (stat.S_IXUSR if path.is_dir() or path.parent.name == "bin" else 0)
+        return self.can_reach(path) and self._allowed(path, mode)
 
-    def _allowed(self, path: Path, wanted: int) -> bool:
+    def _allowed(self, path: Path, mode: int) -> bool:
         status = path.stat()
         if status.st_uid == self.uid:
             shift = 0
@@ -48,7 +48,7 @@ class Account:
             shift = 3
         else:
             shift = 6
-        return status.st_mode & (wanted >> shift) == wanted >> shift
+        return status.st_mode & (mode >> shift) == mode >> shift
 
 
 def current_account() -> Account:
@@ -57,9 +57,9 @@ def current_account() -> Account:
 
 def unprivileged_account() -> Account:
     """Returns the account that runs Postgres instead of root: `evenhand` or `postgres`; creates `evenhand` if needed."""
-    found = next((account for account in map(_find_account, NAMES) if account is not None), None)
-    if found is not None:
-        return found
+    existing = next((account for account in map(_find_account, NAMES) if account is not None), None)
+    if existing is not None:
+        return existing
 
     reason = "there is no useradd"
     program = shutil.which("useradd")

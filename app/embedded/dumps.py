@@ -44,7 +44,7 @@ def tables_in(file: Path) -> frozenset[str]:
         raise SetupError(f"{file} is not a backup that can be read: {listed.stderr.strip()[-LAST_WORDS_BYTES:]}")
     # 3215; 0 16385 TABLE DATA public deployments evenhand
     lines = (line.split() for line in listed.stdout.splitlines() if not line.startswith(";"))
-    return frozenset(words[6] for words in lines if words[3:5] == ["TABLE", "DATA"])
+    return frozenset(columns[6] for columns in lines if columns[3:5] == ["TABLE", "DATA"])
 
 
 def rows_in(file: Path, table: str) -> list[str]:
@@ -103,12 +103,12 @@ def _run(command: list[str], environment: Mapping[str, str], **files: int | IO[b
 
 def _connection(url: str) -> tuple[str, Mapping[str, str]]:
     """The process list would show a password: the environment holds it."""
-    parts = conninfo_to_dict(url)
-    password = parts.pop("password", None)
+    settings = conninfo_to_dict(url)
+    password = settings.pop("password", None)
     environment = dict(_plain_environment())
     if password is not None:
         environment["PGPASSWORD"] = str(password)
-    return make_conninfo("", **parts), environment
+    return make_conninfo("", **settings), environment
 
 
 def _plain_environment() -> Mapping[str, str]:

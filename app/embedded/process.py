@@ -50,7 +50,7 @@ TUNING = {
 def server_arguments(data: Path, socket_dir: Path) -> list[str]:
     quoted = str(socket_dir).replace('"', '""')  # a comma or blank in a path would split the list
     settings = TUNING | {"unix_socket_directories": f'"{quoted}"', "port": str(PORT)}
-    return ["-D", str(data), *(part for name, value in settings.items() for part in ("-c", f"{name}={value}"))]
+    return ["-D", str(data), *(option for name, value in settings.items() for option in ("-c", f"{name}={value}"))]
 
 
 def initdb_arguments(data: Path, superuser: str) -> list[str]:
@@ -88,9 +88,9 @@ def make_cluster(programs: Path, place: Place, superuser: str) -> None:
         os.chown(fresh, place.account.uid, place.account.gid)
         command = [str(programs / "initdb"), *initdb_arguments(fresh, superuser)]
         tied = tied_command(command, signal.SIGKILL, place.other_account)
-        made = subprocess.run(tied, capture_output=True, text=True, check=False, cwd="/", env=_environment(), start_new_session=True)  # noqa: S603
-        if made.returncode != 0:
-            raise SetupError(f"No database could be created in {place.data}: {(made.stderr or made.stdout).strip()}")
+        result = subprocess.run(tied, capture_output=True, text=True, check=False, cwd="/", env=_environment(), start_new_session=True)  # noqa: S603
+        if result.returncode != 0:
+            raise SetupError(f"No database could be created in {place.data}: {(result.stderr or result.stdout).strip()}")
         fresh.rename(place.data)
     except OSError as error:
         raise SetupError(f"No database could be created in {place.data}: {error}") from error

@@ -70,8 +70,8 @@ def _copy_programs(package: Path, target: Path) -> None:
         (install / "bin").mkdir(parents=True)
         for name in COPIED_PROGRAMS:
             shutil.copy(package / INSTALL / "bin" / name, install / "bin" / name)
-        for part in ("lib/postgresql", "share/postgresql"):
-            shutil.copytree(package / INSTALL / part, install / part)
+        for folder in ("lib/postgresql", "share/postgresql"):
+            shutil.copytree(package / INSTALL / folder, install / folder)
         if _libraries(package).exists():
             shutil.copytree(_libraries(package), fresh / _libraries(package).name)
 
