@@ -115,7 +115,7 @@ class Attributor:
         pauses = Pauses(stop)
         while not stop.is_set():
             try:
-                found = self.run_next(triggers)
+                has_run = self.run_next(triggers)
             except LeaseLost as error:
                 log.warning("attribution_left", reason=str(error))
             except (Unavailable, SQLAlchemyError) as error:
@@ -126,5 +126,5 @@ class Attributor:
                 stop.wait(LONGEST_PAUSE_SECONDS)
             else:
                 pauses.end_outage()
-                if not found:
+                if not has_run:
                     pauses.wait_for_work()

@@ -48,11 +48,11 @@ def look_for_late_files(database: Database, roots: Sequence[Root]) -> int:
 
 def _list_table(database: Database, deployment: FiledDeployment, side: str, roots: Sequence[Root]) -> int:
     with database.transaction() as session:
-        known = stored_files(session, deployment.no, side)
+        stored = stored_files(session, deployment.no, side)
         counted_until = last_counted(session, deployment.no)
     try:
         # Outside of a transaction: it may take minutes.
-        changes = find_changes(deployment.tables[side], roots, side, known)
+        changes = find_changes(deployment.tables[side], roots, side, stored)
     except (InvalidInput, SetupError) as error:
         log.warning("table_not_listed", deployment=deployment.id, reason=str(error))
         return 0
@@ -61,19 +61,19 @@ def _list_table(database: Database, deployment: FiledDeployment, side: str, root
     table = deployment.tables[side]
     hours: set[datetime] = set()
     if isinstance(table, PayloadTable) and counted_until is not None:
-        hours = hours.union(*(read_hours(table, one, counted_until) for one in changes.new))
+        hours = hours.union(*(read_hours(table, file, counted_until) for file in changes.new))
     with database.transaction() as session:
         # Another worker may have listed it meanwhile.
-        if not hold_listing(session, deployment.no) or stored_files(session, deployment.no, side) != known:
+        if not hold_listing(session, deployment.no) or stored_files(session, deployment.no, side) != stored:
             return 0
-        store_listing(session, deployment.no, side, new=changes.new, gone=[one.path for one in changes.replaced])
+        store_listing(session, deployment.no, side, new=changes.new, gone=[file.path for file in changes.replaced])
         monitor = monitor_of(session, deployment.no)
         if monitor is not None:
             _note_hours(session, deployment.no, hours, changes, None if side == PAYLOAD else monitor.evidence.label_horizon_hours)
         if monitor is None or monitor.schedule is Schedule.OFF:
             return 0
         if monitor.schedule is Schedule.BATCH:
-            return queue_changed_batches(session, deployment.no, sorted({one.batch for one in changes.files if one.batch is not None}))
+            return queue_changed_batches(session, deployment.no, sorted({file.batch for file in changes.files if file.batch is not None}))
         return queue_changed_spans(session, deployment.no, side, changes.files)
 
 
@@ -81,5 +81,5 @@ def _note_hours(session: Session, deployment_no: int, new: Iterable[datetime], c
     """`horizon_hours` is that of labels; None for a payload table."""
     files = changes.replaced if horizon_hours is None else changes.files
     reach = timedelta(hours=horizon_hours or 0)
-    spans = [Span(start=one.oldest - reach, end=one.newest) for one in files if one.oldest is not None and one.newest is not None]
+    spans = [Span(start=file.oldest - reach, end=file.newest) for file in files if file.oldest is not None and file.newest is not None]
     note_changed_hours(session, deployment_no, sorted({*new, *counted_hours(session, deployment_no, spans)}))

@@ -56,10 +56,10 @@ def beat(database: Database, worker_id: str) -> None:
 
 def look_for_ended_checks(database: Database) -> None:
     with delayed_as("alerts_delayed"):
-        done = evaluate_ended_checks(database)
+        checks = evaluate_ended_checks(database)
         evaluate_evidence(database)
-        if done:
-            log.info("checks_evaluated", count=done)
+        if checks:
+            log.info("checks_evaluated", count=checks)
 
 
 def look_at_the_clock(database: Database) -> None:
@@ -69,23 +69,23 @@ def look_at_the_clock(database: Database) -> None:
 
 
 def look_for_ended_days(database: Database) -> None:
-    done = 0
+    days = 0
     with delayed_as("days_delayed"):
-        while done < MOST_AT_ONCE:
+        while days < MOST_AT_ONCE:
             with database.transaction() as session:
                 if not keep_next_day(session, now=current_time(session)):
                     break
-            done += 1
-    if done:
-        log.info("days_added_up", count=done)
+            days += 1
+    if days:
+        log.info("days_added_up", count=days)
 
 
 def look_for_evidence(database: Database, places: TablePlaces | None = None) -> None:
     """Updates the evidence on records in files at `places`, or else on logged ones."""
     with delayed_as("evidence_delayed"):
-        done = update_evidence(database, grace=GRACE, places=places)
-        if done:
-            log.info("evidence_updated", steps=done)
+        steps = update_evidence(database, grace=GRACE, places=places)
+        if steps:
+            log.info("evidence_updated", steps=steps)
 
 
 def look_for_scans(database: Database) -> None:

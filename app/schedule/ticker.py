@@ -95,9 +95,9 @@ def start_ticker(database: Database, *, worker_id: str, places: TablePlaces = NO
     for look, pause in seconds.items():
         scheduler.add_job(look, IntervalTrigger(seconds=pause), (database,))
     hourly = IntervalTrigger(hours=1)
-    own = OwnPlaces(places.roots, places.answers)
-    scheduler.add_job(retention.look_for_erasures, IntervalTrigger(seconds=10), (database, own))
-    scheduler.add_job(retention.look_for_aged_records, hourly, (database, own), next_run_time=utc_now())
+    own_places = OwnPlaces(places.roots, places.answers)
+    scheduler.add_job(retention.look_for_erasures, IntervalTrigger(seconds=10), (database, own_places))
+    scheduler.add_job(retention.look_for_aged_records, hourly, (database, own_places), next_run_time=utc_now())
     if places.roots:
         minutely = IntervalTrigger(seconds=60)
         scheduler.add_job(late_files.look_for_late_files, minutely, (database, places.roots), next_run_time=utc_now())
