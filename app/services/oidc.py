@@ -76,18 +76,18 @@ class OidcLogIns:
         Raises:
             Unavailable: the issuer does not answer.
         """
-        found, wanted, own = await self._issuer.discovery(), pending.begin(next_path, now), self._configuration
-        asked = {
+        discovery, log_in, configuration = await self._issuer.discovery(), pending.begin(next_path, now), self._configuration
+        parameters = {
             "response_type": "code",
-            "client_id": own.client_id,
-            "redirect_uri": own.redirect_uri,
-            "scope": own.scopes,
-            "state": wanted.state,
-            "nonce": wanted.nonce,
-            "code_challenge": wanted.challenge,
+            "client_id": configuration.client_id,
+            "redirect_uri": configuration.redirect_uri,
+            "scope": configuration.scopes,
+            "state": log_in.state,
+            "nonce": log_in.nonce,
+            "code_challenge": log_in.challenge,
             "code_challenge_method": "S256",
         }
-        return _with_query(found.authorization_endpoint, asked), pending.seal(wanted, self._box)
+        return _with_query(discovery.authorization_endpoint, parameters), pending.seal(log_in, self._box)
 
     async def end(self, sent: CallbackIn, cookie: str | None, *, now: datetime, address: str, client: str) -> tuple[str, str]:
         """A new session's token, and the path to continue at.
@@ -106,23 +106,23 @@ class OidcLogIns:
             raise
 
     async def _end(self, sent: CallbackIn, cookie: str | None, *, now: datetime, address: str) -> tuple[str, str]:
-        wanted = pending.unseal(cookie, sent.state, self._box, now=now)
+        log_in = pending.unseal(cookie, sent.state, self._box, now=now)
         if sent.issuer and sent.issuer != self._configuration.issuer:  # RFC 9207: another issuer was made to answer
             raise Unauthenticated("The answer is of another issuer. Log in again.")
         if sent.error or not sent.code:
             raise Unauthenticated("The issuer has not logged you in. Try again, or ask an admin whether you may use this service.")
-        id_token = await self._issuer.redeem(sent.code, verifier=wanted.verifier)
+        id_token = await self._issuer.redeem(sent.code, verifier=log_in.verifier)
         claims = await self._issuer.verify(id_token, audience=self._configuration.client_id)
-        require_id_token(claims, client_id=self._configuration.client_id, nonce=wanted.nonce)
+        require_id_token(claims, client_id=self._configuration.client_id, nonce=log_in.nonce)
         facts = IssuerLogIn(
-            state_hash=wanted.state_hash,
+            state_hash=log_in.state_hash,
             state_lasts=pending.LASTS * 2,
             lasts=self._configuration.session,
             sealed_id_token=self._box.seal(id_token.encode()),
         )
         try:
             identity = identify(claims, self._configuration, for_pages=True)
-            return await asyncio.to_thread(self._start_session, identity, facts, address), wanted.next
+            return await asyncio.to_thread(self._start_session, identity, facts, address), log_in.next
         except Forbidden:
             # Sessions of a role that was taken away must not outlast this.
             await asyncio.to_thread(self._end_sessions, str(claims["sub"]))
@@ -137,8 +137,8 @@ class OidcLogIns:
         except EvenhandError:
             return None
         back = f"{self._configuration.public_url}/login"
-        asked = {"id_token_hint": with_hint, "client_id": self._configuration.client_id, "post_logout_redirect_uri": back}
-        return None if end is None else _with_query(end, asked)
+        parameters = {"id_token_hint": with_hint, "client_id": self._configuration.client_id, "post_logout_redirect_uri": back}
+        return None if end is None else _with_query(end, parameters)
 
     async def end_by_issuer(self, logout_token: str, *, address: str, client: str) -> None:
         """Ends all sessions of a person; each notice is accepted once.
@@ -151,8 +151,8 @@ class OidcLogIns:
             async with self._turns.turn(client):
                 claims = await self._issuer.verify(logout_token, audience=self._configuration.client_id)
                 jti = require_logout_token(claims)
-                left = min(_LONGEST_NOTICE.total_seconds(), claims["exp"] - utc_now().timestamp())
-                lasts = timedelta(seconds=max(0.0, left)) + _CLOCKS_DIFFER
+                remaining = min(_LONGEST_NOTICE.total_seconds(), claims["exp"] - utc_now().timestamp())
+                lasts = timedelta(seconds=max(0.0, remaining)) + _CLOCKS_DIFFER
                 await asyncio.to_thread(self._end_reported, str(claims["sub"]), jti, lasts, address)
         except Unauthenticated:
             await asyncio.to_thread(self._failed.note, "", method=sessions.OIDC, address=address)
