@@ -21,12 +21,12 @@ def configure_logging(level: str) -> None:
     Raises:
         InvalidInput: no such level.
     """
-    wanted = level.upper()
-    if wanted not in LEVELS:
+    level_name = level.upper()
+    if level_name not in LEVELS:
         raise InvalidInput.of("EVENHAND_LOG_LEVEL", f"must be one of {', '.join(LEVELS)}, found {level!r}")
     structlog.configure(
         processors=[*_build_shared(), structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        wrapper_class=structlog.make_filtering_bound_logger(wanted),
+        wrapper_class=structlog.make_filtering_bound_logger(level_name),
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
@@ -41,7 +41,7 @@ def configure_logging(level: str) -> None:
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=_build_shared(), processors=processors))
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(wanted)
+    root.setLevel(level_name)
     logging.getLogger("uvicorn.error").addFilter(_is_no_warning)
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -54,14 +54,14 @@ class AllocatedDict(mmap_dict.MmapedDict):
         """None of a file without space or just created."""
         if os.stat(filename).st_size < _HEAD_BYTES:  # noqa: PTH116 - as above
             return iter(())
-        found: Iterator[tuple[str, float, float, int]] = mmap_dict.MmapedDict.read_all_values_from_file(filename)  # type: ignore[no-untyped-call]
-        return found
+        values: Iterator[tuple[str, float, float, int]] = mmap_dict.MmapedDict.read_all_values_from_file(filename)  # type: ignore[no-untyped-call]
+        return values
 
     def read_value(self, key: str) -> tuple[float, float]:
         if not self._has_place(key):
             return self._own.setdefault(key, (0.0, 0.0))
-        found: tuple[float, float] = super().read_value(key)  # type: ignore[no-untyped-call]
-        return found
+        value: tuple[float, float] = super().read_value(key)  # type: ignore[no-untyped-call]
+        return value
 
     def write_value(self, key: str, value: float, timestamp: float) -> None:
         if self._has_place(key):

@@ -58,9 +58,11 @@ def tracing(process: str, *, version: str, is_own: Callable[[str], bool]) -> Ite
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
     from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
 
-    own = {"service.version": version, "service.instance.id": str(uuid.uuid4()), "evenhand.process": process}
+    attributes = {"service.version": version, "service.instance.id": str(uuid.uuid4()), "evenhand.process": process}
     named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
-    provider = TracerProvider(resource=Resource.create(own if named else {**own, "service.name": "evenhand"}), shutdown_on_exit=False)
+    provider = TracerProvider(
+        resource=Resource.create(attributes if named else {**attributes, "service.name": "evenhand"}), shutdown_on_exit=False
+    )
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     _tracing.tracer, _tracing.is_on = provider.get_tracer("evenhand", version), True
     log.info("traces_on", process=process)
@@ -158,7 +160,7 @@ def add_trace_id(_logger: object, _method: str, event: structlog.typing.EventDic
 
 
 def with_place(headers: Headers, call: ModelCall) -> Headers:
-    return [*(one for one in headers if one[0] not in _PLACE_HEADERS), *call.headers] if call.headers else headers
+    return [*(header for header in headers if header[0] not in _PLACE_HEADERS), *call.headers] if call.headers else headers
 
 
 @contextmanager
@@ -176,22 +178,22 @@ def _span(name: str, kind: SpanKind, *, parent: Context | None, attributes: Attr
 
 def _parent_of(sent: Iterable[tuple[bytes, bytes]]) -> Context:
     # Longer ones are no places, and the library would log each.
-    found = {name.decode("ascii"): value.decode("latin-1") for name, value in sent if name in _PLACE_HEADERS and len(value) <= _LONGEST}
-    return _PLACE.extract(found)
+    carrier = {name.decode("ascii"): value.decode("latin-1") for name, value in sent if name in _PLACE_HEADERS and len(value) <= _LONGEST}
+    return _PLACE.extract(carrier)
 
 
 def _reason_not_to_send(is_own: Callable[[str], bool]) -> str | None:
     """None if spans are to be sent; empty where nobody asked for it."""
-    asked = [url for name in COLLECTOR_VARIABLES if (url := os.environ.get(name))]
+    collectors = [url for name in COLLECTOR_VARIABLES if (url := os.environ.get(name))]
     exporter = os.environ.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower()
-    if not asked or exporter == "none" or os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+    if not collectors or exporter == "none" or os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return ""
     if exporter != "otlp":
         return f"OTEL_TRACES_EXPORTER is {exporter}; Evenhand sends traces by otlp only."
     protocol = next((os.environ[name] for name in _PROTOCOL_VARIABLES if os.environ.get(name)), _PROTOCOL).strip()
     if protocol != _PROTOCOL:
         return f"{protocol} is the protocol of OTEL_EXPORTER_OTLP_PROTOCOL; Evenhand speaks {_PROTOCOL} (usually port 4318) only."
-    if any(map(is_own, asked)):
+    if any(map(is_own, collectors)):
         return "The collector is Evenhand's own address, which would trace itself; name the collector's."
     try:
         import opentelemetry.exporter.otlp.proto.http  # noqa: PLC0415 - an extra
