@@ -63,23 +63,23 @@ class Details:
     @classmethod
     def from_json(cls, members: Mapping[str, object]) -> "Details":
         """Details that `to_json` wrote, in any release; an unknown number becomes a count."""
-        known: dict[str, Any] = {}
+        stated: dict[str, Any] = {}
         counts: dict[str, dict[str, float | None]] = {"": {}, "monitored_": {}, "reference_": {}}
-        others: dict[str, object] = {}
+        other_members: dict[str, object] = {}
         for name, value in members.items():
             if name in _FIELDS and value is not None:
-                known[_FIELDS[name]] = value
+                stated[_FIELDS[name]] = value
             elif value is None or isinstance(value, int | float):
                 prefix = next((f"{side}_" for side in SIDES if name.startswith(f"{side}_")), "")
                 counts[prefix][name.removeprefix(prefix)] = value
             else:
-                others[name] = value
+                other_members[name] = value
         return cls(
-            **known,
+            **stated,
             counts=counts[""],
             monitored_counts=counts["monitored_"],
             reference_counts=counts["reference_"],
-            others=others,
+            others=other_members,
         )
 
     def changed(self, **changes: object) -> "Details":
@@ -89,7 +89,7 @@ class Details:
 
     def to_json(self) -> dict[str, Any]:
         """Stored members, in the order in which Postgres keeps them."""
-        members = {name: value for name, own in _FIELDS.items() if (value := getattr(self, own)) is not None}
+        members = {name: value for name, attribute in _FIELDS.items() if (value := getattr(self, attribute)) is not None}
         members |= {**self.counts, **self.others}
         for side in SIDES:
             members |= {f"{side}_{name}": count for name, count in self.counts_of(side).items()}
@@ -102,17 +102,17 @@ class Details:
         return self.monitored_counts if side == "monitored" else self.reference_counts
 
 
-_NAMES = tuple(one.name for one in fields(Details))
+_NAMES = tuple(field.name for field in fields(Details))
 _READ_ALL = attrgetter(*_NAMES)
 
 _FIELDS: Mapping[str, str] = {
-    "whom" if one.name == "subject" else one.name: one.name
-    for one in fields(Details)
-    if one.name not in {"counts", "monitored_counts", "reference_counts", "others"}
+    "whom" if field.name == "subject" else field.name: field.name
+    for field in fields(Details)
+    if field.name not in {"counts", "monitored_counts", "reference_counts", "others"}
 }
 
 
 def _order_as_jsonb(members: Mapping[str, Any]) -> dict[str, Any]:
     # JSONB keeps shorter names first, then compares bytes.
     names = sorted(members, key=lambda name: (len(name.encode()), name.encode()))
-    return {name: _order_as_jsonb(own) if isinstance(own := members[name], Mapping) else own for name in names}
+    return {name: _order_as_jsonb(nested) if isinstance(nested := members[name], Mapping) else nested for name in names}

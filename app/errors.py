@@ -77,11 +77,11 @@ class NotFound(EvenhandError):
         super().__init__(f"There is no {kind} {name!s}.")
 
 
-def require_present(thing: T | None, kind: str, name: object) -> T:
-    """Returns the thing, or raises NotFound if it is None."""
-    if thing is None:
+def require_present(value: T | None, kind: str, name: object) -> T:
+    """Returns the value, or raises NotFound if it is None."""
+    if value is None:
         raise NotFound(kind, name)
-    return thing
+    return value
 
 
 class Conflict(EvenhandError):

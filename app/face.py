@@ -87,9 +87,9 @@ class Entry:
         self._ingestion: ASGIApp | None = None
         self._whole: ASGIApp | None = None
 
-    def connect(self, *, api: ASGIApp, ingestion: ASGIApp, whole: ASGIApp) -> None:
+    def connect(self, *, api: ASGIApp, ingestion: ASGIApp, service: ASGIApp) -> None:
         """Sets the API beneath the gate, the ingestion routes, and the whole service."""
-        self._api, self._ingestion, self._whole = api, ingestion, whole
+        self._api, self._ingestion, self._whole = api, ingestion, service
 
     def install(self, app: FastAPI) -> None:
         problems.install(app)
@@ -117,8 +117,8 @@ class Entry:
         if isinstance(content, bytes):
             sent[b"content-length"] = b"%d" % len(content)
             messages = iter([{"type": "http.request", "body": content, "more_body": False}])
-        elif b"content-length" in (known := dict(request.scope["headers"])):
-            sent[b"content-length"] = known[b"content-length"]
+        elif b"content-length" in (request_headers := dict(request.scope["headers"])):
+            sent[b"content-length"] = request_headers[b"content-length"]
 
         async def receive() -> Message:
             return next(messages, {"type": "http.disconnect"}) if isinstance(content, bytes) else await content()
@@ -180,9 +180,9 @@ class Entry:
                 asyncio.timeout(OUTGOING_SECONDS),
                 httpx.AsyncClient(transport=transport, timeout=OUTGOING_SECONDS, follow_redirects=False) as client,
             ):
-                known = await _exchange(stated, transport)
-                own = [encode_header(name, value) for name, value in headers.items()]
-                return await _read(client, url, [*header_of(known), *own], known)
+                exchanged = await _exchange(stated, transport)
+                stated_headers = [encode_header(name, value) for name, value in headers.items()]
+                return await _read(client, url, [*header_of(exchanged), *stated_headers], exchanged)
         except (httpx.HTTPError, TimeoutError) as error:
             raise ScoringFailed(f"The service at {host} did not answer. Look at its server.") from error
 
@@ -212,8 +212,8 @@ async def _exchange(credentials: Credentials | None, transport: httpx.AsyncBaseT
 async def _read(client: httpx.AsyncClient, url: str, headers: Sequence[tuple[bytes, bytes]], credentials: Credentials | None) -> bytes:
     body = b""
     async with client.stream("GET", url, headers=list(headers)) as answer:
-        async for part in answer.aiter_bytes():
-            body += part
+        async for chunk in answer.aiter_bytes():
+            body += chunk
             if len(body) > MAX_OUTGOING_BYTES:
                 raise ScoringFailed(f"The answer of the service is larger than {MAX_OUTGOING_BYTES // 2**20} MiB.")
     if not answer.is_success:

@@ -133,8 +133,8 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     # First: what is open would have to be closed again.
     if not database_url and settings.database_url is None:
         raise SetupError("Set DATABASE_URL, or start with `evenhand serve`, which brings its own database.")
-    own = "" if settings.database_url is None else settings.database_url.get_secret_value()
-    services = open_services(settings, database_url or own)
+    configured_url = "" if settings.database_url is None else settings.database_url.get_secret_value()
+    services = open_services(settings, database_url or configured_url)
     pages = BodyLimit(create_pages(), max_bytes=MAX_FORM_BYTES, exempt=lambda _scope: False)
     mounted = mount_face(services)
     face = None if mounted is None else mounted[0]
@@ -162,10 +162,10 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     if face is not None:
         inner = face.wrap(inner)
     ingestion = IngestionRoutes(inner, services)
-    whole = GatewayRoute(EventRoutes(ingestion, services), services)
+    service = GatewayRoute(EventRoutes(ingestion, services), services)
     if mounted is not None:
-        mounted[1].connect(api=_create_api(), ingestion=ingestion, whole=whole)
-    return LoopGuard(whole)
+        mounted[1].connect(api=_create_api(), ingestion=ingestion, service=service)
+    return LoopGuard(service)
 
 
 @cache

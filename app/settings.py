@@ -41,8 +41,8 @@ class SecretFiles(PydanticBaseSettingsSource):
 
     def __call__(self) -> dict[str, Any]:
         secret = [(name, field) for name, field in self.settings_cls.model_fields.items() if field.annotation == SecretStr | None]
-        found = [self.get_field_value(field, name) for name, field in secret]
-        return {key: value for value, key, _ in found if value is not None}
+        secrets = [self.get_field_value(field, name) for name, field in secret]
+        return {key: value for value, key, _ in secrets if value is not None}
 
 
 CHECK_MINUTES = 60
@@ -152,8 +152,8 @@ class Settings(BaseSettings):
 
     @field_validator("database_url", "database_replica_url")
     @classmethod
-    def _with_password(cls, url: SecretStr | None, known: ValidationInfo) -> SecretStr | None:
-        password = known.data.get("database_password")
+    def _with_password(cls, url: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        password = info.data.get("database_password")
         if not url or not password:
             return url
         try:
@@ -181,7 +181,7 @@ class Settings(BaseSettings):
 
     @cached_property
     def allowed_endpoints(self) -> tuple[str, ...]:
-        return tuple(part.lower() for part in _split(self.endpoint_allowlist))
+        return tuple(host.lower() for host in _split(self.endpoint_allowlist))
 
     @cached_property
     def allowed_models(self) -> tuple[str, ...]:
@@ -190,7 +190,7 @@ class Settings(BaseSettings):
     @cached_property
     def table_folders(self) -> tuple[Path | str, ...]:
         """Entries of `table_roots`: folders as paths, addresses in object stores as text."""
-        return tuple(part if "://" in part else Path(part) for part in _split(self.table_roots))
+        return tuple(root if "://" in root else Path(root) for root in _split(self.table_roots))
 
     @cached_property
     def trusted_networks(self) -> tuple[Network, ...]:
@@ -205,8 +205,8 @@ class Settings(BaseSettings):
 
     @field_validator("answers_dir")
     @classmethod
-    def _check_answers(cls, value: Path | None, others: ValidationInfo) -> Path | None:
-        if value is None and "://" in others.data.get("table_roots", ""):
+    def _check_answers(cls, value: Path | None, info: ValidationInfo) -> Path | None:
+        if value is None and "://" in info.data.get("table_roots", ""):
             raise ValueError("must name a folder, because EVENHAND_TABLE_ROOTS has an object store, which Evenhand only reads")
         return value
 
@@ -218,11 +218,11 @@ class Settings(BaseSettings):
 
 
 def _networks(text: str) -> tuple[Network, ...]:
-    return tuple(ip_network(part, strict=False) for part in _split(text))
+    return tuple(ip_network(network, strict=False) for network in _split(text))
 
 
 def _split(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    return tuple(item.strip() for item in text.split(",") if item.strip())
 
 
 def load_settings() -> Settings:

@@ -41,17 +41,17 @@ class Turns:
         queue = self._queues.get(caller, deque())
         if len(queue) >= self._most_each or sum(map(len, self._queues.values())) >= self._most:
             raise Unavailable(self._busy)
-        place = asyncio.get_running_loop().create_future()
-        queue.append(place)
+        turn = asyncio.get_running_loop().create_future()
+        queue.append(turn)
         self._queues[caller] = queue
         try:
             async with asyncio.timeout(self._wait_seconds):
-                await place
+                await turn
         except BaseException as error:
-            if place.done() and not place.cancelled():
+            if turn.done() and not turn.cancelled():
                 self._pass_on()
-            elif place in (waiting := self._queues.get(caller, deque())):
-                waiting.remove(place)
+            elif turn in (waiting := self._queues.get(caller, deque())):
+                waiting.remove(turn)
                 if not waiting:
                     del self._queues[caller]
             if isinstance(error, TimeoutError):
@@ -61,11 +61,11 @@ class Turns:
     def _pass_on(self) -> None:
         while self._queues:
             caller, queue = self._queues.popitem(last=False)
-            place = queue.popleft()
+            turn = queue.popleft()
             if queue:
                 self._queues[caller] = queue  # at the end: the other callers come first
-            if not place.done():
-                place.set_result(None)
+            if not turn.done():
+                turn.set_result(None)
                 return
         self._free += 1
 
