@@ -75,11 +75,11 @@ def _draw(values: Mapping[str, tuple[float, float]], count: int, random: np.rand
 def _means(people: list[Applicant]) -> NDArray[np.float64]:
     log_odds = []
     for applicant in people:
-        standing = (
+        assets = (
             _STATUS[str(applicant["checking_status"])][1] + _SAVINGS[str(applicant["savings"])][1] + _HOUSING[str(applicant["housing"])][1]
         )
         burden = 0.06 * (int(applicant["loan_duration"]) - 20) + 0.00024 * (int(applicant["loan_amount"]) - 3000)
-        log_odds.append(1.5 + standing - burden + 0.12 * (min(int(applicant["employment_years"]), 15) - 5))
+        log_odds.append(1.5 + assets - burden + 0.12 * (min(int(applicant["employment_years"]), 15) - 5))
     return np.array(log_odds, dtype=np.float64)
 
 
