@@ -206,8 +206,8 @@ def _describe_copies(present: Sequence[Counterfactual], summary: RecordSummary) 
         return ["So nothing can be said about what its copies change."]
     of_attributes = groupby(present, lambda copy: copy.attribute)
     changes = (_describe_change(attribute, list(of_one), summary.schema) for attribute, of_one in of_attributes)
-    if sentences := [sentence for sentence in changes if sentence is not None]:
-        return sentences
+    if described := [sentence for sentence in changes if sentence is not None]:
+        return described
 
     attributes = _join(_once(copy.attribute for copy in present), "or")
     compared = sum(copy.change is not None for copy in present)
