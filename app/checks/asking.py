@@ -74,9 +74,9 @@ class ModelOfCheck:
             ScoringFailed: no usable answer, or not called because earlier checks got none.
         """
 
-        def on_page(done: int, _total: int) -> None:
+        def on_page(scored: int, _total: int) -> None:
             refused = f" ({self._client.refused:,} refused by it)" if self._client.refused else ""
-            self._calls.report(replace(progress, step=progress.step + refused, done=progress.done + done))
+            self._calls.report(replace(progress, step=progress.step + refused, done=progress.done + scored))
 
         def should_stop() -> None:  # about once a second, also while a slow model keeps a page waiting
             self._calls.report(progress)

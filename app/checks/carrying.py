@@ -74,7 +74,7 @@ def carry_forward(session: Session, subject: Subject, earlier: EarlierCheck) -> 
             "labelled_records": 0,
             "additional_labelled_records": _sum(window["labelled_records"], window["additional_labelled_records"]),
         }
-    measurements = tuple(replace(one, at=subject.at, carried_forward=True) for one in measurements_of(session, earlier.no))
+    measurements = tuple(replace(measurement, at=subject.at, carried_forward=True) for measurement in measurements_of(session, earlier.no))
     return Carried(window, measurements, tuple(tables_of(session, earlier.no)) if together else ())
 
 

@@ -177,7 +177,7 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
             details |= {"perturbed_records": {}, "copies_to_score": 0}
     if evidence.copies:
         details |= describe_repeats(evidence.repeats, evidence.outcomes, subject.equal_checks)
-    rounded = answers.rounded + sum(one.is_rounded for one in predicted.asked.values())
+    rounded = answers.rounded + sum(prediction.is_rounded for prediction in predicted.asked.values())
     details |= describe_answers(evidence.copies, rounded) | describe_not_scored(
         subject, evidence.copies, answers.refused, predicted.refused
     )
@@ -196,9 +196,9 @@ def _measure_window(subject: Subject, window: _ReadWindow, database: Database, c
                 monitor=subject.monitor,
                 at=subject.at,
                 lacking=table.lacking,
-                others=table.other_revisions,
+                other_revisions=table.other_revisions,
             )
-    of_labels = {table.comparison: whole for table in tables if isinstance(whole := table.whole, FeedbackCells)}
+    of_labels = {table.comparison: cells for table in tables if isinstance(cells := table.whole, FeedbackCells)}
     if EVERYBODY in of_labels and (cohort := of_labels[EVERYBODY].cohort) is not None:
         details[LABELS_OF_SOME] = LabelCounts.of(cohort.sum(axis=0)).headline
     for rows in measure_records(subject, evidence, labels, report, has_all=counted is None):
@@ -241,10 +241,10 @@ def _describe_shortage(subject: Subject, count: int) -> str:
 def _require_outcomes(evidence: CheckEvidence, answers: Answers) -> None:
     """Raises if the model accepts no copy of a group, or no answer is in either outcome list."""
     for copies in evidence.copies:
-        asked = copies.needed.sum(axis=0)
-        if ((asked > 0) & (copies.refused.sum(axis=0) == asked)).any():
+        needed = copies.needed.sum(axis=0)
+        if ((needed > 0) & (copies.refused.sum(axis=0) == needed)).any():
             raise answers.refused[0].refusal.error
-        if ((asked > 0) & (copies.classified.sum(axis=0) == 0)).any():
+        if ((needed > 0) & (copies.classified.sum(axis=0) == 0)).any():
             raise ScoringFailed(
                 f"The model's answers to copies changed in {copies.grouping.column.name} are in neither outcome list. "
                 "Compare the endpoint's prediction, or its decoded label, with the monitor's favourable and unfavourable outcomes.",
@@ -267,8 +267,8 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             window=findings.window,
             versions=VersionsUsed(monitor_version=subject.monitor.version, model_revision=deployment.model_revision),
         )
-        parts = [(table, part, cells) for table in findings.tables for part, cells in table.parts()]
-        counted = [StoredTable(table.data, table.comparison, part, cells) for table, part, cells in parts]
+        stored = [(table, period, cells) for table in findings.tables for period, cells in table.parts()]
+        counted = [StoredTable(table.data, table.comparison, period, cells) for table, period, cells in stored]
         store_tables(session, check.no, [*findings.kept_tables, *counted])
         store_measurements(session, check.no, deployment.no, findings.measurements)
         if findings.answers is not None:

@@ -90,32 +90,34 @@ class AskTask:
         names, types = [column.name for column in features], [column.type for column in features]
         loaded = LoadedHere(self.endpoint.uri, self.policy.model_prefixes, self.turn) if self.endpoint.is_loaded else None
         client = ScoringClient(self.endpoint, self.deployment.outputs, names, types=types, policy=self.policy, loaded=loaded)
-        missing = [place for place in range(len(copies)) if place not in answers]
+        missing = [position for position in range(len(copies)) if position not in answers]
         page = self.endpoint.page_size * self.endpoint.concurrency
         for start in range(0, len(missing), page):
-            places = missing[start : start + page]
-            scored = client.score_each([copies[place].row for place in places])
-            self.keep([copies[place] for place in places], scored)
-            answers |= {place: _to_answer(one) for place, one in zip(places, scored, strict=True)}
-        return piece[:4] + msgspec.json.encode([answers[place] for place in range(len(copies))])
+            positions = missing[start : start + page]
+            scored = client.score_each([copies[position].row for position in positions])
+            self.keep([copies[position] for position in positions], scored)
+            answers |= {position: _to_answer(answer) for position, answer in zip(positions, scored, strict=True)}
+        return piece[:4] + msgspec.json.encode([answers[position] for position in range(len(copies))])
 
     def _find_kept(self, copies: Sequence[CopyToAsk]) -> dict[int, AnswerToCopy]:
         # Looked for again: an executor may have died.
-        found: dict[int, AnswerToCopy] = {}
+        answers: dict[int, AnswerToCopy] = {}
         for key in {copy.key for copy in copies}:
-            places = {(copy.record_id, copy.draw): place for place, copy in enumerate(copies) if copy.key == key}
-            for row in self.kept.read_draws(key, pa.array([record for record, _ in places], pa.string())).to_pylist():
-                place = places.get((row["record_id"], row["draw"]))
-                if place is not None:
-                    found[place] = AnswerToCopy(row["outcome"], row["probability"])
-        return found
+            positions = {(copy.record_id, copy.draw): position for position, copy in enumerate(copies) if copy.key == key}
+            for row in self.kept.read_draws(key, pa.array([record for record, _ in positions], pa.string())).to_pylist():
+                position = positions.get((row["record_id"], row["draw"]))
+                if position is not None:
+                    answers[position] = AnswerToCopy(row["outcome"], row["probability"])
+        return answers
 
     def keep(self, copies: Sequence[CopyToAsk], scored: Sequence[Scored]) -> list[Path]:
         files = []
         for key in {copy.key for copy in copies}:
-            answered = [(copy, one) for copy, one in zip(copies, scored, strict=True) if copy.key == key and isinstance(one, Prediction)]
+            answered = [
+                (copy, answer) for copy, answer in zip(copies, scored, strict=True) if copy.key == key and isinstance(answer, Prediction)
+            ]
             if answered:
-                mine, answers = [copy for copy, _ in answered], [one for _, one in answered]
+                mine, answers = [copy for copy, _ in answered], [answer for _, answer in answered]
                 files.append(self.kept.keep(key, [copy.record_id for copy in mine], [copy.draw for copy in mine], answers))
         return files
 
@@ -132,27 +134,27 @@ def ask_apart(engine: Engine, task: AskTask, copies: Sequence[CopyToAsk], report
     shared = replace(task, endpoint=replace(endpoint, concurrency=endpoint.concurrency // share, requests_per_second=rate))
     waves = max(1, min(MOST_WAVES, len(copies) // (PAGES_A_PART * endpoint.page_size * endpoint.concurrency)))
     size = -(-len(copies) // (share * waves))
-    parts = [copies[start : start + size] for start in range(0, len(copies), size)]
-    found: dict[int, list[AnswerToCopy]] = {}
+    batches = [copies[start : start + size] for start in range(0, len(copies), size)]
+    answers: dict[int, list[AnswerToCopy]] = {}
     # Never more parts at a time than have a share of the limits.
-    for first in range(0, len(parts), share):
-        before = sum(len(part) for part in parts[:first])
-        wave = {place: parts[place] for place in range(first, min(first + share, len(parts)))}
+    for first in range(0, len(batches), share):
+        before = sum(len(batch) for batch in batches[:first])
+        wave = {number: batches[number] for number in range(first, min(first + share, len(batches)))}
 
         def done(ended: int, wave: Mapping[int, Sequence[CopyToAsk]] = wave, before: int = before) -> None:
-            report(replace(progress, done=progress.done + before + sum(len(part) for part in list(wave.values())[:ended])))
+            report(replace(progress, done=progress.done + before + sum(len(batch) for batch in list(wave.values())[:ended])))
 
-        pieces = [place.to_bytes(4) + msgspec.json.encode(part) for place, part in wave.items()]
+        pieces = [number.to_bytes(4) + msgspec.json.encode(batch) for number, batch in wave.items()]
         for answer in engine.run(shared, pieces, done):
-            found[int.from_bytes(answer[:4])] = msgspec.json.decode(answer[4:], type=list[AnswerToCopy])
-    return [one.scored() for place in range(len(parts)) for one in found[place]]
+            answers[int.from_bytes(answer[:4])] = msgspec.json.decode(answer[4:], type=list[AnswerToCopy])
+    return [answer.scored() for number in range(len(batches)) for answer in answers[number]]
 
 
-def _to_answer(one: Scored) -> AnswerToCopy:
-    if isinstance(one, Refusal):
-        error = one.error
-        return AnswerToCopy(nulls=one.nulls, refusal=str(error), quotation=error.quotation, answer=error.answer)
-    return AnswerToCopy(format_value(one.outcome_value), probability_text(one), one.is_rounded)
+def _to_answer(scored: Scored) -> AnswerToCopy:
+    if isinstance(scored, Refusal):
+        error = scored.error
+        return AnswerToCopy(nulls=scored.nulls, refusal=str(error), quotation=error.quotation, answer=error.answer)
+    return AnswerToCopy(format_value(scored.outcome_value), probability_text(scored), scored.is_rounded)
 
 
 Row: TypeAlias = "list[Scalar | None]"
@@ -196,8 +198,8 @@ class LoggedCopies:
         """Features (in schema order) of the records at these positions, by position; read in a short transaction."""
         record_nos = window.record_nos()[list(positions)].tolist()
         with arrow_reader(self._database) as reader:
-            found = features_of(reader, self._deployment_no, window.reach(), record_nos)
-        return {position: found[no] for position, no in zip(positions, record_nos, strict=True)}
+            features = features_of(reader, self._deployment_no, window.reach(), record_nos)
+        return {position: features[no] for position, no in zip(positions, record_nos, strict=True)}
 
     def reserve_number(self) -> int:
         """Number that no other target gets."""
@@ -212,25 +214,25 @@ class LoggedCopies:
         Raises:
             ScoringFailed: the model gave no usable answer.
         """
-        found, record_nos = model.score(rows, progress), window.record_nos()
-        answered = [(copy, one) for copy, one in zip(copies, found, strict=True) if isinstance(one, Prediction)]
+        answers, record_nos = model.score(rows, progress), window.record_nos()
+        answered = [(copy, answer) for copy, answer in zip(copies, answers, strict=True) if isinstance(answer, Prediction)]
         self.lines.add(
-            [(copy.kind.number, int(record_nos[copy.position]), copy.draw) for copy, _ in answered], [one for _, one in answered]
+            [(copy.kind.number, int(record_nos[copy.position]), copy.draw) for copy, _ in answered], [answer for _, answer in answered]
         )
-        return found
+        return answers
 
 
 class FiledCopies:
     """Copies of records in files. Answers are written as they come: a repeated check asks for none again."""
 
-    def __init__(self, deployment: Deployment, endpoint: Endpoint, files: PayloadFiles, kept: KeptAnswers, engine: Engine) -> None:
+    def __init__(self, deployment: Deployment, endpoint: Endpoint, files: PayloadFiles, kept_answers: KeptAnswers, engine: Engine) -> None:
         self.lines = CounterfactualLines()
         self.numbers_targets = False
         # An executor gets no more secrets than the endpoint's.
         self._deployment = replace(deployment, endpoint=None)
         self._endpoint = endpoint
         self._files = files
-        self._kept = kept
+        self._kept = kept_answers
         self._engine = engine
 
     def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
@@ -238,11 +240,11 @@ class FiledCopies:
         of_position = {position: str(ids[position]) for position in positions}
         # A span does not hold its end, the time of the newest record.
         span = Span(start=reach.start, end=reach.end + RESOLUTION)
-        found = self._files.features(list(of_position.values()), span)
-        missing = next((one for one in of_position.values() if one not in found), None)
+        features = self._files.features(list(of_position.values()), span)
+        missing = next((record_id for record_id in of_position.values() if record_id not in features), None)
         if missing is not None:
             raise InvalidInput.of("payload.location", f"record {missing} vanished from the table while the check ran; check again")
-        return {position: found[record_id] for position, record_id in of_position.items()}
+        return {position: features[record_id] for position, record_id in of_position.items()}
 
     def reserve_number(self) -> int:
         return 0
@@ -252,20 +254,20 @@ class FiledCopies:
     ) -> list[Scored]:
         """Answers, written here or on the executors of the engine as they come."""
         ids, calls = window.rows["record_id"], model.calls
-        asked = [CopyToAsk(copy.kind.key, str(ids[copy.position]), copy.draw, row) for copy, row in zip(copies, rows, strict=True)]
+        questions = [CopyToAsk(copy.kind.key, str(ids[copy.position]), copy.draw, row) for copy, row in zip(copies, rows, strict=True)]
         task = AskTask(self._endpoint, self._deployment, calls.egress(), self._kept)
         if self._engine.is_apart and rows:
             return model.score_by(
-                lambda: ask_apart(self._engine, task, asked, calls.report, progress), rows, lambda: calls.report(progress)
+                lambda: ask_apart(self._engine, task, questions, calls.report, progress), rows, lambda: calls.report(progress)
             )
         pages: list[Path] = []
 
         def keep(first: int, answers: Sequence[Scored]) -> None:
-            pages.extend(task.keep(asked[first : first + len(answers)], answers))
+            pages.extend(task.keep(questions[first : first + len(answers)], answers))
 
-        found = model.score(rows, progress, keep)
+        predictions = model.score(rows, progress, keep)
         self._kept.merge(pages)
-        return found
+        return predictions
 
 
 CopySource: TypeAlias = LoggedCopies | FiledCopies

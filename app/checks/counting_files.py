@@ -64,7 +64,7 @@ class CountedSpan:
                 int(repeats.sum()),
                 int(repeats[read.outcomes == Outcome.UNCLASSIFIED].sum()),
                 int(repeats[is_other].sum()),
-                {one.label: count_table(read, one, repeats=repeats) for one in comparisons_of(read.monitor)},
+                {comparison.label: count_table(read, comparison, repeats=repeats) for comparison in comparisons_of(read.monitor)},
                 read.count_twins(repeats),
             )
         )
@@ -73,18 +73,18 @@ class CountedSpan:
         self.oldest = oldest if self.oldest is None else min(self.oldest, oldest)
         self.newest = newest if self.newest is None else max(self.newest, newest)
 
-    def plus(self, other: "CountedSpan") -> None:
-        if self.tables and other.tables:
-            self.tables = [mine.plus(theirs) for mine, theirs in zip(self.tables, other.tables, strict=True)]
-        self.tables = self.tables or other.tables
-        self.records += other.records
-        self.unclassified += other.unclassified
-        self.of_other_revisions += other.of_other_revisions
-        for label, records in other.of_comparison.items():
+    def plus(self, added: "CountedSpan") -> None:
+        if self.tables and added.tables:
+            self.tables = [mine.plus(theirs) for mine, theirs in zip(self.tables, added.tables, strict=True)]
+        self.tables = self.tables or added.tables
+        self.records += added.records
+        self.unclassified += added.unclassified
+        self.of_other_revisions += added.of_other_revisions
+        for label, records in added.of_comparison.items():
             self.of_comparison[label] = self.of_comparison[label].plus(records) if label in self.of_comparison else records
-        self.near_twins.update(other.near_twins)
-        if other.oldest is not None and other.newest is not None:
-            self.see(other.oldest, other.newest)
+        self.near_twins.update(added.near_twins)
+        if added.oldest is not None and added.newest is not None:
+            self.see(added.oldest, added.newest)
 
     def described(self) -> dict[str, object]:
         """Members of a check's window about all records of the span; JSON-safe."""
@@ -101,25 +101,25 @@ class CountedSpan:
     def to_bytes(self) -> bytes:
         tables = [
             {
-                "features": one.comparison.features,
-                "own": one.own.to_json(),
-                "additional": one.additional.to_json(),
-                "strata": one.strata,
-                "lacking": dict(one.lacking),
-                "inside": [dict(part) for part in one.inside],
+                "features": table.comparison.features,
+                "own": table.own.to_json(),
+                "additional": table.additional.to_json(),
+                "strata": table.strata,
+                "lacking": dict(table.lacking),
+                "inside": [dict(intervals) for intervals in table.inside],
             }
-            for one in self.tables
+            for table in self.tables
         ]
         counts = {name: getattr(self, name) for name in _COUNTS}
-        records = {label: one.pack() for label, one in self.of_comparison.items()}
+        records = {label: counted.pack() for label, counted in self.of_comparison.items()}
         packed = {"tables": tables, "of_comparison": records, "near_twins": list(self.near_twins.items())}
         return msgspec.json.encode(packed | {"oldest": self.oldest, "newest": self.newest} | counts)
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> "CountedSpan":
         read: dict[str, Any] = msgspec.json.decode(stored)
-        counted = cls([_read_table(one) for one in read["tables"]], **{name: read[name] for name in _COUNTS})
-        counted.of_comparison = {label: CountedRecords.unpack(label, one) for label, one in read["of_comparison"].items()}
+        counted = cls([_read_table(table) for table in read["tables"]], **{name: read[name] for name in _COUNTS})
+        counted.of_comparison = {label: CountedRecords.unpack(label, counted) for label, counted in read["of_comparison"].items()}
         counted.near_twins = Counter({NearTwin(**twin): records for twin, records in read["near_twins"]})
         if read["oldest"] is not None:
             counted.see(datetime.fromisoformat(read["oldest"]), datetime.fromisoformat(read["newest"]))
@@ -130,10 +130,10 @@ _COUNTS = ("records", "unclassified", "of_other_revisions")
 
 
 def _read_table(stored: Mapping[str, Any]) -> Tabulated:
-    own, additional = (GroupCounts.from_json(stored[part]) for part in ("own", "additional"))
+    own_counts, additional = (GroupCounts.from_json(stored[period]) for period in ("own", "additional"))
     inside = (stored["inside"][0], stored["inside"][1])
     comparison = Comparison(tuple(stored["features"]))
-    return Tabulated(DataSet.PAYLOAD, comparison, own, additional, stored["strata"], stored["lacking"], inside=inside)
+    return Tabulated(DataSet.PAYLOAD, comparison, own_counts, additional, stored["strata"], stored["lacking"], inside=inside)
 
 
 @frozen
@@ -148,8 +148,8 @@ class SpanOfFiles:
     def batches(self, piece: FilePiece, *, with_times: bool) -> Iterator[pa.Table]:
         """Yields the piece's records in batches, as `as_counted`; `with_times` also logged_at."""
         time = self.form.columns.scored_at
-        wanted = [*self.form.wanted(self.query), *([time] if with_times else [])]
-        for rows in self.reader.read(piece, wanted, time, self.span):
+        columns = [*self.form.wanted(self.query), *([time] if with_times else [])]
+        for rows in self.reader.read(piece, columns, time, self.span):
             counted = self.form.as_counted(rows, self.query)
             yield counted.append_column("logged_at", rows[time].cast(TIMES)) if with_times else counted
 
@@ -184,13 +184,13 @@ class ValuesTask:
     def __call__(self, piece: bytes) -> bytes:
         """Arrow table of one row: a list of distinct values for each column."""
         names = [f"{VALUE_PREFIX}{no}" for no in range(len(self.records.query.columns))]
-        seen: dict[str, pa.Array] = {}
+        distinct: dict[str, pa.Array] = {}
         for rows in self.records.batches(FilePiece.from_bytes(piece), with_times=False):
             for name in names:
-                found = pc.unique(rows[name])
-                found = found.dictionary_decode() if pa.types.is_dictionary(found.type) else found
-                seen[name] = pc.unique(pa.concat_arrays([seen[name], found])) if name in seen else found
-        return pack_table(pa.table({name: pa.array([found.to_pylist()], pa.list_(found.type)) for name, found in seen.items()}))
+                values = pc.unique(rows[name])
+                values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+                distinct[name] = pc.unique(pa.concat_arrays([distinct[name], values])) if name in distinct else values
+        return pack_table(pa.table({name: pa.array([values.to_pylist()], pa.list_(values.type)) for name, values in distinct.items()}))
 
 
 def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: Engine) -> CountedSpan:
@@ -210,46 +210,46 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
     def done(step: str, pieces: int) -> None:
         report(Progress(step=step, done=pieces, total=len(stored)))
 
-    seen = partial(done, "looking for the values of the watched columns, by pieces of the table")
-    monitor, too_many = _see_all_values(records, subject, engine, stored, seen)
+    report_values = partial(done, "looking for the values of the watched columns, by pieces of the table")
+    monitor, too_many = _see_all_values(records, subject, engine, stored, report_values)
     counted = CountedSpan()
     task = CountTask(records, schema, monitor, subject.deployment.model_revision)
-    for one in engine.run(task, stored, partial(done, "counting the records, by pieces of the table")):
-        counted.plus(CountedSpan.from_bytes(one))
+    for answer in engine.run(task, stored, partial(done, "counting the records, by pieces of the table")):
+        counted.plus(CountedSpan.from_bytes(answer))
     if too_many is not None:
-        counted.tables = [replace(one, strata=subject.monitor.strata, lacking={"strata": too_many}) for one in counted.tables]
+        counted.tables = [replace(table, strata=subject.monitor.strata, lacking={"strata": too_many}) for table in counted.tables]
     if is_needed(monitor, "scores", on=[DataSet.PAYLOAD]):
         # A piece by itself may not show which outcome its probabilities are of.
-        counted.tables = [replace(one, lacking={**one.lacking, "scores": COUNTED_WITHOUT_SCORES}) for one in counted.tables]
+        counted.tables = [replace(table, lacking={**table.lacking, "scores": COUNTED_WITHOUT_SCORES}) for table in counted.tables]
     return counted
 
 
 def _see_all_values(
-    records: SpanOfFiles, subject: Subject, engine: Engine, pieces: Sequence[bytes], done: Done
+    records: SpanOfFiles, subject: Subject, engine: Engine, pieces: Sequence[bytes], report: Done
 ) -> tuple[Monitor, str | None]:
     """Monitor with the reference values that all pieces together show, and why there are no strata, if there are too many."""
     monitor = subject.monitor
     unlisted = [attribute.feature for attribute in monitor.attributes if attribute.reference is None]
-    wanted = tuple(dict.fromkeys([*unlisted, *([] if monitor.strata is None else [monitor.strata])]))
-    if not wanted:
+    columns = tuple(dict.fromkeys([*unlisted, *([] if monitor.strata is None else [monitor.strata])]))
+    if not columns:
         return monitor, None
-    seen: dict[str, pa.Array] = {}
-    task = ValuesTask(replace(records, query=replace(records.query, columns=wanted)))
-    for answer in engine.run(task, pieces, done):
+    distinct: dict[str, pa.Array] = {}
+    task = ValuesTask(replace(records, query=replace(records.query, columns=columns)))
+    for answer in engine.run(task, pieces, report):
         table = pa.ipc.open_stream(answer).read_all()
-        for no, name in enumerate(wanted):
+        for no, name in enumerate(columns):
             if table.num_columns:
-                found = table[f"{VALUE_PREFIX}{no}"].combine_chunks().flatten()
-                seen[name] = pc.unique(pa.concat_arrays([seen[name], found])) if name in seen else found
+                column_values = table[f"{VALUE_PREFIX}{no}"].combine_chunks().flatten()
+                distinct[name] = pc.unique(pa.concat_arrays([distinct[name], column_values])) if name in distinct else column_values
 
     def listed(attribute: MonitoredAttribute) -> MonitoredAttribute:
-        if attribute.reference is not None or attribute.feature not in seen:
+        if attribute.reference is not None or attribute.feature not in distinct:
             return attribute
-        values = pa.chunked_array([seen[attribute.feature]])
+        values = pa.chunked_array([distinct[attribute.feature]])
         return subject.fixed(group_records(attribute, subject.column(attribute.feature), values))
 
-    fixed = replace(monitor, attributes=tuple(listed(one) for one in monitor.attributes))
-    if monitor.strata is None or monitor.strata not in seen:
+    fixed = replace(monitor, attributes=tuple(listed(attribute) for attribute in monitor.attributes))
+    if monitor.strata is None or monitor.strata not in distinct:
         return fixed, None
-    divided = divide(monitor.strata, pa.chunked_array([seen[monitor.strata]]))
+    divided = divide(monitor.strata, pa.chunked_array([distinct[monitor.strata]]))
     return (fixed, None) if not divided.reason else (replace(fixed, strata=None), divided.reason)

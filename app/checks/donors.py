@@ -38,8 +38,8 @@ class GroupDonors:
     def at(self, share: float) -> Values:
         """Donor at that share, in [0, 1), of the group's training records."""
         # Rounded, a share just below 1 can reach the end of the last donor.
-        place = min(bisect_right(self._reach, share * self._reach[-1]), len(self.rows) - 1)
-        return dict(zip(self.features, self.rows[place], strict=True))
+        index = min(bisect_right(self._reach, share * self._reach[-1]), len(self.rows) - 1)
+        return dict(zip(self.features, self.rows[index], strict=True))
 
 
 @frozen
@@ -61,22 +61,22 @@ def donors_of_groups(
     Raises:
         InvalidInput: the training data have no donors with one of the features, or another type.
     """
-    kept = [name for name, _ in donors.features]
+    feature_names = [name for name, _ in donors.features]
     for name in features:
         now = schema.column(name)
         if now is None or (name, now.type) not in donors.features:
             raise InvalidInput.of(f"attributes.{column.name}.correlated_features", describe_missing_feature(name))
-    columns = [(kept.index(name), kind) for name, kind in donors.features if name in features]
+    columns = [(feature_names.index(name), kind) for name, kind in donors.features if name in features]
     of_group: list[list[Donor]] = [[] for _ in groups]
-    for donor, place in zip(donors.donors, positions(groups, column, (donor.value for donor in donors.donors)), strict=True):
-        if place != NEITHER:
-            of_group[place].append(donor)
-    names = tuple(kept[place] for place, _ in columns)
+    for donor, position in zip(donors.donors, positions(groups, column, (donor.value for donor in donors.donors)), strict=True):
+        if position != NEITHER:
+            of_group[position].append(donor)
+    names = tuple(feature_names[index] for index, _ in columns)
     return [
         GroupDonors(
             names,
             tuple(
-                tuple(None if (value := donor.features[place]) is None else typed_value(value, kind) for place, kind in columns)
+                tuple(None if (value := donor.features[index]) is None else typed_value(value, kind) for index, kind in columns)
                 for donor in mine
             ),
             tuple(donor.records for donor in mine),
@@ -86,7 +86,7 @@ def donors_of_groups(
     ]
 
 
-def representative_donors(donors: GroupDonors, most: int = MOST_REPRESENTATIVES) -> Representatives:
+def representative_donors(donors: GroupDonors, limit: int = MOST_REPRESENTATIVES) -> Representatives:
     """Combinations that represent a group where scoring each donor is too much."""
     counted: dict[str, float] = {}
     for row, records in zip(donors.rows, donors.records, strict=True):
@@ -95,7 +95,7 @@ def representative_donors(donors: GroupDonors, most: int = MOST_REPRESENTATIVES)
     if not counted:
         return Representatives((), 0.0)
     # Equally frequent ones by their text, so that every check chooses the same.
-    chosen = sorted(counted.items(), key=lambda found: (-found[1], found[0]))[:most]
+    chosen = sorted(counted.items(), key=lambda combination: (-combination[1], combination[0]))[:limit]
     together = sum(records for _, records in chosen)
     combinations = tuple((records / together, dict(zip(donors.features, json.loads(text), strict=True))) for text, records in chosen)
     # Parts added in another order can come out slightly above the whole.
@@ -120,11 +120,11 @@ def donor_problems(session: Session, deployment: Deployment, monitor: Monitor) -
     types = {column.name: column.type for column in deployment.schema.features}
     return [
         FieldProblem(
-            f"attributes[{index}].correlated_features[{place}]",
+            f"attributes[{index}].correlated_features[{number}]",
             describe_missing_feature(name) if attribute.feature in there else describe_missing_field(attribute.feature),
         )
         for index, attribute in enumerate(monitor.attributes)
-        for place, name in enumerate(attribute.correlated_features)
+        for number, name in enumerate(attribute.correlated_features)
         if name not in types or there.get(attribute.feature, {}).get(name) is not types[name]
     ]
 

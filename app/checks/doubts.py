@@ -50,27 +50,31 @@ class Doubts:
 
     def described(self) -> dict[str, object]:
         """Members of a check's window, JSON-safe; empty without doubt."""
-        levels = {one.feature: {"strength": one.strength, "chance_level": one.chance_level} for one in self.chance}
-        members = {CHANCE: levels, NOT_CORRECTED: [one.feature for one in self.not_corrected]}
-        return {name: found for name, found in members.items() if found}
+        levels = {
+            association.feature: {"strength": association.strength, "chance_level": association.chance_level} for association in self.chance
+        }
+        members = {CHANCE: levels, NOT_CORRECTED: [association.feature for association in self.not_corrected]}
+        return {name: member for name, member in members.items() if member}
 
 
 def find_doubts(picked: Collection[str], associations: Sequence[Association]) -> Doubts:
     """Doubts about the picked features, in the order of the schema."""
-    mine = [one for one in associations if one.feature in picked]
+    mine = [association for association in associations if association.feature in picked]
     return Doubts(
-        tuple(one for one in mine if one.strength is not None and not one.is_above_chance),
-        tuple(one for one in mine if not one.is_corrected),
+        tuple(association for association in mine if association.strength is not None and not association.is_above_chance),
+        tuple(association for association in mine if not association.is_corrected),
     )
 
 
 def chance_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
     through = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
-    found = associations_of(session, deployment.no, through) if through else {}
+    associations = associations_of(session, deployment.no, through) if through else {}
     return [
-        FieldProblem(f"attributes[{index}].correlated_features[{attribute.correlated_features.index(one.feature)}]", warning)
+        FieldProblem(f"attributes[{index}].correlated_features[{attribute.correlated_features.index(association.feature)}]", warning)
         for index, attribute in enumerate(monitor.attributes)
-        for one, warning in _warn(attribute.feature, find_doubts(attribute.correlated_features, found.get(attribute.feature, ())))
+        for association, warning in _warn(
+            attribute.feature, find_doubts(attribute.correlated_features, associations.get(attribute.feature, ()))
+        )
     ]
 
 
@@ -83,20 +87,25 @@ def notes_on_doubts(attribute: str, through: Mapping[str, Any]) -> Iterator[str]
     levels, unknown = through.get(CHANCE, {}), through.get(NOT_CORRECTED, [])
     if levels:
         note = _ONLY_CHANCE if set(levels) == set(through["features"]) else _CHANCE_TOO
-        each = [f"{name}: strength {one['strength']:.3f}, level of chance {one['chance_level']:.3f}" for name, one in levels.items()]
-        yield note.format(attribute=attribute, features=_join(levels), strengths="; ".join(each))
+        strengths = [
+            f"{name}: strength {figures['strength']:.3f}, level of chance {figures['chance_level']:.3f}" for name, figures in levels.items()
+        ]
+        yield note.format(attribute=attribute, features=_join(levels), strengths="; ".join(strengths))
     if unknown:
         yield _UNKNOWN.format(attribute=attribute, features=_join(unknown))
 
 
 def _warn(attribute: str, doubts: Doubts) -> Iterator[tuple[Association, str]]:
-    for one in doubts.chance:
-        level = one.chance_level
-        yield one, _PICKED_CHANCE.format(feature=one.feature, attribute=attribute, strength=one.strength, chance_level=level)
-    for one in doubts.not_corrected:
-        yield one, _PICKED_UNKNOWN.format(feature=one.feature, attribute=attribute)
+    for association in doubts.chance:
+        level = association.chance_level
+        yield (
+            association,
+            _PICKED_CHANCE.format(feature=association.feature, attribute=attribute, strength=association.strength, chance_level=level),
+        )
+    for association in doubts.not_corrected:
+        yield association, _PICKED_UNKNOWN.format(feature=association.feature, attribute=attribute)
 
 
 def _join(names: Collection[str]) -> str:
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

@@ -30,8 +30,8 @@ def keep_next_day(session: Session, *, now: datetime, settled: timedelta = SETTL
         return False
     sums = []
     try:
-        for outcomes, members in groupby(day_tables(session, changed.deployment_no, changed.day), key=lambda one: one.outcomes):
-            sums += [DayTable(outcomes, one) for one in sum_days(table for _, table in members)]
+        for outcomes, members in groupby(day_tables(session, changed.deployment_no, changed.day), key=lambda table: table.outcomes):
+            sums += [DayTable(outcomes, table) for table in sum_days(table for _, table in members)]
     except (KeyError, TypeError, ValueError) as error:
         log.warning("day_not_added_up", deployment_no=changed.deployment_no, day=changed.day.isoformat(), error=repr(error))
         postpone_day(session, changed)

@@ -74,8 +74,8 @@ class EndpointTest:
         """Reading of the answer to the first record, in words."""
         if not self.predictions:
             return None
-        others = "" if len(self.predictions) == 1 else f", and of {len(self.predictions) - 1} more"
-        return f"Of the first record the prediction {_describe(self.predictions[0])}{others}."
+        further = "" if len(self.predictions) == 1 else f", and of {len(self.predictions) - 1} more"
+        return f"Of the first record the prediction {_describe(self.predictions[0])}{further}."
 
     @property
     def ok(self) -> bool:
@@ -88,17 +88,17 @@ async def find_format(question: Question, policy: EgressPolicy) -> EndpointTest:
     Otherwise the test of the first format that gave predictions, else of the first whose answer could not be read, else of the own one.
     """
     deadline = monotonic_seconds() + TEST_SECONDS
-    own = question.endpoint.payload_format
+    configured = question.endpoint.payload_format
     tried: list[EndpointTest] = []
-    for name in sorted(FINDABLE, key=lambda each: each != own):
+    for name in sorted(FINDABLE, key=lambda name: name != configured):
         if monotonic_seconds() >= deadline:
             break
-        asked = replace(question, endpoint=replace(question.endpoint, payload_format=name, mapping=None))
-        tried.append(await try_endpoint(asked, policy, deadline=deadline))
+        attempt = replace(question, endpoint=replace(question.endpoint, payload_format=name, mapping=None))
+        tried.append(await try_endpoint(attempt, policy, deadline=deadline))
         if _is_complete(tried[-1], question.outputs):
             break
-    best = min(tried, key=lambda one: (not _is_complete(one, question.outputs), not one.ok, not one.has_answered))
-    return replace(best, tried=tuple(one for one in tried if one is not best))
+    best = min(tried, key=lambda test: (not _is_complete(test, question.outputs), not test.ok, not test.has_answered))
+    return replace(best, tried=tuple(test for test in tried if test is not best))
 
 
 async def try_endpoint(question: Question, policy: EgressPolicy, *, deadline: float | None = None) -> EndpointTest:
@@ -111,7 +111,7 @@ async def try_endpoint(question: Question, policy: EgressPolicy, *, deadline: fl
     codec = codec_of(question.endpoint)
     count = "1 record" if len(question.rows) == 1 else f"{len(question.rows)} records"
     sent = f"{count} as {codec.label}, {codec.content_type}: {codec.shown_request}"
-    asked = EndpointTest(payload_format=str(question.endpoint.payload_format), sent=sent, seconds=0.0)
+    test = EndpointTest(payload_format=str(question.endpoint.payload_format), sent=sent, seconds=0.0)
     names, types = tuple(column.name for column in question.features), tuple(column.type for column in question.features)
     try:
         # A new connection: the test has to show that one can be made now.
@@ -128,29 +128,33 @@ async def try_endpoint(question: Question, policy: EgressPolicy, *, deadline: fl
     except ScoringFailed as error:
         # An answer that cannot be read is the cause of the error.
         has_answered = isinstance(error.__cause__, ScoringFailed)
-        return replace(asked, seconds=monotonic_seconds() - began, fault=redacted_of(error.quoting, secret), has_answered=has_answered)
+        return replace(test, seconds=monotonic_seconds() - began, fault=redacted_of(error.quoting, secret), has_answered=has_answered)
 
-    found = answer.predictions
-    outcomes = None if question.rule is None else tuple(question.rule.classify(one.outcome_value) for one in found)
+    predictions = answer.predictions
+    outcomes = None if question.rule is None else tuple(question.rule.classify(prediction.outcome_value) for prediction in predictions)
     shown = tuple(
-        replace(one, prediction=_safe(one.prediction, secret), label=None if one.label is None else _safe(one.label, secret))
-        for one in found
+        replace(
+            prediction,
+            prediction=_safe(prediction.prediction, secret),
+            label=None if prediction.label is None else _safe(prediction.label, secret),
+        )
+        for prediction in predictions
     )
-    differ = sum(not _is_same(now, before) for now, before in zip(again, cycle(found), strict=False))
+    differ = sum(not _is_same(now, before) for now, before in zip(again, cycle(predictions), strict=False))
     repeats = [REPEATED.format(differ=differ, asked=len(again))] if differ else []
-    same = None if question.logged is None else _is_same(found[0], question.logged)
+    same_as_logged = None if question.logged is None else _is_same(predictions[0], question.logged)
     return replace(
-        asked,
+        test,
         seconds=seconds,
         predictions=shown,
         outcomes=outcomes,
-        same_as_logged=same,
-        warnings=(*_warn(question, shown, outcomes, same_as_logged=same), *repeats),
+        same_as_logged=same_as_logged,
+        warnings=(*_warn(question, shown, outcomes, same_as_logged=same_as_logged), *repeats),
     )
 
 
 def _is_complete(test: EndpointTest, outputs: OutputFields) -> bool:
-    return test.ok and (outputs.probability is None or all(one.probability is not None for one in test.predictions))
+    return test.ok and (outputs.probability is None or all(prediction.probability is not None for prediction in test.predictions))
 
 
 def _safe(value: Scalar, secret: Endpoint) -> Scalar:
@@ -167,8 +171,8 @@ def _is_same(now: Prediction, logged: Prediction) -> bool:
         return False
     if now.probability is None or logged.probability is None:
         return True
-    one, other = _as_list(now.probability), _as_list(logged.probability)
-    return len(one) == len(other) and all(math.isclose(a, b, abs_tol=ROUNDING) for a, b in zip(one, other, strict=True))
+    present, past = _as_list(now.probability), _as_list(logged.probability)
+    return len(present) == len(past) and all(math.isclose(a, b, abs_tol=ROUNDING) for a, b in zip(present, past, strict=True))
 
 
 def _as_list(probability: float | Sequence[float]) -> Sequence[float]:
@@ -176,22 +180,28 @@ def _as_list(probability: float | Sequence[float]) -> Sequence[float]:
 
 
 def _warn(
-    question: Question, found: Sequence[Prediction], outcomes: Sequence[Outcome] | None, *, same_as_logged: bool | None
+    question: Question, predictions: Sequence[Prediction], outcomes: Sequence[Outcome] | None, *, same_as_logged: bool | None
 ) -> Iterator[str]:
     is_regression = question.problem_type is ProblemType.REGRESSION
     if is_regression:
         for value in _distinct(
-            one.prediction for one in found if isinstance(one.prediction, bool | str) or number_of(one.prediction) is None
+            prediction.prediction
+            for prediction in predictions
+            if isinstance(prediction.prediction, bool | str) or number_of(prediction.prediction) is None
         ):
             yield f"The prediction {value} is not a number, as that of a regression must be: such records cannot be logged."
-    elif any(one.probability is None for one in found):
+    elif any(prediction.probability is None for prediction in predictions):
         yield "The answer holds no probability. Metrics that need one stay without a value; name the column in outputs.probability."
-    unclassified = (one.outcome_value for one, outcome in zip(found, outcomes or (), strict=False) if outcome is Outcome.UNCLASSIFIED)
+    unclassified = (
+        prediction.outcome_value
+        for prediction, outcome in zip(predictions, outcomes or (), strict=False)
+        if outcome is Outcome.UNCLASSIFIED
+    )
     for value in _distinct(unclassified):
         yield f"{value} is in neither outcome list of the fairness monitor: such records are unclassified and take part in no rate."
     if same_as_logged is False and question.logged is not None:
         yield (
-            f"The model now answers {_describe(found[0])} where {_describe(question.logged)} was logged, under the model revision"
+            f"The model now answers {_describe(predictions[0])} where {_describe(question.logged)} was logged, under the model revision"
             f" {question.logged_revision}. If it is another model, set the deployment's model_revision."
         )
 
@@ -200,7 +210,11 @@ def _distinct(values: Iterator[Scalar]) -> list[str]:
     return list(dict.fromkeys(spelled(value) for value in values))
 
 
-def _describe(one: Prediction) -> str:
-    label = "" if one.label is None else f" ({outcome_label(one.label)})"
-    likely = "" if one.probability is None else f" with the probability {', '.join(f'{part:.6g}' for part in _as_list(one.probability))}"
-    return f"{outcome_label(one.prediction)}{label}{likely}"
+def _describe(prediction: Prediction) -> str:
+    label = "" if prediction.label is None else f" ({outcome_label(prediction.label)})"
+    likely = (
+        ""
+        if prediction.probability is None
+        else f" with the probability {', '.join(f'{probability:.6g}' for probability in _as_list(prediction.probability))}"
+    )
+    return f"{outcome_label(prediction.prediction)}{label}{likely}"

@@ -57,13 +57,13 @@ class CheckEvidence:
 
     def find_unmeasured(self) -> dict[Comparison, str]:
         """Intersections whose groups cannot be made, with why."""
-        found = {}
+        reasons = {}
         for features in self.read.monitor.intersections:
             try:
                 self.read.compare(Comparison(features))
             except InvalidInput as error:
-                found[Comparison(features)] = error.problems[0].message
-        return found
+                reasons[Comparison(features)] = error.problems[0].message
+        return reasons
 
 
 def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:

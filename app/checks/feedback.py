@@ -61,7 +61,7 @@ def predict_unscored(window: Window, database: Database, deployment: Deployment,
     predicted = window.rows["predicted"].to_pylist()
     ids = window.rows["feedback_id"].to_pylist()
     unscored = [position for position, text in enumerate(predicted) if text is None]
-    asked: LabelPredictions = {}
+    predictions: LabelPredictions = {}
     refused: list[RefusedRecord] = []
     for start in range(0, len(unscored), CHUNK):
         chunk = unscored[start : start + CHUNK]
@@ -73,16 +73,16 @@ def predict_unscored(window: Window, database: Database, deployment: Deployment,
             if isinstance(answer, Refusal):
                 refused.append(RefusedRecord(ids[position], answer))
             else:
-                asked[ids[position]] = answer
+                predictions[ids[position]] = answer
                 predicted[position] = format_value(answer.outcome_value)
     rows = _replace_column(window.rows, "predicted", predicted)
     if PROBABILITY in rows.column_names:
         probabilities = rows[PROBABILITY].to_pylist()
         for position in unscored:
-            scored = asked.get(ids[position])
+            scored = predictions.get(ids[position])
             probabilities[position] = None if scored is None else probability_text(scored)
         rows = _replace_column(rows, PROBABILITY, probabilities)
-    return Predicted(keep_scored(replace(window, rows=rows)), asked, tuple(refused))
+    return Predicted(keep_scored(replace(window, rows=rows)), predictions, tuple(refused))
 
 
 def _replace_column(rows: pa.Table, name: str, texts: list[str | None]) -> pa.Table:
@@ -90,10 +90,10 @@ def _replace_column(rows: pa.Table, name: str, texts: list[str | None]) -> pa.Ta
 
 
 def keep_scored(window: Window) -> Window:
-    known = window.rows["predicted"].is_valid()
+    has_prediction = window.rows["predicted"].is_valid()
     # Rows of the span come first; only those that stay may count.
-    own = int(np.count_nonzero(known.to_numpy()[: window.own]))
-    return replace(window, rows=window.rows.filter(known), own=own)
+    own_rows = int(np.count_nonzero(has_prediction.to_numpy()[: window.own]))
+    return replace(window, rows=window.rows.filter(has_prediction), own=own_rows)
 
 
 def compare(window: Window, predicted: npt.NDArray[np.int64], rule: OutcomeRule, problem_type: ProblemType) -> ComparedLabels:

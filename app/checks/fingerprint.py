@@ -32,8 +32,8 @@ def fingerprint_of(subject: Subject, records: Window, labels: Window) -> dict[st
 def fingerprint_now(reader: ArrowReader, subject: Subject, span: Span) -> dict[str, object]:
     """Fingerprint that a check of `span` would have now; reads nothing but numbers."""
     query = WindowQuery(subject.deployment.no, subject.deployment.schema, ())
-    records = read_numbers(lambda part, limit: newest_payload_numbers(reader, query, part, limit), span, subject.monitor)
-    labels = read_numbers(lambda part, limit: newest_feedback_numbers(reader, query, part, limit), span, subject.monitor)
+    records = read_numbers(lambda period, limit: newest_payload_numbers(reader, query, period, limit), span, subject.monitor)
+    labels = read_numbers(lambda period, limit: newest_feedback_numbers(reader, query, period, limit), span, subject.monitor)
     return fingerprint_of(subject, records, labels)
 
 

@@ -10,9 +10,9 @@ from .picking import problems_of
 
 
 def fitting_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    found = [*problems_of(monitor, deployment.schema, deployment.problem_type), *_schedule_problems(deployment, monitor)]
-    ruled = {problem.field for problem in found}  # a rule's problem of a field precedes one of the training data
-    return found + [problem for problem in donor_problems(session, deployment, monitor) if problem.field not in ruled]
+    problems = [*problems_of(monitor, deployment.schema, deployment.problem_type), *_schedule_problems(deployment, monitor)]
+    ruled = {problem.field for problem in problems}  # a rule's problem of a field precedes one of the training data
+    return problems + [problem for problem in donor_problems(session, deployment, monitor) if problem.field not in ruled]
 
 
 def _schedule_problems(deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:

@@ -32,13 +32,13 @@ class NotMeasured:
     reason: str
 
     def results(self) -> list[Measured]:
-        found = []
+        results = []
         for metric in self.metrics:
             scope: Scope = "overall"
             scopes = () if self.comparison == EVERYBODY else metric.scopes_on(self.data.value)
             if scopes:
-                scope = next(one for one in (*_HEADLINES, *scopes) if one in scopes)
-            found.append(
+                scope = next(scope for scope in (*_HEADLINES, *scopes) if scope in scopes)
+            results.append(
                 Measured(
                     metric=metric.key,
                     scope=scope,
@@ -49,33 +49,33 @@ class NotMeasured:
                     details=Details(formula=metric.formula),
                 )
             )
-        return found
+        return results
 
 
 def find_gaps(subject: Subject, evidence: CheckEvidence, labels: Labelled | None, *, has_all: bool) -> list[NotMeasured]:
     monitor, in_files, no_endpoint = subject.monitor, subject.deployment.payload is not None, subject.deployment.endpoint is None
     unscored = UNSCORED_LABELS if no_endpoint else REFUSED_LABELS
     no_labels = None if labels is not None else unscored if len(evidence.feedback) else NO_LABELS
-    found = _missing(DataSet.FEEDBACK, picked_on(monitor, DataSet.FEEDBACK), comparisons_of(monitor), no_labels)
+    gaps = _missing(DataSet.FEEDBACK, picked_on(monitor, DataSet.FEEDBACK), comparisons_of(monitor), no_labels)
     if not has_all:
         of_rows = [metric for metric in picked_on(monitor, DataSet.PAYLOAD) if "rows" in metric.needs]
-        found += _missing(DataSet.PAYLOAD, of_rows, comparisons_of(monitor), TOO_MANY_TO_COMPARE)
+        gaps += _missing(DataSet.PAYLOAD, of_rows, comparisons_of(monitor), TOO_MANY_TO_COMPARE)
     for comparison, reason in subject.unmeasured.items():
         with_copies = () if comparison.is_together else data_measured_on(DataSet.BALANCED)
         for data in (DataSet.PAYLOAD, DataSet.FEEDBACK, *with_copies):
             of_groups = [metric for metric in picked_on(monitor, data) if "overall" not in metric.scopes_on(data.value)]
-            found += _missing(data, of_groups, [comparison], reason)
+            gaps += _missing(data, of_groups, [comparison], reason)
     of_labels = stored_on(monitor, DataSet.DEBIASED_FEEDBACK)
-    for one in (Comparison((attribute.feature,)) for attribute in monitor.attributes if attribute.rule is None):
-        no_copies = NO_ENDPOINT if no_endpoint else evidence.without_copies.get(one.label)
+    for single in (Comparison((attribute.feature,)) for attribute in monitor.attributes if attribute.rule is None):
+        no_copies = NO_ENDPOINT if no_endpoint else evidence.without_copies.get(single.label)
         for data in data_measured_on(DataSet.BALANCED):
-            found += _missing(data, picked_on(monitor, data), [one], no_copies)
-        if subject.mitigation.mitigates(one.label):
-            found += _missing(DataSet.DEBIASED, stored_on(monitor, DataSet.DEBIASED), [one], NOT_FOR_FILES if in_files else no_copies)
+            gaps += _missing(data, picked_on(monitor, data), [single], no_copies)
+        if subject.mitigation.mitigates(single.label):
+            gaps += _missing(DataSet.DEBIASED, stored_on(monitor, DataSet.DEBIASED), [single], NOT_FOR_FILES if in_files else no_copies)
             missing = NOT_FOR_FILES if in_files else no_labels or no_copies
             if missing is not None and of_labels:
-                found.append(NotMeasured(DataSet.DEBIASED_FEEDBACK, one, of_labels, missing))
-    return found
+                gaps.append(NotMeasured(DataSet.DEBIASED_FEEDBACK, single, of_labels, missing))
+    return gaps
 
 
 def _missing(data: DataSet, picked: Sequence[Metric], comparisons: Sequence[Comparison], reason: str | None) -> list[NotMeasured]:

@@ -42,8 +42,8 @@ class Labelled:
             return None
         named, codes = self.cohort.compare(comparison)
         counts, outcomes = np.zeros((len(named) + 1, 2, 2), np.int64), self.cohort.outcomes
-        for place, members in enumerate((outcomes < Outcome.UNCLASSIFIED, (outcomes < Outcome.UNCLASSIFIED) & self.has_label)):
-            np.add.at(counts, (codes[members], outcomes[members], place), 1)
+        for column, members in enumerate((outcomes < Outcome.UNCLASSIFIED, (outcomes < Outcome.UNCLASSIFIED) & self.has_label)):
+            np.add.at(counts, (codes[members], outcomes[members], column), 1)
         return counts
 
 

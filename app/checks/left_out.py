@@ -32,7 +32,7 @@ def count_table(
     comparison: Comparison,
     *,
     answers: str | None = "predictions",
-    others: Mapping[str, Marks] | None = None,
+    excluded: Mapping[str, Marks] | None = None,
     repeats: IntArray | None = None,
     where: Marks | slice = slice(None),
 ) -> CountedRecords:
@@ -42,7 +42,7 @@ def count_table(
     lacks_value = np.logical_or.reduce([np.zeros(len(read), np.bool_), *map(_mark_missing, columns)])
     lacks_answer = _mark_missing(read.columns.answers)
     # Only a correction stores JSON's null.
-    others = {"corrected_away": pc.is_in(read.columns.answers, pa.array(["null"])).to_numpy(), **(others or {})}
+    excluded = {"corrected_away": pc.is_in(read.columns.answers, pa.array(["null"])).to_numpy(), **(excluded or {})}
     return count_records(
         comparison.label,
         as_groups(named),
@@ -51,7 +51,7 @@ def count_table(
         answers=answers,
         lacks_answer=lacks_answer[where],
         lacks_value=lacks_value[where],
-        others={reason: marks[where] for reason, marks in others.items()},
+        excluded={reason: marks[where] for reason, marks in excluded.items()},
         repeats=None if repeats is None else repeats[where],
     )
 
@@ -87,11 +87,11 @@ def describe_left_out(
             records_of[DataSet.PAYLOAD].append(count_table(read, comparison).add_ungrouped(**logged))
         if comparison.label in copies_of:
             not_rescored = of_other_revision | copies_of[comparison.label].not_scored
-            balanced = count_table(read, comparison, others={"not_rescored": not_rescored})
+            balanced = count_table(read, comparison, excluded={"not_rescored": not_rescored})
             records_of[DataSet.BALANCED].append(replace(balanced, answers=None).add_ungrouped(**logged))
         if labels is not None:
             unlisted = labels.comparison.actual == Outcome.UNCLASSIFIED
-            of_labels = count_table(labels.read, comparison, answers=None, others={"label_unlisted": unlisted})
+            of_labels = count_table(labels.read, comparison, answers=None, excluded={"label_unlisted": unlisted})
             refused = len(predicted.refused)
             unanswered = len(evidence.feedback) - len(predicted.window) - refused
             records_of[DataSet.FEEDBACK].append(
@@ -101,11 +101,11 @@ def describe_left_out(
             if table.comparison == comparison:
                 logged_as = records_of[LOGGED_AS[table.data]][-1]
                 records_of[table.data].append(leave_out_unanswered(logged_as, cast("DebiasedCells | DebiasedFeedback", table.whole)))
-    words = {"newest": f"{subject.monitor.max_records:,}", "other": "the table of the records"}
+    placeholders = {"newest": f"{subject.monitor.max_records:,}", "other": "the table of the records"}
     name = GroupWords.of(subject.monitor).label
     return {
         LEFT_OUT: {
-            data.value: {records.attribute: replace(records, words=words).named(name).to_json() for records in several}
+            data.value: {records.attribute: replace(records, words=placeholders).named(name).to_json() for records in several}
             for data, several in records_of.items()
             if several
         },

@@ -59,7 +59,7 @@ def measure_table(
     scopes: frozenset[str] | None = None,
     picked: Sequence[Metric] | None = None,
     labels: FeedbackCells | None = None,
-    others: OtherRevisions | None = None,
+    other_revisions: OtherRevisions | None = None,
 ) -> list[Measurement]:
     """Picked metrics (None: the monitor's) of one table, in the scopes (None: all).
 
@@ -69,7 +69,7 @@ def measure_table(
     members = _members(monitor, comparison)
     everybody = comparison == EVERYBODY
     is_own = data is DataSet.DEBIASED_FEEDBACK
-    found = []
+    measurements = []
     metrics = [metric.key for metric in (picked_on(monitor, data) if picked is None else picked)]
     limits = all_limits(monitor, comparison, metrics)
     computed = _compute(data, table, metrics, limits, monitor.seed, scopes)
@@ -84,14 +84,14 @@ def measure_table(
         if reasons and isinstance(number, Undefined):
             number = Undefined(reasons[0], number.n)  # the reason for the lack, not only that the metric needs it
         result = measured if number is measured.number else replace(measured, number=number)
-        result = result if others is None else subtract_repeats(result, data, others.repeats)
-        found.append(_measurement(result, data, comparison, members=members, at=at))
-    return list(explain_nulls(found, table.groups, others))
+        result = result if other_revisions is None else subtract_repeats(result, data, other_revisions.repeats)
+        measurements.append(_measurement(result, data, comparison, members=members, at=at))
+    return list(explain_nulls(measurements, table.groups, other_revisions))
 
 
-def convert_rows(found: MeasuredRows, *, monitor: Monitor, at: datetime) -> list[Measurement]:
-    members = _members(monitor, found.comparison)
-    return [_measurement(result, found.data, found.comparison, members=members, at=at) for result in found.measured]
+def convert_rows(rows: MeasuredRows, *, monitor: Monitor, at: datetime) -> list[Measurement]:
+    members = _members(monitor, rows.comparison)
+    return [_measurement(result, rows.data, rows.comparison, members=members, at=at) for result in rows.measured]
 
 
 def convert_gap(absent: NotMeasured, *, monitor: Monitor, at: datetime) -> list[Measurement]:
@@ -101,9 +101,9 @@ def convert_gap(absent: NotMeasured, *, monitor: Monitor, at: datetime) -> list[
 
 def limits_of(attribute: MonitoredAttribute | None, metric: str) -> Limits:
     """Limits of a metric: its own, else the attribute's thresholds, else the catalogue's. `attribute` None: everybody."""
-    given = dict(attribute.metric_limits).get(metric) if attribute else None
-    if given is not None:
-        return given
+    limits = dict(attribute.metric_limits).get(metric) if attribute else None
+    if limits is not None:
+        return limits
     if metric in DISPARATE_IMPACTS:
         return Limits(lower=attribute.threshold, upper=attribute.upper_threshold) if attribute else NO_LIMITS
     lower, upper = CATALOGUE[metric].limits
@@ -121,30 +121,30 @@ def strictest_limits(members: Sequence[MonitoredAttribute], metric: str) -> Limi
 def all_limits(monitor: Monitor, comparison: Comparison, metrics: Iterable[str]) -> AllLimits:
     """Limits by which the value furthest out of each metric is chosen."""
     strictest = {key: strictest_limits(_members(monitor, comparison), key) for key in metrics}
-    return {key: (each.lower, each.upper) for key, each in strictest.items()}
+    return {key: (limits.lower, limits.upper) for key, limits in strictest.items()}
 
 
 def _compute(
     data: DataSet, table: Table, picked: Sequence[str], limits: AllLimits, seed: int, scopes: frozenset[str] | None
 ) -> list[Measured]:
     seed %= 2**64  # the monitor's is signed, numpy's is not
-    found: list[Measured]
+    measured: list[Measured]
     match table:
         case GroupCounts() if data is DataSet.TRAINING:
-            found = measure_training(table, metrics=picked, seed=seed, limits=limits)
+            measured = measure_training(table, metrics=picked, seed=seed, limits=limits)
         case GroupCounts():
-            found = measure_payload(table, metrics=picked, seed=seed, limits=limits, scopes=scopes)
+            measured = measure_payload(table, metrics=picked, seed=seed, limits=limits, scopes=scopes)
         case BalancedCells() if data is DataSet.PAYLOAD_PERTURBED:
-            found = measure_perturbed(table, metrics=picked, seed=seed, limits=limits)
+            measured = measure_perturbed(table, metrics=picked, seed=seed, limits=limits)
         case BalancedCells():
-            found = measure_balanced(table, metrics=picked, limits=limits)
+            measured = measure_balanced(table, metrics=picked, limits=limits)
         case FeedbackCells():
-            found = measure_feedback(table, metrics=picked, seed=seed, limits=limits)
+            measured = measure_feedback(table, metrics=picked, seed=seed, limits=limits)
         case DebiasedCells():
-            found = measure_debiased(table, metrics=picked, seed=seed, limits=limits)
+            measured = measure_debiased(table, metrics=picked, seed=seed, limits=limits)
         case DebiasedFeedback():
-            found = measure_debiased_feedback(table, metrics=picked, seed=seed, limits=limits)
-    return found
+            measured = measure_debiased_feedback(table, metrics=picked, seed=seed, limits=limits)
+    return measured
 
 
 def _members(monitor: Monitor, comparison: Comparison) -> list[MonitoredAttribute]:

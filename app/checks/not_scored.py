@@ -44,40 +44,40 @@ def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) ->
     records: dict[tuple[str, ...], set[int | str]] = {}
     examples: dict[tuple[str, ...], Refusal] = {}
     about_of: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
-    for one in refused:
-        kind = (id(one.refusal.error), one.refusal.nulls)
+    for record in refused:
+        kind = (id(record.refusal.error), record.refusal.nulls)
         about = about_of.get(kind)
         if about is None:
-            about = about_of[kind] = _find_columns(one.refusal, columns)
-        records.setdefault(about, set()).add(one.record)
-        examples.setdefault(about, one.refusal)
+            about = about_of[kind] = _find_columns(record.refusal, columns)
+        records.setdefault(about, set()).add(record.record)
+        examples.setdefault(about, record.refusal)
     types = {column.name: column.type for column in columns}
-    found = []
+    reasons = []
     for about, nos in records.items():
         reason = str(examples[about].error)
         if examples[about].nulls:
             reason = "null in " + " and ".join(f"the {types[name].value} column '{name}'" for name in about)
-        found.append(NotScored(about, reason, len(nos)))
-    return sorted(found, key=lambda one: (-one.records, one.columns))[:MOST_REASONS]
+        reasons.append(NotScored(about, reason, len(nos)))
+    return sorted(reasons, key=lambda reason: (-reason.records, reason.columns))[:MOST_REASONS]
 
 
 def with_not_scored(measurements: Iterable[Measurement], window: Mapping[str, Any]) -> Iterator[Measurement]:
     """Yields a check's measurements; those that lack refused records say so in details, a null in its reason."""
-    because = "; ".join(str(one["reason"]) for one in window.get(NOT_SCORED_BECAUSE, ()))
-    for one in measurements:
+    because = "; ".join(str(reason["reason"]) for reason in window.get(NOT_SCORED_BECAUSE, ()))
+    for measurement in measurements:
         # A record may be refused as a copy of one attribute and taken as that of another.
         records = 0
-        if one.data is DataSet.FEEDBACK:
+        if measurement.data is DataSet.FEEDBACK:
             records = int(window.get(LABELS_NOT_SCORED, 0))
-        elif one.data in _WITH_COPIES:
-            records = int(window.get(RECORDS_NOT_SCORED, {}).get(one.attribute, 0))
+        elif measurement.data in _WITH_COPIES:
+            records = int(window.get(RECORDS_NOT_SCORED, {}).get(measurement.attribute, 0))
         if records:
-            details = replace(one.details, records_not_scored=records)
+            details = replace(measurement.details, records_not_scored=records)
             count = f"{records:,} {'record was' if records == 1 else 'records were'} not scored, because the model gave no usable answer to"
-            reason = None if one.reason is None else f"{one.reason}; {count} {'it' if records == 1 else 'them'}: {because}"
-            yield replace(one, details=details, reason=reason)
+            reason = None if measurement.reason is None else f"{measurement.reason}; {count} {'it' if records == 1 else 'them'}: {because}"
+            yield replace(measurement, details=details, reason=reason)
         else:
-            yield one
+            yield measurement
 
 
 def _find_columns(refusal: Refusal, columns: Sequence[Column]) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ def _find_columns(refusal: Refusal, columns: Sequence[Column]) -> tuple[str, ...
         return tuple(named)
     integers = {column.name for column in columns if column.type is FieldType.INTEGER}
     for chosen in (named, integers):
-        found = tuple(name for name in refusal.nulls if name in chosen)
-        if found:
-            return found
+        causes = tuple(name for name in refusal.nulls if name in chosen)
+        if causes:
+            return causes
     return refusal.nulls

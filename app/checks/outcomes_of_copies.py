@@ -91,8 +91,8 @@ class CopyOutcomes:
 
     def missing(self) -> list[tuple[int, npt.NDArray[np.int64]]]:
         """Per target, positions of the records whose copies must still be scored."""
-        found = [(no, np.flatnonzero(self.needed[:, no] & (self.known[:, no] < target.draws))) for no, target in enumerate(self.targets)]
-        return [(no, records) for no, records in found if len(records)]
+        unscored = [(no, np.flatnonzero(self.needed[:, no] & (self.known[:, no] < target.draws))) for no, target in enumerate(self.targets)]
+        return [(no, records) for no, records in unscored if len(records)]
 
     @property
     def times(self) -> npt.NDArray[np.int64]:
@@ -129,21 +129,21 @@ def plan_copies(
     needed = copies_needed(grouping, outcomes)
     of_group: Sequence[GroupDonors | None] = [None] * len(grouping.groups) if donors is None else donors
     targets = []
-    for place, (group, own) in enumerate(zip(grouping.groups, of_group, strict=True)):
-        if own is not None and needed[:, place].any():
-            require_donors(own, group, grouping.column)
-        targets.append(copy_target(group, grouping.column, draws=monitor.draws, seed=monitor.seed, donors=own))
+    for number, (group, group_donors) in enumerate(zip(grouping.groups, of_group, strict=True)):
+        if group_donors is not None and needed[:, number].any():
+            require_donors(group_donors, group, grouping.column)
+        targets.append(copy_target(group, grouping.column, draws=monitor.draws, seed=monitor.seed, donors=group_donors))
     return CopyOutcomes(grouping, tuple(targets), needed if is_copied else np.zeros_like(needed))
 
 
 def fill_stored(copies: CopyOutcomes, target: int, stored: pa.Table, *, record_nos: npt.NDArray[np.int64], rule: OutcomeRule) -> None:
     """Adds stored answers (columns record_no, outcome, probability) for records of the window with all their copies."""
     order = np.argsort(record_nos)
-    wanted = stored["record_no"].to_numpy()
-    places = np.searchsorted(record_nos, wanted, sorter=order)
+    stored_nos = stored["record_no"].to_numpy()
+    ranks = np.searchsorted(record_nos, stored_nos, sorter=order)
     # A number above all of the window would point past the end; it then differs from the last one.
-    positions = order[np.minimum(places, len(order) - 1)]
-    inside = (record_nos[positions] == wanted) & copies.needed[positions, target]
+    positions = order[np.minimum(ranks, len(order) - 1)]
+    inside = (record_nos[positions] == stored_nos) & copies.needed[positions, target]
     # If one of several draws is missing all are asked for again: the others would count twice.
     inside &= np.bincount(positions[inside], minlength=len(record_nos))[positions] == copies.targets[target].draws
     copies.add(target, positions[inside], outcome_codes(stored["outcome"], rule)[inside])

@@ -85,8 +85,8 @@ def copies_needed(grouping: Grouping, outcomes: npt.NDArray[np.int64]) -> npt.ND
     takes_part = (grouping.codes >= 0) & (outcomes != Outcome.UNCLASSIFIED)
     if not len(monitored):
         return np.zeros((len(outcomes), 0), dtype=np.bool_)
-    own = monitored[np.maximum(grouping.codes, 0)]
-    needed: npt.NDArray[np.bool_] = takes_part[:, None] & (own[:, None] != monitored[None, :])
+    is_monitored = monitored[np.maximum(grouping.codes, 0)]
+    needed: npt.NDArray[np.bool_] = takes_part[:, None] & (is_monitored[:, None] != monitored[None, :])
     return needed
 
 

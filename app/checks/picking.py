@@ -27,10 +27,10 @@ def picked_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
     If none are picked: the usual ones and, with named strata, those that use strata.
     """
     if monitor.metrics is not None:
-        wanted = frozenset(monitor.metrics)
+        keys = frozenset(monitor.metrics)
     else:
-        wanted = DEFAULT_METRICS | frozenset(CONDITIONAL if monitor.strata is not None else ())
-    return tuple(metric for metric in metrics_on(data.value) if metric.key in wanted)
+        keys = DEFAULT_METRICS | frozenset(CONDITIONAL if monitor.strata is not None else ())
+    return tuple(metric for metric in metrics_on(data.value) if metric.key in keys)
 
 
 def stored_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:

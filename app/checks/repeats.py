@@ -37,37 +37,37 @@ NO_REPEATS = (0,) * 6
 
 def plan_repeats(grouping: Grouping, copies: Sequence[CopyOutcomes]) -> CopyOutcomes:
     """Unchanged copies of each record that has others, as many as a record has of one attribute at most: a flip is any of them."""
-    times = np.max([0 * grouping.codes, *(each.times for each in copies)], axis=0)
+    times = np.max([0 * grouping.codes, *(outcomes.times for outcomes in copies)], axis=0)
     target = CopyTarget(replace(grouping.column, name=""), "", min(int(times.max(initial=1)), MAX_AFTER), 0)
     return CopyOutcomes(grouping, (target,), times[:, None] > 0)
 
 
 def draw_repeats(repeats: CopyOutcomes, copies: Sequence[CopyOutcomes], subject: Subject) -> None:
     """Leaves the repeats that were answered, and draws others."""
-    most = sum(each.to_score for each in copies) // CALLS_A_REPEAT
-    most = min(most, MAX_AFTER) if subject.equal_checks >= ENOUGH_EQUAL_CHECKS else most
+    limit = sum(outcomes.to_score for outcomes in copies) // CALLS_A_REPEAT
+    limit = min(limit, MAX_AFTER) if subject.equal_checks >= ENOUGH_EQUAL_CHECKS else limit
     draw = np.random.default_rng((subject.monitor.seed % 2**64, int(subject.at.timestamp())))
     order = draw.permutation(np.flatnonzero(repeats.needed & (repeats.known == 0)))[:MAX_RECORDS]
     repeats.needed = repeats.known > 0
-    repeats.needed[order[: most // repeats.targets[0].draws]] = True
+    repeats.needed[order[: limit // repeats.targets[0].draws]] = True
 
 
 def describe_repeats(repeats: CopyOutcomes, outcomes: Matrix, equal_checks: int) -> dict[str, object]:
     """Members of a window; `equal_checks` are those in a row before."""
     answers = repeats.classified[:, 0]
-    asked, differ = int((answers > 0).sum()), int((repeats.favourable[:, 0] != answers * outcomes).sum())
-    return {REPEATS: {"asked": asked, "differ": differ}, EQUAL_CHECKS: 0 if differ else equal_checks + bool(asked)}
+    repeated, differ = int((answers > 0).sum()), int((repeats.favourable[:, 0] != answers * outcomes).sum())
+    return {REPEATS: {"asked": repeated, "differ": differ}, EQUAL_CHECKS: 0 if differ else equal_checks + bool(repeated)}
 
 
-def count_repeats(repeats: CopyOutcomes, copies: CopyOutcomes, outcomes: Matrix, part: npt.NDArray[np.bool_]) -> Repeats:
+def count_repeats(repeats: CopyOutcomes, copies: CopyOutcomes, outcomes: Matrix, members: npt.NDArray[np.bool_]) -> Repeats:
     """Counts records of a part [records]: any of as many repeats as they have copies of the attribute may differ."""
     draws, of_each = repeats.targets[0].draws, {}
-    same = draws - np.abs(repeats.favourable[:, 0] - draws * outcomes)
-    is_asked = part & (repeats.classified[:, 0] == draws)
+    unchanged = draws - np.abs(repeats.favourable[:, 0] - draws * outcomes)
+    is_asked = members & (repeats.classified[:, 0] == draws)
     for code, group in enumerate(copies.grouping.groups):
         is_own = copies.codes == code
         times = min(int(copies.times[is_own].max(initial=0)), draws)
-        share = 1 - comb(same, times) / comb(draws, times)
+        share = 1 - comb(unchanged, times) / comb(draws, times)
         counted = is_asked * np.stack([np.ones_like(share), share * (outcomes == 0), share * (outcomes == 1)])
         of_each[group.label] = [*(counted * is_own).sum(axis=1).tolist(), *counted.sum(axis=1).tolist()]
     together = np.sum(list(of_each.values()), axis=0)[:3].tolist()
@@ -80,16 +80,16 @@ def subtract_repeats(result: Measured, data: DataSet, repeats: Repeats) -> Measu
     A group with few repeats is compared with those of all.
     """
     of_all = repeats.get("", NO_REPEATS)
-    own, differ = repeats.get(result.group or "", of_all), of_all[1] + of_all[2]
+    group_counts, differ = repeats.get(result.group or "", of_all), of_all[1] + of_all[2]
     is_flips, number = result.metric == "flip_rate", result.number
     is_mitigated = data in (DataSet.DEBIASED, DataSet.DEBIASED_FEEDBACK) and not result.metric.endswith("_before")
     if isinstance(number, Undefined) or not differ or not (is_flips or is_mitigated):
         return result
-    asked, gained, lost = own[:3] if own[0] >= MINIMUM_GROUP_SIZE else own[3:]
+    repeated, gained, lost = group_counts[:3] if group_counts[0] >= MINIMUM_GROUP_SIZE else group_counts[3:]
     if is_flips:
-        interval = newcombe(number.value * number.n, number.n, gained + lost, asked)
-        number = Value(number.value - (gained + lost) / asked, *interval, number.n)
-    differs = f"{DIFFER.format(differ=differ, asked=of_all[0])}; repeats alone would lift {gained:,.0f} of {asked:,.0f}"
-    counts = {**result.details.counts, "repeats": asked, "repeats_gained": gained, "repeats_lost": lost}
+        interval = newcombe(number.value * number.n, number.n, gained + lost, repeated)
+        number = Value(number.value - (gained + lost) / repeated, *interval, number.n)
+    differs = f"{DIFFER.format(differ=differ, asked=of_all[0])}; repeats alone would lift {gained:,.0f} of {repeated:,.0f}"
+    counts = {**result.details.counts, "repeats": repeated, "repeats_gained": gained, "repeats_lost": lost}
     details = result.details.changed(counts=counts, caution=f"{'goes beyond' if is_flips else 'holds'} noise. {differs}")
     return replace(result, number=number, details=details)

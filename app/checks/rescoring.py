@@ -78,15 +78,15 @@ def rescore(source: CopySource, model: ModelOfCheck, subject: Subject, evidence:
         chunk = copies[start : start + CHUNK]
         progress = Progress(step="asking the model about copies", done=start, total=len(copies))
         answers = source.ask(model, window, chunk, _build_rows(source, window, chunk, schema.features), progress)
-        taken: dict[TargetCopies, list[tuple[int, Prediction]]] = {}
+        answered_of: dict[TargetCopies, list[tuple[int, Prediction]]] = {}
         for copy, answer in zip(chunk, answers, strict=True):
             if isinstance(answer, Refusal):
                 copy.kind.copies.refuse(copy.kind.target, np.array([copy.position]))
                 refused.append(RefusedRecord(int(record_nos[copy.position]), answer))
             else:
-                taken.setdefault(copy.kind, []).append((copy.position, answer))
+                answered_of.setdefault(copy.kind, []).append((copy.position, answer))
                 rounded += answer.is_rounded
-        for kind, answered in taken.items():
+        for kind, answered in answered_of.items():
             unclassified = _count(kind, answered, classify) or unclassified
     for attribute in attributes:
         attribute.leave_out_refused()

@@ -36,11 +36,13 @@ class OtherRevisions:
     repeats: Repeats
 
     @classmethod
-    def of_records(cls, grouping: Grouping, made_by: pa.ChunkedArray, present: str, part: npt.NDArray[np.bool_], repeats: Repeats) -> Self:
+    def of_records(
+        cls, grouping: Grouping, made_by: pa.ChunkedArray, present: str, members: npt.NDArray[np.bool_], repeats: Repeats
+    ) -> Self:
         """Counts a part [records] of a window's records; `made_by` are revisions, null where the present model was just called."""
         revisions = np.array([present if revision is None else revision for revision in made_by.to_pylist()], dtype=object)
         counted = {
-            group.label: Counter(revisions[(grouping.codes == place) & part].tolist()) for place, group in enumerate(grouping.groups)
+            group.label: Counter(revisions[(grouping.codes == code) & members].tolist()) for code, group in enumerate(grouping.groups)
         }
         comparable = {label: counter.pop(present, 0) for label, counter in counted.items()}
         return cls(present, comparable, {label: dict(counter) for label, counter in counted.items() if counter}, repeats)
@@ -51,15 +53,15 @@ class OtherRevisions:
         if not several:
             return None
         comparable: Counter[str] = Counter()
-        others: dict[str, Counter[str]] = {}
+        of_others: dict[str, Counter[str]] = {}
         repeats: dict[str, list[float]] = {}
-        for one in several:
-            comparable.update(one.comparable)
-            for label, counted in one.others.items():
-                others.setdefault(label, Counter()).update(counted)
-            for label, counts in one.repeats.items():
+        for revisions in several:
+            comparable.update(revisions.comparable)
+            for label, counted in revisions.others.items():
+                of_others.setdefault(label, Counter()).update(counted)
+            for label, counts in revisions.repeats.items():
                 repeats[label] = np.add(repeats.get(label, 0), counts).tolist()
-        return cls(several[-1].present, comparable, others, repeats)
+        return cls(several[-1].present, comparable, of_others, repeats)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -76,48 +78,52 @@ class OtherRevisions:
     def of(self, labels: Iterable[str]) -> tuple[int, Counter[str]]:
         """Comparable records of those groups together, and the others by revision."""
         several = list(labels)
-        others: Counter[str] = Counter()
+        of_others: Counter[str] = Counter()
         for label in several:
-            others.update(self.others.get(label, {}))
-        return sum(self.comparable.get(label, 0) for label in several), others
+            of_others.update(self.others.get(label, {}))
+        return sum(self.comparable.get(label, 0) for label in several), of_others
 
 
-def explain_nulls(measurements: Iterable[Measurement], groups: Groups, found: OtherRevisions | None) -> Iterator[Measurement]:
+def explain_nulls(measurements: Iterable[Measurement], groups: Groups, revisions: OtherRevisions | None) -> Iterator[Measurement]:
     """Yields one table's measurements; a null caused by other revisions gets that reason."""
-    for one in measurements:
-        if found is None or not found.others or one.value is not None:
-            yield one
+    for measurement in measurements:
+        if revisions is None or not revisions.others or measurement.value is not None:
+            yield measurement
         else:
-            yield replace(one, reason=_find_reason(one, groups, found))
+            yield replace(measurement, reason=_find_reason(measurement, groups, revisions))
 
 
-def _find_reason(null: Measurement, groups: Groups, found: OtherRevisions) -> str | None:
+def _find_reason(null: Measurement, groups: Groups, revisions: OtherRevisions) -> str | None:
     noun = "labelled record" if null.data in _LABELLED else "record"
     how = CATALOGUE[null.metric].measure
-    own = [member for member in members(get_args(metrics.Scope), groups) if (member.scope, member.label) == (null.scope.value, null.group)]
+    null_members = [
+        member for member in members(get_args(metrics.Scope), groups) if (member.scope, member.label) == (null.scope.value, null.group)
+    ]
     # Everybody includes records of no group, which have no label to be counted under.
-    about = [member._replace(columns=tuple(column for column in member.columns if column < len(groups))) for member in own]
+    about = [member._replace(columns=tuple(column for column in member.columns if column < len(groups))) for member in null_members]
     if how == _OF_REFERENCE:
         about = [reference(groups)]
     elif isinstance(how, ComparedRate | OfPair):
         about.append(reference(groups))  # the side that it is compared with
 
-    sides = [(member, *found.of(groups[column].label for column in member.columns)) for member in about]
-    for member, comparable, others in sides:
-        if others and not comparable:
-            count = f"all {others.total():,} {noun}s{member.of} were" if others.total() > 1 else f"the only {noun}{member.of} was"
+    sides = [(member, *revisions.of(groups[column].label for column in member.columns)) for member in about]
+    for member, comparable, of_others in sides:
+        if of_others and not comparable:
+            count = f"all {of_others.total():,} {noun}s{member.of} were" if of_others.total() > 1 else f"the only {noun}{member.of} was"
             return (
-                f"{count} answered by {_list_revisions(others)}, and the deployment is at model revision {found.present!r}:"
+                f"{count} answered by {_list_revisions(of_others)}, and the deployment is at model revision {revisions.present!r}:"
                 " the next records of that revision will be compared"
             )
-    for member, _, others in sides:
-        if others:
-            count = f"{others.total():,} further {noun}s{member.of} were" if others.total() > 1 else f"one further {noun}{member.of} was"
-            return f"{null.reason}; {count} answered by {_list_revisions(others)}, not by the present one, {found.present!r}"
+    for member, _, of_others in sides:
+        if of_others:
+            count = (
+                f"{of_others.total():,} further {noun}s{member.of} were" if of_others.total() > 1 else f"one further {noun}{member.of} was"
+            )
+            return f"{null.reason}; {count} answered by {_list_revisions(of_others)}, not by the present one, {revisions.present!r}"
     return null.reason
 
 
-def _list_revisions(others: Counter[str]) -> str:
-    names = [repr(revision) for revision in sorted(others, key=lambda revision: (-others[revision], revision))[:NAMED]]
-    names += ["…"] if len(others) > NAMED else []
+def _list_revisions(revisions: Counter[str]) -> str:
+    names = [repr(revision) for revision in sorted(revisions, key=lambda revision: (-revisions[revision], revision))[:NAMED]]
+    names += ["…"] if len(revisions) > NAMED else []
     return f"model revision {names[0]}" if len(names) == 1 else f"model revisions {', '.join(names[:-1])} and {names[-1]}"

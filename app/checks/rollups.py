@@ -64,36 +64,47 @@ def roll_up(
     With `scopes` only these figures. Left out are tables of attributes no longer watched or divided otherwise, and of other mitigation:
     their sum would compare unlike groups.
     """
-    present = [one for one in sum_days(tables) if _is_of_present_groups(one, monitor) and one.cells.get(MITIGATED) in (None, settings.mode)]
+    present = [
+        table for table in sum_days(tables) if _is_of_present_groups(table, monitor) and table.cells.get(MITIGATED) in (None, settings.mode)
+    ]
 
     def of_point(table: HourTable) -> tuple[datetime, DataSet, tuple[str, ...]]:
         return period_start(table.hour, period), table.data, table.comparison.features
 
     def add_up(source: DataSet, sums: Sequence[HourTable]) -> Table:
-        parts = [_read_table(one, has_strata=monitor.strata is not None and one.cells.get(STRATA_OF) == monitor.strata) for one in sums]
-        return merged(source, parts)
+        counts = [
+            _read_table(table, has_strata=monitor.strata is not None and table.cells.get(STRATA_OF) == monitor.strata) for table in sums
+        ]
+        return merged(source, counts)
 
-    results, words = [], GroupWords.of(monitor)
+    results, names = [], GroupWords.of(monitor)
     points = {point: list(members) for point, members in groupby(sorted(present, key=of_point), key=of_point)}
     for (start, source, features), sums in points.items():
-        whole = add_up(source, sums)
-        has_no_strata = monitor.strata is not None and isinstance(whole, GroupCounts | FeedbackCells) and whole.strata is None
+        total = add_up(source, sums)
+        has_no_strata = monitor.strata is not None and isinstance(total, GroupCounts | FeedbackCells) and total.strata is None
         lacking = {"strata": OTHER_STRATA.format(column=monitor.strata)} if has_no_strata else {}
-        others = merge_revisions(one.cells for one in sums)
-        hours = sum(one.hours for one in sums)
+        other_revisions = merge_revisions(table.cells for table in sums)
+        hours = sum(table.hours for table in sums)
         label = Comparison(features).label
         records = None
-        if isinstance(whole, GroupCounts | FeedbackCells):
-            answers = "predictions" if isinstance(whole, GroupCounts) else None
-            records = CountedRecords.of_table(label, whole, answers)
+        if isinstance(total, GroupCounts | FeedbackCells):
+            answers = "predictions" if isinstance(total, GroupCounts) else None
+            records = CountedRecords.of_table(label, total, answers)
         elif logged := points.get((start, LOGGED_AS[source], features)):
             of_logged = CountedRecords.of_table(label, cast("GroupCounts | FeedbackCells", add_up(LOGGED_AS[source], logged)), None)
-            records = leave_out_unanswered(of_logged, whole) if of_logged.groups == whole.groups else None
+            records = leave_out_unanswered(of_logged, total) if of_logged.groups == total.groups else None
         for data in data_measured_on(source):
             measured = measure_table(
-                data, Comparison(features), whole, monitor=monitor, at=start, lacking=lacking, scopes=scopes, others=others
+                data,
+                Comparison(features),
+                total,
+                monitor=monitor,
+                at=start,
+                lacking=lacking,
+                scopes=scopes,
+                other_revisions=other_revisions,
             )
-            named = None if records is None else records.named(words.label)
+            named = None if records is None else records.named(names.label)
             results += [RolledUp(hours, measurement, named) for measurement in measured]
     return results
 
@@ -110,22 +121,22 @@ def sum_days(tables: Iterable[HourTable]) -> list[HourTable]:
         return table.data, table.comparison.features, table.hour.date(), table.cells["groups"], *how
 
     sums = []
-    for _, members in groupby(sorted(tables, key=lambda one: (one.data, one.comparison.features, one.hour)), key=of_sum):
+    for _, members in groupby(sorted(tables, key=lambda table: (table.data, table.comparison.features, table.hour)), key=of_sum):
         alike = list(members)
         first = alike[0]
         if len(alike) == 1:
             sums.append(first)
             continue
-        whole = merged(first.data, [_read_table(one, has_strata=True) for one in alike])
-        cells = whole.to_json() | {name: first.cells[name] for name in (STRATA_OF, MITIGATED) if name in first.cells}
-        if (others := merge_revisions(one.cells for one in alike)) is not None:
-            cells[OTHER_REVISIONS] = others.to_json()
-        sums.append(replace(first, cells=cells, hours=sum(one.hours for one in alike)))
+        total = merged(first.data, [_read_table(table, has_strata=True) for table in alike])
+        cells = total.to_json() | {name: first.cells[name] for name in (STRATA_OF, MITIGATED) if name in first.cells}
+        if (other_revisions := merge_revisions(table.cells for table in alike)) is not None:
+            cells[OTHER_REVISIONS] = other_revisions.to_json()
+        sums.append(replace(first, cells=cells, hours=sum(table.hours for table in alike)))
     return sums
 
 
 def _read_table(table: HourTable, *, has_strata: bool) -> Table:
-    cells = table.cells if has_strata else {name: part for name, part in table.cells.items() if name != "strata"}
+    cells = table.cells if has_strata else {name: counts for name, counts in table.cells.items() if name != "strata"}
     return TABLE_TYPES[table.data].from_json(cells)
 
 
@@ -153,23 +164,26 @@ def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
     reference = [None if member.reference is None else {label_of(value) for value in member.reference} for member in members]
     if None not in reference:
         groups: list[list[NamedGroup]] = [
-            [*((label, "monitored") for label in own), *((label, "reference") for label in others or ())]
-            for own, others in zip(monitored, reference, strict=True)
+            [*((label, "monitored") for label in monitored_values), *((label, "reference") for label in reference_values or ())]
+            for monitored_values, reference_values in zip(monitored, reference, strict=True)
         ]
         return counted == set(list_combinations(groups))
 
-    found: list[set[str]] = [set() for _ in members]
+    occurring: list[set[str]] = [set() for _ in members]
     for label, role in counted:
         # Where values hold the sign that joins them, a label can be divided in several ways; the role decides.
-        ways = (
-            parts
-            for parts in split_group(label, members)
-            if (role == "monitored") == any(part in values for part, values in zip(parts, monitored, strict=True))
+        divisions = (
+            division
+            for division in split_group(label, members)
+            if (role == "monitored") == any(value in values for value, values in zip(division, monitored, strict=True))
         )
-        parts = next(ways, None)
-        if parts is None:
+        group_values = next(divisions, None)
+        if group_values is None:
             return False
-        for seen, part in zip(found, parts, strict=True):
-            seen.add(part)
-    sides = zip(found, monitored, reference, strict=True)
-    return all(values <= seen and (others is None or seen == values | others) for seen, values, others in sides)
+        for occurring_values, group_value in zip(occurring, group_values, strict=True):
+            occurring_values.add(group_value)
+    sides = zip(occurring, monitored, reference, strict=True)
+    return all(
+        values <= occurring_values and (reference_values is None or occurring_values == values | reference_values)
+        for occurring_values, values, reference_values in sides
+    )

@@ -42,34 +42,36 @@ def measure_records(
 
     Without `has_all`, the window holds only some of the payload, which is not measured.
     """
-    known = [_Records(DataSet.PAYLOAD, evidence.read, None)] if has_all else []
+    data_sets = [_Records(DataSet.PAYLOAD, evidence.read, None)] if has_all else []
     if labels is not None:
-        known.append(_Records(DataSet.FEEDBACK, labels.read, labels.comparison.actual))
-    for records in known:
-        wanted = [metric for metric in picked_on(subject.monitor, records.data) if "rows" in metric.needs]
-        comparisons = [EVERYBODY, *comparisons_of(subject.monitor)] if wanted else []
-        for done, comparison in enumerate(comparisons):
-            report(Progress(step=f"comparing {records.data} records with those most like them", done=done, total=len(comparisons)))
-            yield MeasuredRows(records.data, comparison, _measure_groups(subject, records, comparison, wanted))
+        data_sets.append(_Records(DataSet.FEEDBACK, labels.read, labels.comparison.actual))
+    for records in data_sets:
+        metrics = [metric for metric in picked_on(subject.monitor, records.data) if "rows" in metric.needs]
+        comparisons = [EVERYBODY, *comparisons_of(subject.monitor)] if metrics else []
+        for number, comparison in enumerate(comparisons):
+            report(Progress(step=f"comparing {records.data} records with those most like them", done=number, total=len(comparisons)))
+            yield MeasuredRows(records.data, comparison, _measure_groups(subject, records, comparison, metrics))
 
 
-def _measure_groups(subject: Subject, records: _Records, comparison: Comparison, wanted: Sequence[Metric]) -> list[Measured]:
+def _measure_groups(subject: Subject, records: _Records, comparison: Comparison, picked: Sequence[Metric]) -> list[Measured]:
     of_everybody = not comparison.features
     by_features: dict[tuple[str, ...], list[Metric]] = {}
-    for metric in wanted:
+    for metric in picked:
         if not ("overall" in metric.scopes if of_everybody else set(metric.scopes) - {"overall"}):
             continue
         # Records are compared by all numeric features but those that divide the groups; rich subgroups are made of protected features.
         compares_none = set(metric.scopes) == {"overall"}
-        own = comparison.features if COMPARES_GROUPS in metric.scopes else ()
-        features = () if compares_none else tuple(name for name in subject.numeric_features() if name not in own)
+        compared = comparison.features if COMPARES_GROUPS in metric.scopes else ()
+        features = () if compares_none else tuple(name for name in subject.numeric_features() if name not in compared)
         by_features.setdefault(features, []).append(metric)
-    found = [result for features, metrics in by_features.items() for result in _measure_by(subject, features, records, comparison, metrics)]
-    return [result for result in found if (result.scope == "overall") == of_everybody]
+    results = [
+        result for features, metrics in by_features.items() for result in _measure_by(subject, features, records, comparison, metrics)
+    ]
+    return [result for result in results if (result.scope == "overall") == of_everybody]
 
 
 def _measure_by(
-    subject: Subject, features: Sequence[str], records: _Records, comparison: Comparison, wanted: Sequence[Metric]
+    subject: Subject, features: Sequence[str], records: _Records, comparison: Comparison, metrics: Sequence[Metric]
 ) -> list[Measured]:
     read = records.read
     numbers = _stack([np.asarray(read.values(name).to_numpy(), dtype=np.float64) for name in features], len(read))
@@ -84,7 +86,7 @@ def _measure_by(
             named, codes = read.compare(Comparison(tuple(grouping.column.name for grouping in read.groupings)))
         except InvalidInput:  # too many combinations, or two of one label
             named, codes = read.compare(EVERYBODY)
-        memberships = [grouping.codes == place for grouping in read.groupings for place in range(len(grouping.groups))]
+        memberships = [grouping.codes == code for grouping in read.groupings for code in range(len(grouping.groups))]
         protected = _stack(memberships, len(read))[complete]
     rows = RowData(
         groups=as_groups(named),
@@ -95,7 +97,7 @@ def _measure_by(
         actual=None if records.actual is None else records.actual[complete],
         protected=protected,
     )
-    formulas = {metric.key: metric.formula for metric in wanted}
+    formulas = {metric.key: metric.formula for metric in metrics}
     results = measure_rows(records.data.value, rows, formulas, limits=all_limits(subject.monitor, comparison, formulas))
     left_out = int((~complete).sum())
     if not left_out:

@@ -44,16 +44,16 @@ def without_values(measurements: Sequence[Measurement]) -> list[Measurement]:
     """Measurements as not computable: they count records of unequal weight."""
     return [
         replace(
-            one,
+            measurement,
             value=None,
             lower=None,
             upper=None,
             interval_method=None,
-            reason=one.reason or UNEQUALLY_SAMPLED,
+            reason=measurement.reason or UNEQUALLY_SAMPLED,
             verdict=Verdict.NOT_COMPUTABLE,
-            worst_of=None if one.worst_of is None else 0,
+            worst_of=None if measurement.worst_of is None else 0,
             chosen_lower=None,
             chosen_upper=None,
         )
-        for one in measurements
+        for measurement in measurements
     ]

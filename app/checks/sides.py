@@ -23,14 +23,14 @@ class MissingSide:
 
 def missing_sides(monitor: Monitor | None) -> tuple[MissingSide, ...]:
     """Limits with one side only, in the order of the attributes."""
-    found = []
+    sides = []
     for attribute in () if monitor is None else monitor.attributes:
         thresholds = Limits(lower=attribute.threshold, upper=attribute.upper_threshold)
         for metric, present in ((THRESHOLDS_OF, thresholds), *attribute.metric_limits):
             complete = _complete(metric, present)
             if complete != present:
-                found.append(MissingSide(feature=attribute.feature, metric=metric, present=present, complete=complete))
-    return tuple(found)
+                sides.append(MissingSide(feature=attribute.feature, metric=metric, present=present, complete=complete))
+    return tuple(sides)
 
 
 def watching_both_sides(monitor: Monitor) -> Monitor:

@@ -66,11 +66,11 @@ class LoggedRecords:
 
     def answers(self, key: TargetKey, record_nos: Numbers, *, with_probabilities: bool) -> pa.Table | None:
         """Stored answers to copies of records between the lowest and the highest number: record_no, outcome and, if wanted, probability."""
-        known = self.targets()
-        if key not in known:
+        targets = self.targets()
+        if key not in targets:
             return None
         bounds = (int(record_nos.min()), int(record_nos.max()))
-        return stored_outcomes(self._reader, known[key], bounds, with_probabilities=with_probabilities)
+        return stored_outcomes(self._reader, targets[key], bounds, with_probabilities=with_probabilities)
 
 
 @frozen
@@ -153,7 +153,7 @@ class FiledRecords:
         if not rows.num_rows:
             return None
         number_of = dict(zip(ids, record_nos.tolist(), strict=True))
-        numbers = pa.array([number_of[one] for one in rows["record_id"].to_pylist()], pa.int64())
+        numbers = pa.array([number_of[record_id] for record_id in rows["record_id"].to_pylist()], pa.int64())
         return rows.drop_columns(["record_id"]).append_column("record_no", numbers)
 
 

@@ -52,8 +52,8 @@ class SubRanges:
             return [*(_whole_label(start, end - 1) for start, end in pairs), _whole_label(low, high)]
         return [*(f"{canonical(start)} to <{canonical(end)}" for start, end in pairs), f"{canonical(low)} to {canonical(high)}"]
 
-    def plus(self, other: "SubRanges") -> "SubRanges":
-        return SubRanges(self.group, self.is_whole, self.edges, self.counts + other.counts)
+    def plus(self, added: "SubRanges") -> "SubRanges":
+        return SubRanges(self.group, self.is_whole, self.edges, self.counts + added.counts)
 
     def to_json(self) -> dict[str, Any]:
         return {"group": self.group, "whole": self.is_whole, "edges": list(self.edges), "counts": self.counts.tolist()}
@@ -64,40 +64,44 @@ class SubRanges:
 
 
 def count_inside(
-    grouping: Grouping, values: pa.ChunkedArray, outcomes: IntArray, part: Part, repeats: IntArray | None = None
+    grouping: Grouping, values: pa.ChunkedArray, outcomes: IntArray, selected: Part, repeats: IntArray | None = None
 ) -> dict[str, Any]:
     """Counts of that part of the window as stored; empty without ranges."""
-    ranges = [(place, group, group.value) for place, group in enumerate(grouping.groups) if isinstance(group.value, Range)]
+    ranges = [(code, group, group.value) for code, group in enumerate(grouping.groups) if isinstance(group.value, Range)]
     if not ranges:
         return {}
-    numbers, codes, outcomes = values.combine_chunks().to_numpy(zero_copy_only=False)[part], grouping.codes[part], outcomes[part]
+    numbers, codes, outcomes = (
+        values.combine_chunks().to_numpy(zero_copy_only=False)[selected],
+        grouping.codes[selected],
+        outcomes[selected],
+    )
     is_whole = grouping.column.type is FieldType.INTEGER
-    found = []
-    for place, group, bounds in ranges:
+    sub_ranges = []
+    for code, group, bounds in ranges:
         edges = edges_of(bounds, is_whole=is_whole)
         intervals = len(edges) - 1
         if intervals < 2:  # noqa: PLR2004 - one interval is the range itself
             continue
-        chosen = codes == place
-        places = np.searchsorted(np.asarray(edges[1:-1], dtype=np.float64), numbers[chosen], side="right")
-        repeated = None if repeats is None else repeats[part][chosen]
-        counts, _ = count_keys(places * OUTCOMES + outcomes[chosen], (intervals, OUTCOMES), None, repeated)
-        found.append(SubRanges(group.label, is_whole, edges, counts).to_json())
-    return {SUB_RANGES: found}
+        chosen = codes == code
+        positions = np.searchsorted(np.asarray(edges[1:-1], dtype=np.float64), numbers[chosen], side="right")
+        repeated = None if repeats is None else repeats[selected][chosen]
+        counts, _ = count_keys(positions * OUTCOMES + outcomes[chosen], (intervals, OUTCOMES), None, repeated)
+        sub_ranges.append(SubRanges(group.label, is_whole, edges, counts).to_json())
+    return {SUB_RANGES: sub_ranges}
 
 
-def add_inside(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {SUB_RANGES: [one.to_json() for one in inside(parts).values()]} if parts else {}
+def add_inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {SUB_RANGES: [sub_range.to_json() for sub_range in inside(tables).values()]} if tables else {}
 
 
 def inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
     """Counts by interval of each range, by label, of stored parts together; earlier versions have none."""
-    found: dict[str, SubRanges] = {}
+    merged: dict[str, SubRanges] = {}
     for table in tables:
         for stored in table.get(SUB_RANGES, ()):
-            one = SubRanges.from_json(stored)
-            found[one.group] = found[one.group].plus(one) if one.group in found else one
-    return found
+            sub_ranges = SubRanges.from_json(stored)
+            merged[sub_ranges.group] = merged[sub_ranges.group].plus(sub_ranges) if sub_ranges.group in merged else sub_ranges
+    return merged
 
 
 def edges_of(bounds: Range, *, is_whole: bool) -> tuple[float, ...]:

@@ -65,10 +65,10 @@ class Subject:
             InvalidInput: no attribute is left.
         """
         monitor = self.monitor
-        attributes = tuple(one for one in monitor.attributes if Comparison((one.feature,)) not in reasons)
+        attributes = tuple(attribute for attribute in monitor.attributes if Comparison((attribute.feature,)) not in reasons)
         if not attributes:
             raise InvalidInput.of("attributes", next(iter(reasons.values())))
-        intersections = tuple(one for one in monitor.intersections if Comparison(one) not in reasons)
+        intersections = tuple(features for features in monitor.intersections if Comparison(features) not in reasons)
         monitor = replace(monitor, attributes=attributes, intersections=intersections)
         return replace(self, monitor=monitor, unmeasured={**self.unmeasured, **reasons})
 
@@ -150,10 +150,10 @@ def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject
         last = newest_success_before(session, check.deployment_no, check.span.end)
     version = None if profile is None else profile.version
     subject = Subject(check, deployment, monitor, donors, associations, settings, version, last=last)
-    gone = {}
+    unmeasurable = {}
     for comparison in comparisons_of(monitor):
         try:
             require_attributes(deployment, comparison.members(monitor))
         except InvalidInput as error:
-            gone[comparison] = error.problems[0].message
-    return subject.without(gone)
+            unmeasurable[comparison] = error.problems[0].message
+    return subject.without(unmeasurable)

@@ -90,18 +90,18 @@ class Tabulated:
     def whole(self) -> Table:
         return merged(self.data, [self.own, self.additional])
 
-    def plus(self, other: "Tabulated") -> "Tabulated":
+    def plus(self, added: "Tabulated") -> "Tabulated":
         """Sum of payload tables of one comparison, counted from different records."""
-        own, additional = merged(self.data, [self.own, other.own]), merged(self.data, [self.additional, other.additional])
-        both = zip(self.inside, other.inside, strict=True)
-        of_span, before = (add_inside([part for part in parts if part]) for parts in both)
-        return replace(self, own=own, additional=additional, inside=(of_span, before), lacking={**self.lacking, **other.lacking})
+        own_counts, additional = merged(self.data, [self.own, added.own]), merged(self.data, [self.additional, added.additional])
+        pairs = zip(self.inside, added.inside, strict=True)
+        of_span, before = (add_inside([intervals for intervals in pair if intervals]) for pair in pairs)
+        return replace(self, own=own_counts, additional=additional, inside=(of_span, before), lacking={**self.lacking, **added.lacking})
 
     def parts(self) -> list[tuple[str, dict[str, Any]]]:
-        known = {name: value for name, value in ((STRATA_OF, self.strata), (MITIGATED, self.mitigated)) if value is not None}
-        counted = [{OTHER_REVISIONS: one.to_json()} for one in self.revisions] or [{}, {}]
-        parts = zip((OWN, ADDITIONAL), (self.own, self.additional), self.inside, counted, strict=True)
-        return [(name, part.to_json() | known | dict(inside) | revisions) for name, part, inside, revisions in parts]
+        settings = {name: value for name, value in ((STRATA_OF, self.strata), (MITIGATED, self.mitigated)) if value is not None}
+        counted = [{OTHER_REVISIONS: revisions.to_json()} for revisions in self.revisions] or [{}, {}]
+        periods = zip((OWN, ADDITIONAL), (self.own, self.additional), self.inside, counted, strict=True)
+        return [(name, counts.to_json() | settings | dict(inside) | revisions) for name, counts, inside, revisions in periods]
 
 
 def table_data(data: DataSet) -> DataSet:
@@ -120,7 +120,7 @@ def merged(data: DataSet, tables: Sequence[Any]) -> Table:
 def merge_revisions(several: Iterable[Mapping[str, Any]]) -> OtherRevisions | None:
     """Records left out of stored tables because of their revision; None where a table has no count."""
     counted = [cells.get(OTHER_REVISIONS) for cells in several]
-    return None if None in counted else OtherRevisions.merged([OtherRevisions.from_json(one) for one in counted if one is not None])
+    return None if None in counted else OtherRevisions.merged([OtherRevisions.from_json(cell) for cell in counted if cell is not None])
 
 
 def tabulate(
@@ -151,49 +151,49 @@ def count_payload(
 
     With `repeats`, each entry of `read` represents that many equal records without weights.
     """
-    parts = (own_part, additional_part)
+    selections = (own_part, additional_part)
     named, codes = read.compare(comparison)
     groups = as_groups(named)
     scores = None if read.scores is None else read.scores.values
-    own, additional = (
+    own_counts, additional = (
         GroupCounts.from_records(
             groups,
-            codes[part],
-            read.outcomes[part],
-            weights=None if weights is None else weights[part],
-            strata=_select_strata(read.strata, part),
-            repeats=None if repeats is None else repeats[part],
-            scores=None if scores is None else scores[part],
+            codes[selected],
+            read.outcomes[selected],
+            weights=None if weights is None else weights[selected],
+            strata=_select_strata(read.strata, selected),
+            repeats=None if repeats is None else repeats[selected],
+            scores=None if scores is None else scores[selected],
         )
-        for part in parts
+        for selected in selections
     )
     inside: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {})
     attributes = comparison.members(read.monitor)
     if len(attributes) == 1 and attributes[0].rule is None:
         feature = attributes[0].feature
         grouping, values = read.grouping(feature), read.values(feature)
-        of_span, before = (count_inside(grouping, values, read.outcomes, part, repeats) for part in parts)
+        of_span, before = (count_inside(grouping, values, read.outcomes, selected, repeats) for selected in selections)
         inside = (of_span, before)
     column, lacking = _describe_lacking(read)
-    return Tabulated(DataSet.PAYLOAD, comparison, own, additional, column, lacking, inside=inside)
+    return Tabulated(DataSet.PAYLOAD, comparison, own_counts, additional, column, lacking, inside=inside)
 
 
 def _count_balanced(evidence: CheckEvidence, copies: CopyOutcomes) -> Tabulated:
     grouping, window = copies.grouping, evidence.window
     weights = window.weights()
-    own, additional = (
+    own_counts, additional = (
         BalancedCells.from_records(
             as_groups(grouping.named),
-            copies.codes[part],
-            outcome=evidence.outcomes[part],
-            copies_favourable=copies.favourable[part],
-            copies_classified=copies.classified[part],
-            weights=None if weights is None else weights[part],
+            copies.codes[selected],
+            outcome=evidence.outcomes[selected],
+            copies_favourable=copies.favourable[selected],
+            copies_classified=copies.classified[selected],
+            weights=None if weights is None else weights[selected],
         )
-        for part in _parts(window)
+        for selected in _parts(window)
     )
     comparison = Comparison((grouping.column.name,))
-    return Tabulated(DataSet.BALANCED, comparison, own, additional, revisions=revisions_of(evidence, copies))
+    return Tabulated(DataSet.BALANCED, comparison, own_counts, additional, revisions=revisions_of(evidence, copies))
 
 
 def revisions_of(evidence: CheckEvidence, copies: CopyOutcomes) -> tuple[OtherRevisions, ...]:
@@ -201,9 +201,9 @@ def revisions_of(evidence: CheckEvidence, copies: CopyOutcomes) -> tuple[OtherRe
     made_by = evidence.window.rows["model_revision"]
     return tuple(
         OtherRevisions.of_records(
-            grouping, made_by, evidence.model_revision, part, count_repeats(evidence.repeats, copies, evidence.outcomes, part)
+            grouping, made_by, evidence.model_revision, selected, count_repeats(evidence.repeats, copies, evidence.outcomes, selected)
         )
-        for part in _parts(evidence.window)
+        for selected in _parts(evidence.window)
     )
 
 
@@ -211,25 +211,25 @@ def _count_feedback(labels: Labelled, comparison: Comparison) -> Tabulated:
     read, compared, weights = labels.read, labels.comparison, labels.window.weights()
     named, codes = read.compare(comparison)
     scores = None if read.scores is None else read.scores.values
-    own, additional = (
+    own_counts, additional = (
         FeedbackCells.from_records(
             as_groups(named),
-            codes[part],
-            actual=compared.actual[part],
-            predicted=compared.predicted[part],
-            correct=compared.correct[part],
-            weights=None if weights is None else weights[part],
-            strata=_select_strata(read.strata, part) if comparison.features else None,
-            scores=None if scores is None else scores[part],
+            codes[selected],
+            actual=compared.actual[selected],
+            predicted=compared.predicted[selected],
+            correct=compared.correct[selected],
+            weights=None if weights is None else weights[selected],
+            strata=_select_strata(read.strata, selected) if comparison.features else None,
+            scores=None if scores is None else scores[selected],
         )
-        for part in _parts(labels.window)
+        for selected in _parts(labels.window)
     )
     column, lacking = _describe_lacking(read)
-    return Tabulated(DataSet.FEEDBACK, comparison, replace(own, cohort=labels.count_cohort(comparison)), additional, column, lacking)
+    return Tabulated(DataSet.FEEDBACK, comparison, replace(own_counts, cohort=labels.count_cohort(comparison)), additional, column, lacking)
 
 
-def _select_strata(strata: Divided | None, part: Part) -> RecordStrata | None:
-    return None if strata is None or strata.reason else RecordStrata(strata.labels, strata.codes[part])
+def _select_strata(strata: Divided | None, selected: Part) -> RecordStrata | None:
+    return None if strata is None or strata.reason else RecordStrata(strata.labels, strata.codes[selected])
 
 
 def _describe_lacking(read: RecordTable) -> tuple[str | None, dict[str, str]]:
@@ -242,5 +242,5 @@ def _describe_lacking(read: RecordTable) -> tuple[str | None, dict[str, str]]:
 
 
 def _parts(window: Window) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    own = window.is_own()
-    return own, ~own
+    is_own = window.is_own()
+    return is_own, ~is_own

@@ -69,30 +69,30 @@ class PayloadWindow(Window):
 
 
 def read_payload_window(source: WindowSource, query: WindowQuery, span: Span, monitor: Monitor) -> PayloadWindow:
-    rows, own = _read_and_top_up(lambda part, limit: source.payload(query, part, limit), span, monitor)
-    logged = source.count(query, span) if own == monitor.max_records else own
-    return PayloadWindow(rows, own, query.columns, logged)
+    rows, own_rows = _read_and_top_up(lambda period, limit: source.payload(query, period, limit), span, monitor)
+    logged = source.count(query, span) if own_rows == monitor.max_records else own_rows
+    return PayloadWindow(rows, own_rows, query.columns, logged)
 
 
 def read_feedback_window(source: WindowSource, query: WindowQuery, span: Span, monitor: Monitor) -> Window:
     """Observed labels that the check reads, by when they became usable."""
-    rows, own = _read_and_top_up(lambda part, limit: source.feedback(query, part, limit), span, monitor)
-    return Window(rows, own, query.columns)
+    rows, own_rows = _read_and_top_up(lambda period, limit: source.feedback(query, period, limit), span, monitor)
+    return Window(rows, own_rows, query.columns)
 
 
 def read_numbers(read: Callable[[Span, int], pa.Table], span: Span, monitor: Monitor) -> Window:
     """Window of a check of `span` without values: `read` returns only the numbers of rows."""
-    rows, own = _read_and_top_up(read, span, monitor)
-    return Window(rows, own, ())
+    rows, own_rows = _read_and_top_up(read, span, monitor)
+    return Window(rows, own_rows, ())
 
 
 def _read_and_top_up(read: Callable[[Span, int], pa.Table], span: Span, monitor: Monitor) -> tuple[pa.Table, int]:
-    own = read(span, monitor.max_records)
-    missing = monitor.min_records - own.num_rows
+    rows = read(span, monitor.max_records)
+    missing = monitor.min_records - rows.num_rows
     if missing <= 0:
-        return own, own.num_rows
+        return rows, rows.num_rows
     earlier = read(Span(start=BEGINNING, end=span.start), missing)
-    return pa.concat_tables([own, earlier]), own.num_rows
+    return pa.concat_tables([rows, earlier]), rows.num_rows
 
 
 def _utc(moment: pa.TimestampScalar) -> datetime:

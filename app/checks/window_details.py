@@ -35,10 +35,12 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
         "records_of_other_revisions": int((revisions != subject.deployment.model_revision).sum()),
         NEAR_TWINS: describe_twins(evidence.read.count_twins()),
         MISSPELLED: evidence.read.describe_misspelled(),
-        "perturbed_records": {one.grouping.column.name: int(one.times.sum()) for one in evidence.copies},
-        "copies_to_score": sum(one.to_score for one in (*evidence.copies, evidence.repeats)),
+        "perturbed_records": {copies.grouping.column.name: int(copies.times.sum()) for copies in evidence.copies},
+        "copies_to_score": sum(copies.to_score for copies in (*evidence.copies, evidence.repeats)),
         "attributes_unseen_by_model": [
-            one.column.name for one in evidence.groupings if subject.attribute(one).rule is None and not subject.is_feature(one.column.name)
+            grouping.column.name
+            for grouping in evidence.groupings
+            if subject.attribute(grouping).rule is None and not subject.is_feature(grouping.column.name)
         ],
         "oldest_record_at": reach.start.isoformat() if len(window) else None,
         "newest_record_at": reach.end.isoformat() if len(window) else None,
@@ -78,7 +80,7 @@ def describe_setting(subject: Subject) -> dict[str, object]:
 
 
 def describe_answers(copies: Sequence[CopyOutcomes], rounded: int) -> dict[str, object]:
-    unclassified = {one.grouping.column.name: int(one.known.sum() - one.classified.sum()) for one in copies}
+    unclassified = {outcomes.grouping.column.name: int(outcomes.known.sum() - outcomes.classified.sum()) for outcomes in copies}
     return {"unclassified_copies": unclassified} | ({ROUNDED_PROBABILITIES: rounded} if rounded else {})
 
 
@@ -89,7 +91,7 @@ def describe_not_scored(
         return {}
     reasons = list_reasons([*refused, *refused_labels], subject.deployment.schema.features)
     return {
-        RECORDS_NOT_SCORED: {one.grouping.column.name: int(one.not_scored.sum()) for one in copies},
+        RECORDS_NOT_SCORED: {outcomes.grouping.column.name: int(outcomes.not_scored.sum()) for outcomes in copies},
         LABELS_NOT_SCORED: len(refused_labels),
-        NOT_SCORED_BECAUSE: [one.to_json() for one in reasons],
+        NOT_SCORED_BECAUSE: [reason.to_json() for reason in reasons],
     }

@@ -87,7 +87,7 @@ def find_groups(
         seed=seed,
     )
     no_group, lacks_answer = np.full(len(frame), NEITHER), outcomes.is_missing
-    records = count_records("", (), no_group, outcomes.codes, answers=answered.answers, lacks_answer=lacks_answer, others=reasons)
+    records = count_records("", (), no_group, outcomes.codes, answers=answered.answers, lacks_answer=lacks_answer, excluded=reasons)
     return GroupSearch(result, records)
 
 

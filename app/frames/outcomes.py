@@ -204,5 +204,5 @@ def count_left_out(
         lacks_answer=outcomes.rated.is_missing,
         lacks_value=lacks_value,
         is_no_number=is_no_number,
-        others=reasons,
+        excluded=reasons,
     )

@@ -62,22 +62,22 @@ def measure_sets(metric: Metric, how: OfSet, evidence: TableEvidence) -> list[Me
     intervals = intervals_of(points, drawn)
 
     results = []
-    for place, member in enumerate(subjects):
-        missing, n = _explain_missing(how.needs, [_Side(weights[place], records[place], member)]), int(records[place].sum())
-        number = _build_number(float(points[place]), intervals[place], n, missing, how.endless.format(of=member.of))
+    for index, member in enumerate(subjects):
+        missing, n = _explain_missing(how.needs, [_Side(weights[index], records[index], member)]), int(records[index].sum())
+        number = _build_number(float(points[index]), intervals[index], n, missing, how.endless.format(of=member.of))
         details = Details(
-            formula=metric.formula, subject=member.subject, counts=_name_counts(how.over, records[place]), draws=cells.fewer_draws(sets)
+            formula=metric.formula, subject=member.subject, counts=_name_counts(how.over, records[index]), draws=cells.fewer_draws(sets)
         )
-        found = build_result(metric.key, member, number, int(sizes[place]), details)
-        results.append(found if cautious is None else replace(found, cautious_of=int(cautious[place])))
+        result = build_result(metric.key, member, number, int(sizes[index]), details)
+        results.append(result if cautious is None else replace(result, cautious_of=int(cautious[index])))
     return results
 
 
 def measure_pairs(metric: Metric, how: OfPair, evidence: TableEvidence) -> list[Measured]:
-    cells, subjects, other = evidence.cells[how.over], monitored(evidence.groups), reference(evidence.groups)
+    cells, subjects, reference_member = evidence.cells[how.over], monitored(evidence.groups), reference(evidence.groups)
     if not subjects:
         return []
-    sets = [*(member.columns for member in subjects), other.columns]
+    sets = [*(member.columns for member in subjects), reference_member.columns]
     records, sizes, cautious = cells.records(sets), _smallest(how.needs, cells, sets), _cautious_records(how.needs, cells, sets)
     point, drawn = cells.point(sets), cells.drawn(sets)
     # Empty denominators give NaN or infinity, which `_build_number` turns into a reason.
@@ -85,13 +85,15 @@ def measure_pairs(metric: Metric, how: OfPair, evidence: TableEvidence) -> list[
         points, intervals = _compute_pairs(metric, how, point, drawn)
 
     results = []
-    for place, member in enumerate(subjects):
-        missing = _explain_missing(how.needs, [_Side(point[0, place], records[place], member), _Side(point[0, -1], records[-1], other)])
-        n = int(records[place].sum() + records[-1].sum())
-        number = _build_number(float(points[place]), intervals[place], n, missing, how.endless.format(of=member.of))
-        details = _trace_pair(metric, how.over, member, other, records[[place, -1]]).changed(draws=cells.fewer_draws(sets))
-        found = build_result(metric.key, member, number, int(min(sizes[place], sizes[-1])), details)
-        results.append(found if cautious is None else replace(found, cautious_of=int(min(cautious[place], cautious[-1]))))
+    for index, member in enumerate(subjects):
+        missing = _explain_missing(
+            how.needs, [_Side(point[0, index], records[index], member), _Side(point[0, -1], records[-1], reference_member)]
+        )
+        n = int(records[index].sum() + records[-1].sum())
+        number = _build_number(float(points[index]), intervals[index], n, missing, how.endless.format(of=member.of))
+        details = _trace_pair(metric, how.over, member, reference_member, records[[index, -1]]).changed(draws=cells.fewer_draws(sets))
+        result = build_result(metric.key, member, number, int(min(sizes[index], sizes[-1])), details)
+        results.append(result if cautious is None else replace(result, cautious_of=int(min(cautious[index], cautious[-1]))))
     return results
 
 
@@ -106,8 +108,8 @@ def _compute_pairs(metric: Metric, how: OfPair, point: FloatArray, drawn: FloatA
     signed = np.stack([over(function) for function in how.vanishing], axis=-1)
     if not how.parts:
         return points, intervals_of(points, over(how.function), metric.ideal, vanishing=signed)
-    parts = np.stack([over(function) for function in how.parts], axis=-1)
-    return points, intervals_of_parts(points, parts, metric.ideal, vanishing=signed, whole=how.whole)
+    of_parts = np.stack([over(function) for function in how.parts], axis=-1)
+    return points, intervals_of_parts(points, of_parts, metric.ideal, vanishing=signed, reduce=how.whole)
 
 
 def measure_across(metric: Metric, how: Across, evidence: TableEvidence) -> list[Measured]:
@@ -115,9 +117,9 @@ def measure_across(metric: Metric, how: Across, evidence: TableEvidence) -> list
     cells = evidence.cells[how.over]
     if not evidence.groups:
         return []
-    each = [(position,) for position in range(len(evidence.groups))]
-    records, sizes = _sum_cells(cells.records(each)), cells.certain(each, _sum_cells)
-    present = np.flatnonzero(_sum_cells(cells.point(each)[0]) > 0)
+    singles = [(position,) for position in range(len(evidence.groups))]
+    records, sizes = _sum_cells(cells.records(singles)), cells.certain(singles, _sum_cells)
+    present = np.flatnonzero(_sum_cells(cells.point(singles)[0]) > 0)
     n = int(records[present].sum())
     details = Details(formula=metric.formula, groups=len(present), counts={"n": n})
     member = members(("attribute",), evidence.groups)[0]
@@ -166,75 +168,85 @@ def _interval_across(how: Across, point: float, cells: DrawnCells, sets: Sequenc
 
 
 def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> list[Measured]:
-    subjects, other, strata = monitored(evidence.groups), reference(evidence.groups), evidence.strata.get(how.over)
+    subjects, reference_member, strata = monitored(evidence.groups), reference(evidence.groups), evidence.strata.get(how.over)
     if not subjects:
         return []
     cells, results = evidence.cells[how.over], []
     if strata is None or strata.reason:
         for member in subjects:
-            of_sides = cells.records([member.columns, other.columns])
+            of_sides = cells.records([member.columns, reference_member.columns])
             number: Value | Undefined = Undefined(strata.reason if strata else NO_STRATA, int(of_sides.sum()))
-            details = _trace_pair(metric, how.over, member, other, of_sides)
+            details = _trace_pair(metric, how.over, member, reference_member, of_sides)
             results.append(build_result(metric.key, member, number, int(of_sides.sum(axis=1).min()), details))
         return results
 
-    of_each, of_other = _stack_outcomes(strata, subjects), _stack_outcomes(strata, [other])
+    of_each, of_other = _stack_outcomes(strata, subjects), _stack_outcomes(strata, [reference_member])
     with np.errstate(all="ignore"):
         points = how.function(of_each.weights, of_other.weights)
         # What rounding leaves of equality is equality.
         points = np.where(np.isclose(points, metric.ideal or 0.0, rtol=0, atol=_ROUNDING), metric.ideal or 0.0, points)
         ends = how.limits(of_each, of_other)
-    names, many = np.array(strata.labels)[strata.counts.any(axis=(1, 2))], sum(member.scope == "group" for member in subjects)
-    for place, member in enumerate(subjects):
-        pair = StrataOutcomes(*(np.stack([one[place], both[0]]) for one, both in zip(of_each, of_other, strict=True)))
-        records, sets = pair.counts.sum(axis=1), [member.columns, other.columns]
-        n, smallest = int(records.sum()), int(certain_records(*(part.sum(axis=(1, 2)) for part in pair)).min())
-        missing = _explain_missing_strata(pair, cells.point(sets)[0], member, other)
-        interval = limits_around(points[place], *(end[place] for end in ends), method=how.method)
-        number = _build_number(float(points[place]), interval, n, missing, how.endless.format(of=member.of))
-        details = _trace_pair(metric, how.over, member, other, records).changed(
+    names, groups = np.array(strata.labels)[strata.counts.any(axis=(1, 2))], sum(member.scope == "group" for member in subjects)
+    for index, member in enumerate(subjects):
+        pair = StrataOutcomes(
+            *(np.stack([of_member[index], of_reference[0]]) for of_member, of_reference in zip(of_each, of_other, strict=True))
+        )
+        records, sets = pair.counts.sum(axis=1), [member.columns, reference_member.columns]
+        n, smallest = int(records.sum()), int(certain_records(*(counts.sum(axis=(1, 2)) for counts in pair)).min())
+        missing = _explain_missing_strata(pair, cells.point(sets)[0], member, reference_member)
+        interval = limits_around(points[index], *(end[index] for end in ends), method=how.method)
+        number = _build_number(float(points[index]), interval, n, missing, how.endless.format(of=member.of))
+        details = _trace_pair(metric, how.over, member, reference_member, records).changed(
             strata=len(strata.labels),
             records_without_a_stratum=max(0, int(cells.records(sets).sum()) - n),
             caution=how.caution(pair) if isinstance(number, Value) else None,
-            **_trace_homogeneity(pair, names, many if member.scope == "group" else 1),
+            **_trace_homogeneity(pair, names, groups if member.scope == "group" else 1),
         )
         results.append(build_result(metric.key, member, number, smallest, details))
     return results
 
 
-def _trace_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], many: int) -> dict[str, Any]:
+def _trace_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups: int) -> dict[str, Any]:
     """Test that all strata have one odds ratio, for so many groups, and those furthest apart; empty where records do not suffice."""
-    one, other = pair.weights * pair.density
-    found = measure_homogeneity(one, other)
-    if found is None or not found.has_enough:
+    of_monitored, of_reference = pair.weights * pair.density
+    homogeneity = measure_homogeneity(of_monitored, of_reference)
+    if homogeneity is None or not homogeneity.has_enough:
         return {}
-    p_values = {"p_value": found.p_value, "tarone_p_value": found.tarone_p_value, "p_value_for_choice": min(1.0, many * found.p_value)}
-    odds = odds_ratio(one, other)[found.strata]
+    p_values = {
+        "p_value": homogeneity.p_value,
+        "tarone_p_value": homogeneity.tarone_p_value,
+        "p_value_for_choice": min(1.0, groups * homogeneity.p_value),
+    }
+    odds = odds_ratio(of_monitored, of_reference)[homogeneity.strata]
     finite = np.flatnonzero(np.isfinite(odds))
-    furthest = {str(names[found.strata[at]]): float(odds[at]) for at in sorted(finite, key=odds.__getitem__)[:: max(1, len(finite) - 1)]}
-    return {"homogeneity": {"breslow_day": found.statistic, "degrees": len(found.strata) - 1, **p_values, "odds_ratios": furthest}}
+    furthest = {
+        str(names[homogeneity.strata[at]]): float(odds[at]) for at in sorted(finite, key=odds.__getitem__)[:: max(1, len(finite) - 1)]
+    }
+    return {
+        "homogeneity": {"breslow_day": homogeneity.statistic, "degrees": len(homogeneity.strata) - 1, **p_values, "odds_ratios": furthest}
+    }
 
 
 def _stack_outcomes(strata: Strata, subjects: Sequence[Member]) -> StrataOutcomes:
-    filled, known = strata.counts.any(axis=(1, 2)), strata.known
-    parts = (part[filled] for part in (strata.counts, known.weights, known.squares))
-    return StrataOutcomes(*(np.stack([part[:, list(member.columns)].sum(axis=1) for member in subjects]) for part in parts))
+    filled, weighting = strata.counts.any(axis=(1, 2)), strata.known
+    filled_cells = (stored[filled] for stored in (strata.counts, weighting.weights, weighting.squares))
+    return StrataOutcomes(*(np.stack([stored[:, list(member.columns)].sum(axis=1) for member in subjects]) for stored in filled_cells))
 
 
-def _explain_missing_strata(outcomes: StrataOutcomes, everything: FloatArray, member: Member, other: Member) -> str:
+def _explain_missing_strata(outcomes: StrataOutcomes, everything: FloatArray, member: Member, reference_member: Member) -> str:
     """Empty if the pair has a disparity; `everything` [2, 2] includes records without a stratum."""
     counts, weights, _ = outcomes
-    sides = zip(weights.sum(axis=(1, 2)), counts.sum(axis=(1, 2)), everything, (member, other), strict=True)
-    for weight, count, whole, side in sides:
+    sides = zip(weights.sum(axis=(1, 2)), counts.sum(axis=(1, 2)), everything, (member, reference_member), strict=True)
+    for weight, count, total, side in sides:
         if weight <= 0:
-            return _explain_weightless(side, whole) if count else f"no record{side.of} has a stratum and an outcome"
+            return _explain_weightless(side, total) if count else f"no record{side.of} has a stratum and an outcome"
     names = ("an unfavourable", "a favourable")
     for weight, count, outcome in zip(weights.sum(axis=(0, 1)), counts.sum(axis=(0, 1)), names, strict=True):
         if weight <= 0:
             empty = f"no record of either group has {outcome} outcome"
             return f"the records of both groups with {outcome} outcome weigh nothing" if count else empty
     if not (weights.sum(axis=2) > 0).all(axis=0).any():
-        return f"no stratum holds records{member.of} and{other.of}, so like is nowhere compared with like"
+        return f"no stratum holds records{member.of} and{reference_member.of}, so like is nowhere compared with like"
     return ""
 
 
@@ -276,11 +288,11 @@ def _build_number(point: float, interval: Interval, n: int, missing: str, endles
     return Value(point, lower, interval.upper, interval.method, n)
 
 
-def _trace_pair(metric: Metric, over: Over, member: Member, other: Member, records: IntArray) -> Details:
+def _trace_pair(metric: Metric, over: Over, member: Member, reference_member: Member, records: IntArray) -> Details:
     return Details(
         formula=metric.formula,
         monitored=member.name,
-        reference=other.name,
+        reference=reference_member.name,
         monitored_counts=_name_counts(over, records[0]),
         reference_counts=_name_counts(over, records[1]),
     )

@@ -45,8 +45,8 @@ class CellPart:
         if len(self.cells) == self.mask.size:
             total: npt.NDArray[Any] = cells.sum(axis=(-2, -1))
             return total
-        first, *others = (cells[..., actual, predicted] for actual, predicted in self.cells)
-        return sum(others, start=first)
+        first, *further = (cells[..., actual, predicted] for actual, predicted in self.cells)
+        return sum(further, start=first)
 
 
 def _mask(*cells: tuple[int, int]) -> IntArray:
@@ -111,9 +111,9 @@ class Rate:
 
     @property
     def words(self) -> Words:
-        part = PARTS[self.of_part]
-        zero = f"the reference rate is zero: of {{n}} reference {part.among.format(of='')} none {self.are}"
-        return Words(self.counted, part.empty, zero)
+        counted_part = PARTS[self.of_part]
+        zero = f"the reference rate is zero: of {{n}} reference {counted_part.among.format(of='')} none {self.are}"
+        return Words(self.counted, counted_part.empty, zero)
 
 
 RATES: Mapping[str, Rate] = MappingProxyType(

@@ -87,9 +87,9 @@ class DrawnCells:
         """Records [sets] of a part of the cells, or the effective number where smaller."""
         key = (tuple(tuple(columns) for columns in sets), of)
         if key not in self._certain:
-            found = certain_records(*(of(part) for part in self._sum(sets)))
-            found.flags.writeable = False
-            self._certain[key] = found
+            certain = certain_records(*(of(summed) for summed in self._sum(sets)))
+            certain.flags.writeable = False
+            self._certain[key] = certain
         return self._certain[key]
 
     def fewer_draws(self, sets: Sequence[Sequence[int]]) -> int | None:
@@ -116,11 +116,11 @@ class DrawnCells:
         """
         sums = self._sum(sets)
         axes = tuple(range(1, sums.weights.ndim))
-        total, squares = (part.sum(axis=axes, keepdims=True) for part in (sums.weights, sums.squares))
-        rest, others = total - sums.weights, squares - sums.squares
-        spread = (sums.squares * rest**2 + others * sums.weights**2).clip(min=0.0)
-        known = divide_or(sums.weights * rest * total, spread, np.inf)
-        scale = np.minimum(self._scale_sets(sets), known.min(axis=axes, keepdims=True))
+        total, squares = (summed.sum(axis=axes, keepdims=True) for summed in (sums.weights, sums.squares))
+        other_weights, other_squares = total - sums.weights, squares - sums.squares
+        spread = (sums.squares * other_weights**2 + other_squares * sums.weights**2).clip(min=0.0)
+        effective = divide_or(sums.weights * other_weights * total, spread, np.inf)
+        scale = np.minimum(self._scale_sets(sets), effective.min(axis=axes, keepdims=True))
         shapes: FloatArray = sums.weights * scale + self._priors(sets)
         return shapes
 
@@ -141,17 +141,19 @@ class DrawnCells:
     def _scale_sets(self, sets: Sequence[Sequence[int]]) -> FloatArray:
         """Records of equal weight per unit of weight of each set [sets, 1, …] (Kish)."""
         sums = self._sum(sets)
-        total, squares = (part.sum(axis=tuple(range(1, part.ndim)), keepdims=True) for part in (sums.weights, sums.squares))
+        total, squares = (summed.sum(axis=tuple(range(1, summed.ndim)), keepdims=True) for summed in (sums.weights, sums.squares))
         return divide_or(total, squares, 1.0)
 
     def _sum(self, sets: Sequence[Sequence[int]]) -> _Sums:
         """Cells of each set. Read only: metrics share them."""
         key = tuple(tuple(columns) for columns in sets)
         if key not in self._sums:
-            found = [np.stack([part[list(columns)].sum(axis=0) for columns in sets]) for part in (self.counts, self.weights, self.squares)]
-            for part in found:
-                part.flags.writeable = False
-            self._sums[key] = _Sums(*found)
+            sums = [
+                np.stack([stored[list(columns)].sum(axis=0) for columns in sets]) for stored in (self.counts, self.weights, self.squares)
+            ]
+            for array in sums:
+                array.flags.writeable = False
+            self._sums[key] = _Sums(*sums)
         return self._sums[key]
 
 
@@ -177,7 +179,7 @@ def intervals_of(
 
 
 def intervals_of_parts(
-    points: FloatArray, drawn: FloatArray, ideal: float, *, vanishing: FloatArray, whole: Callable[..., FloatArray]
+    points: FloatArray, drawn: FloatArray, ideal: float, *, vanishing: FloatArray, reduce: Callable[..., FloatArray]
 ) -> list[Interval]:
     """Intervals of K figures, each the largest, smallest or mean (`whole`) of P parts, drawn as [draws, K, P].
 
@@ -186,12 +188,12 @@ def intervals_of_parts(
     [draws, K, P] may be zero counts as the `ideal` at the near end.
     """
     undecided = _may_be_zero(vanishing, vanishing.shape[-1])
-    if whole is np.mean:
+    if reduce is np.mean:
         low, high = _take_middle(np.where(undecided, ideal, drawn).mean(axis=-1), BEYOND)[0], _take_middle(drawn.mean(axis=-1), BEYOND)[1]
         return _stretch(points, low, high)
     low, high = _take_middle(drawn, BEYOND)
     low, high = np.where(undecided, np.fmin(low, ideal), low), np.where(undecided, np.fmax(high, ideal), high)
-    return _stretch(points, whole(low, axis=-1), whole(high, axis=-1))
+    return _stretch(points, reduce(low, axis=-1), reduce(high, axis=-1))
 
 
 def sum_of_squares_interval(point: float, drawn: FloatArray, degrees: int, power: int) -> Interval:
@@ -239,8 +241,8 @@ def _take_middle(drawn: FloatArray, beyond: float) -> tuple[FloatArray, FloatArr
     ordered = np.sort(drawn, axis=0)  # NaN last
     usable = np.maximum((~np.isnan(ordered)).sum(axis=0) - 1, 0)
     # Without interpolation, which would spread an infinite draw.
-    places = np.floor(beyond * usable).astype(np.int64), np.ceil((1 - beyond) * usable).astype(np.int64)
-    low, high = (np.take_along_axis(ordered, place[None], axis=0)[0] for place in places)
+    ranks = np.floor(beyond * usable).astype(np.int64), np.ceil((1 - beyond) * usable).astype(np.int64)
+    low, high = (np.take_along_axis(ordered, rank[None], axis=0)[0] for rank in ranks)
     return low, high
 
 
@@ -264,17 +266,17 @@ PartOf: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
 """Sums some of the cells [columns, …] to [columns]."""
 
 
-def build_counted(words: Words, counts: IntArray, weighting: Weighting | None, part: PartOf, whole: PartOf) -> Counted:
+def build_counted(phrases: Words, counts: IntArray, weighting: Weighting | None, sum_part: PartOf, sum_whole: PartOf) -> Counted:
     """First part of the cells [columns, …] as a share of the second."""
     if weighting is None:
-        return Counted(words, part(counts), whole(counts))
-    columns = (part(weighting.weights), whole(weighting.weights), part(weighting.squares), whole(weighting.squares))
-    return Counted(words, part(counts), whole(counts), np.stack(columns, axis=-1))
+        return Counted(phrases, sum_part(counts), sum_whole(counts))
+    columns = (sum_part(weighting.weights), sum_whole(weighting.weights), sum_part(weighting.squares), sum_whole(weighting.squares))
+    return Counted(phrases, sum_part(counts), sum_whole(counts), np.stack(columns, axis=-1))
 
 
 def build_cells(
     counts: IntArray, weighting: Weighting | None, *, seed: int, draws: int, tag: int, prior: FloatArray | float = PRIOR
 ) -> DrawnCells:
     """Cells [columns, …] to draw from."""
-    known = weighting or Weighting.of_counts(counts)
-    return DrawnCells(counts, known.weights, known.squares, seed, draws, tag, prior)
+    weights = weighting or Weighting.of_counts(counts)
+    return DrawnCells(counts, weights.weights, weights.squares, seed, draws, tag, prior)

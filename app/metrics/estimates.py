@@ -202,15 +202,15 @@ class Counted:
         count = int(self.count[columns].sum())
         if self.weighting is None:
             return Share(count, total, total)
-        weight, whole, squares_counted, squares = (float(part) for part in self.weighting[columns].sum(axis=0))
-        effective = whole * whole / squares if squares > 0 else 0.0
-        if 0 < weight < whole:
-            share = weight / whole
+        weight, total_weight, squares_counted, squares = (float(summed) for summed in self.weighting[columns].sum(axis=0))
+        effective = total_weight * total_weight / squares if squares > 0 else 0.0
+        if 0 < weight < total_weight:
+            share = weight / total_weight
             scatter = squares_counted * (1 - share) ** 2 + max(squares - squares_counted, 0.0) * share**2
             # Squares of tiny weights vanish.
-            linearised = share * (1 - share) * whole * whole / scatter if scatter > 0 else effective
+            linearised = share * (1 - share) * total_weight * total_weight / scatter if scatter > 0 else effective
             effective = linearised if linearised < effective * (1 - ROUNDING) else effective
-        return Share(count, total, total, weight, whole, effective)
+        return Share(count, total, total, weight, total_weight, effective)
 
 
 @frozen(eq=False)
@@ -231,7 +231,7 @@ class Resampled:
 
     def share(self, of: Sequence[int]) -> Share:
         columns = list(of)
-        count, total = (int((self.weights @ part[:, columns]).sum()) for part in (self.count, self.total))
+        count, total = (int((self.weights @ counted[:, columns]).sum()) for counted in (self.count, self.total))
         return Share(count, total, int(self.original[columns].sum()))
 
     def pair(self, of: Sequence[int], against: Sequence[int]) -> tuple[Share, Share]:
@@ -255,17 +255,17 @@ class Resampled:
         drawn = comparison.over_draws(self._rates(of), self._rates(against))
         return ComparedShares(_span_worlds(drawn, comparison.point(self.share(of), self.share(against)), highest=None))
 
-    def only(self, words: Words, of: Sequence[int]) -> "Resampled":
+    def only(self, phrases: Words, of: Sequence[int]) -> "Resampled":
         """Same rate, in the same resamples, as if only some groups had been counted."""
-        kept = np.isin(np.arange(self.original.size), list(of))
+        is_selected = np.isin(np.arange(self.original.size), list(of))
         return replace(
             self,
-            words=words,
-            count=self.count * kept,
-            total=self.total * kept,
-            original=self.original * kept,
-            drawn_count=self.drawn_count * kept,
-            drawn_total=self.drawn_total * kept,
+            words=phrases,
+            count=self.count * is_selected,
+            total=self.total * is_selected,
+            original=self.original * is_selected,
+            drawn_count=self.drawn_count * is_selected,
+            drawn_total=self.drawn_total * is_selected,
         )
 
     def _rates(self, of: Sequence[int]) -> FloatArray:
@@ -283,7 +283,7 @@ def resample(
     generator = np.random.default_rng(seed)
     # Weights of unseen kinds in other worlds add no records.
     records, kinds = int(worlds[0].sum()), max(1, len(count))
-    drawn_count, drawn_total = (np.zeros((len(worlds), draws, part.shape[1])) for part in (count, total))
+    drawn_count, drawn_total = (np.zeros((len(worlds), draws, counted.shape[1])) for counted in (count, total))
     if not records:
         return drawn_count, drawn_total
     for world, weights in enumerate(worlds):

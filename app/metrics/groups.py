@@ -49,13 +49,13 @@ def union(several: Sequence[Groups]) -> Groups:
 def align(several: Sequence[Groups]) -> tuple[Groups, list[IntArray]]:
     """Groups of several tables by label, and the row of each table's rows among them: of its groups and, last, of no group."""
     groups = union(several)
-    return groups, [np.append(positions(own, groups), len(groups)) for own in several]
+    return groups, [np.append(positions(table_groups, groups), len(groups)) for table_groups in several]
 
 
 def positions(groups: Groups, within: Groups) -> IntArray:
     """Position of each group in `within`, which must hold all their labels."""
-    place = {group.label: position for position, group in enumerate(within)}
-    return np.array([place[group.label] for group in groups], dtype=np.int64)
+    position_of = {group.label: position for position, group in enumerate(within)}
+    return np.array([position_of[group.label] for group in groups], dtype=np.int64)
 
 
 def check_codes(codes: npt.ArrayLike, least: int, beyond: int) -> IntArray:
@@ -87,14 +87,14 @@ def check_counts(counts: npt.ArrayLike, *shape: int) -> IntArray:
     return array.astype(np.int64)
 
 
-def divide(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> FloatArray:
+def divide(numerator: npt.NDArray[Any], denominator: npt.NDArray[Any]) -> FloatArray:
     """Quotients; NaN or infinite where the whole is zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(part / whole, dtype=np.float64)
+        return np.asarray(numerator / denominator, dtype=np.float64)
 
 
-def divide_or(part: npt.NDArray[Any], whole: npt.NDArray[Any], otherwise: float) -> FloatArray:
+def divide_or(numerator: npt.NDArray[Any], denominator: npt.NDArray[Any], otherwise: float) -> FloatArray:
     """Quotients; `otherwise` where the whole is not above zero."""
-    quotients = np.full(np.broadcast_shapes(np.shape(part), np.shape(whole)), otherwise)
-    np.divide(part, whole, out=quotients, where=whole > 0)
+    quotients = np.full(np.broadcast_shapes(np.shape(numerator), np.shape(denominator)), otherwise)
+    np.divide(numerator, denominator, out=quotients, where=denominator > 0)
     return quotients

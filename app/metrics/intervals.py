@@ -49,13 +49,13 @@ def proportion(count: float, total: float) -> Interval:
     at which a share of `POISSON` of windows has as many records there (Brown, Cai and DasGupta 2001): 91 to 97 of 100.
     """
     lower, upper = _limits(count, total, Z)
-    others = total - count
-    if not (0 < count < FEW or 0 < others < FEW):
+    uncounted = total - count
+    if not (0 < count < FEW or 0 < uncounted < FEW):
         return Interval(lower, upper, "wilson")
     if count < FEW:
         lower = min(lower, float(gammaincinv(count, POISSON)) / total) if count > 0 else lower
-    if others < FEW:
-        upper = max(upper, 1 - float(gammaincinv(others, POISSON)) / total) if others > 0 else upper
+    if uncounted < FEW:
+        upper = max(upper, 1 - float(gammaincinv(uncounted, POISSON)) / total) if uncounted > 0 else upper
     return Interval(lower, upper, "wilson_poisson")
 
 
@@ -90,15 +90,15 @@ def log_ratio(count: float, total: float, other_count: float, other_total: float
 
 def _log_ratio_of_few(count: float, total: float, other_count: float, other_total: float, z: float) -> Interval:
     method = "log_ratio_wilson"
-    rate, other = count / total, other_count / other_total
+    rate, other_rate = count / total, other_count / other_total
     (low, high), (other_low, other_high) = _limits(count, total, z), _limits(other_count, other_total, z)
-    if other_low <= 0 or rate / other <= 0:
+    if other_low <= 0 or rate / other_rate <= 0:
         upper = _exponential(math.log(high) - math.log(other_low)) if other_low > 0 else None
         return Interval(0.0, upper, method)
-    centre, down, up = math.log(rate / other), math.log(other / other_low), math.log(other_high / other)
-    lower = rate / other * math.exp(-math.hypot(math.log(rate / low), up)) if low > 0 else 0.0
+    centre, down, up = math.log(rate / other_rate), math.log(other_rate / other_low), math.log(other_high / other_rate)
+    lower = rate / other_rate * math.exp(-math.hypot(math.log(rate / low), up)) if low > 0 else 0.0
     largest = _exponential(centre + math.hypot(math.log(high / rate), down))
-    return Interval(min(rate / other, lower), None if largest is None else max(rate / other, largest), method)
+    return Interval(min(rate / other_rate, lower), None if largest is None else max(rate / other_rate, largest), method)
 
 
 def _exponential(logarithm: float) -> float | None:
@@ -113,13 +113,13 @@ def paired_ratio(both: float, first: float, second: float, z: float = Z) -> Inte
     correlation. Source: Bonett and Price 2006, Biometrics 62:301; recommended by Fagerland, Lydersen and Laake (2014, Statistics in
     Medicine 33:2850).
     """
-    count, other_count, some = both + first, both + second, both + first + second
+    count, other_count, either = both + first, both + second, both + first + second
     ratio = count / other_count
     apart = math.sqrt((first + second + 2) / ((count + 1) * (other_count + 1)))
-    spreads = (math.sqrt((1 - (one + 1) / (some + 2)) / (one + 1)) for one in (count, other_count))
+    spreads = (math.sqrt((1 - (outcome_count + 1) / (either + 2)) / (outcome_count + 1)) for outcome_count in (count, other_count))
     quantile = z * apart / sum(spreads)
-    low, high = _limits(count, some, quantile)
-    other_low, other_high = _limits(other_count, some, quantile)
+    low, high = _limits(count, either, quantile)
+    other_low, other_high = _limits(other_count, either, quantile)
     return Interval(min(ratio, low / other_high), max(ratio, high / other_low), "paired_ratio")
 
 
@@ -145,8 +145,8 @@ def paired_difference(both: float, first: float, second: float, neither: float, 
     return Interval(max(-1.0, difference - below), min(1.0, difference + above), "paired_difference")
 
 
-def _join(part: float, other: float, correlation: float) -> float:
-    return math.sqrt(max(0.0, part * part - 2 * correlation * part * other + other * other))
+def _join(half: float, other_half: float, correlation: float) -> float:
+    return math.sqrt(max(0.0, half * half - 2 * correlation * half * other_half + other_half * other_half))
 
 
 def _limits(count: float, total: float, z: float) -> tuple[float, float]:

@@ -117,18 +117,18 @@ class LabelCounts:
         """Reason why the figure is not there."""
         if self.state is LabelState.NONE:
             return "no label"
-        each = " and ".join(f"{side.labelled:,} of {side.records:,} {side.decision}" for side in (self.favourable, self.unfavourable))
+        decisions = " and ".join(f"{side.labelled:,} of {side.records:,} {side.decision}" for side in (self.favourable, self.unfavourable))
         name = f"{metric.title[:1].lower()}{metric.title[1:]}"
-        return f"labels exist for {each} predictions: no {name} can be known from labels of one decision"
+        return f"labels exist for {decisions} predictions: no {name} can be known from labels of one decision"
 
     @property
     def headline(self) -> str | None:
         """First sentence of a report; None where all or no records have a label."""
         if self.state in {LabelState.NONE, LabelState.ALL}:
             return None
-        most = max(self.favourable, self.unfavourable, key=lambda side: side.labelled)
-        of_these = "all of them" if most.labelled == self.labelled else f"{most.labelled:,} of them"
-        return f"Labels of some: {self.labelled:,} of {self.records:,} records have a label, {of_these} {most.decision}."
+        larger = max(self.favourable, self.unfavourable, key=lambda side: side.labelled)
+        of_these = "all of them" if larger.labelled == self.labelled else f"{larger.labelled:,} of them"
+        return f"Labels of some: {self.labelled:,} of {self.records:,} records have a label, {of_these} {larger.decision}."
 
     def to_json(self) -> dict[str, int]:
         decided = (self.favourable, self.unfavourable)
@@ -141,16 +141,16 @@ def describe_mark(labels: Mapping[str, Any]) -> tuple[str, str]:
     mark = f", of the {labels['labelled']:,} with a label"
     counted = {name: labels.get(f"labelled_{name}", 0) for name in ("favourable", "unfavourable")}
     if labels.get("state") == LabelState.ONE_DECISION:
-        most = max(counted, key=counted.__getitem__)
-        others = sum(counted.values()) - counted[most]
-        count = "all" if not others else f"{counted[most]:,}" if sum(counted.values()) == labels["labelled"] else "most"
-        return f"{mark}, {count} of them {'approved' if most == 'favourable' else 'refused'}", ""
+        larger = max(counted, key=counted.__getitem__)
+        smaller = sum(counted.values()) - counted[larger]
+        count = "all" if not smaller else f"{counted[larger]:,}" if sum(counted.values()) == labels["labelled"] else "most"
+        return f"{mark}, {count} of them {'approved' if larger == 'favourable' else 'refused'}", ""
     if labels.get("state") != LabelState.UNEVEN:
         return mark, ""
     shares = {name: 100 * count / labels[name] if labels[name] else 0.0 for name, count in counted.items()}
-    each = " and ".join(f"{share:.0f} of 100 {name}" for name, share in shares.items())
+    decisions = " and ".join(f"{share:.0f} of 100 {name}" for name, share in shares.items())
     leaning = f"figures of the labelled lean towards the {max(shares, key=shares.__getitem__)} ones"
-    return mark, f" Caution: {each} predictions have a label: {leaning}."
+    return mark, f" Caution: {decisions} predictions have a label: {leaning}."
 
 
 def judge_labels(results: Iterable[Measured], table: FeedbackCells) -> list[Measured]:
@@ -182,8 +182,8 @@ def _find_sides(result: Measured, groups: Groups) -> list[Sequence[int]]:
     metric = CATALOGUE[result.metric]
     if result.scope == "worst_pair":
         names = (result.details.monitored, result.details.reference)
-        return [(place,) for place, group in enumerate(groups) if group.label in names]
-    own = next(member.columns for member in members((result.scope,), groups) if member.label == result.group)
+        return [(position,) for position, group in enumerate(groups) if group.label in names]
+    columns = next(member.columns for member in members((result.scope,), groups) if member.label == result.group)
     if result.scope == "attribute":
-        return [(column,) for column in own]
-    return [own, reference(groups).columns] if "reference" not in metric.scopes and result.scope in {"group", "pooled"} else [own]
+        return [(column,) for column in columns]
+    return [columns, reference(groups).columns] if "reference" not in metric.scopes and result.scope in {"group", "pooled"} else [columns]

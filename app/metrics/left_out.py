@@ -97,12 +97,12 @@ class CountedRecords:
         """The left-out line."""
         if self.of == self.counted:
             return {0: "No records.", 1: "The one record is counted."}.get(self.of, f"All {self.of:,} records counted.")
-        parts = []
+        phrases = []
         for reason, text, cells in self._reasons():
             groups = [f"{self.names.get(name, name) or 'unknown'} {count:,}" for name, count in self._spread(cells)]
             is_bare = reason in WITHOUT_GROUP or not cells[:-1].any()
-            parts.append(f"{text} {int(cells.sum()):,}" + ("" if is_bare else f" ({', '.join(groups)})"))
-        return f"{self.counted:,} of {self.of:,} records counted; left out: {', '.join(parts)}."
+            phrases.append(f"{text} {int(cells.sum()):,}" + ("" if is_bare else f" ({', '.join(groups)})"))
+        return f"{self.counted:,} of {self.of:,} records counted; left out: {', '.join(phrases)}."
 
     @property
     def lines(self) -> list[str]:
@@ -116,17 +116,17 @@ class CountedRecords:
         """
         lacking = self._sum(REASONS.keys() - BY_DESIGN - WITHOUT_GROUP)
         monitored, reference = of_role(self.groups, "monitored"), of_role(self.groups, "reference")
-        for place in monitored:
-            sides = [np.array([cells[list(side)].sum(axis=0) for side in ((place,), reference)]) for cells in (lacking, self.counts)]
+        for position in monitored:
+            sides = [np.array([cells[list(side)].sum(axis=0) for side in ((position,), reference)]) for cells in (lacking, self.counts)]
             left_out, counted = (side.sum(axis=1) for side in sides)
             compared = _compare_shares(left_out, left_out + counted, len(monitored))
             if compared is not None:
-                group, *others = (self.groups[one].label for one in (place, *reference))
+                group, *reference_groups = (self.groups[row].label for row in (position, *reference))
                 low, high, text = self._bound_ratio(left_out, counted, sides[1][:, 1])
-                name, other = self.names.get(group, group), ", ".join(self.names.get(one, one) for one in others)
-                shares = f"{_per_hundred(compared, 0)} of 100 {name} are left out and {_per_hundred(compared, 1)} of 100 {other}."
+                name, reference_names = self.names.get(group, group), ", ".join(self.names.get(label, label) for label in reference_groups)
+                shares = f"{_per_hundred(compared, 0)} of 100 {name} are left out and {_per_hundred(compared, 1)} of 100 {reference_names}."
                 yield (
-                    {"group": group, "reference": ", ".join(others)}
+                    {"group": group, "reference": ", ".join(reference_groups)}
                     | compared
                     | {"ratio_low": low, "ratio_high": high, "text": f"Caution: {shares}{text}"}
                 )
@@ -143,12 +143,12 @@ class CountedRecords:
         """Records with what `name` calls each group of the attribute."""
         return replace(self, names={group.label: name(self.attribute, group.label) for group in self.groups})
 
-    def plus(self, other: "CountedRecords") -> "CountedRecords":
+    def plus(self, added: "CountedRecords") -> "CountedRecords":
         """Records of another part of the range, in the same groups."""
         nobody = np.zeros_like(self.counts)
-        reasons = {**self.left_out, **other.left_out}
-        cells = {reason: self.left_out.get(reason, nobody) + other.left_out.get(reason, nobody) for reason in reasons}
-        return replace(self, counts=self.counts + other.counts, left_out=cells)
+        reasons = {**self.left_out, **added.left_out}
+        cells = {reason: self.left_out.get(reason, nobody) + added.left_out.get(reason, nobody) for reason in reasons}
+        return replace(self, counts=self.counts + added.counts, left_out=cells)
 
     def leave_out(self, reason: str, counts: IntArray) -> "CountedRecords":
         """Counts only these records [groups, 2], and leaves the others out for the reason."""
@@ -246,7 +246,7 @@ def count_records(
     lacks_answer: Marks,
     lacks_value: Marks | None = None,
     is_no_number: Marks | None = None,
-    others: Mapping[str, Marks] | None = None,
+    excluded: Mapping[str, Marks] | None = None,
     repeats: IntArray | None = None,
 ) -> CountedRecords:
     """Counts records by their group (position, or -1), their outcome (0, 1, 2) and the first reason for which they are left out.
@@ -256,7 +256,7 @@ def count_records(
     """
     is_unclassified = outcomes == UNCLASSIFIED
     missing, unlisted = ANSWERS[answers or "predictions"]
-    marks = {unlisted: is_unclassified & ~lacks_answer, missing: is_unclassified & lacks_answer, **(others or {})}
+    marks = {unlisted: is_unclassified & ~lacks_answer, missing: is_unclassified & lacks_answer, **(excluded or {})}
     if lacks_value is not None:
         has_no_group = codes == NEITHER
         marks |= {"attribute_missing": has_no_group & lacks_value, "in_no_group": has_no_group}
@@ -265,11 +265,11 @@ def count_records(
     reasons = [reason for reason in REASONS if reason in marks]
     shape = (len(reasons) + 1, len(groups) + 1, OUTCOMES)
     cells = np.zeros(shape, np.int64)
-    for part in slices(codes.size):
-        first = np.select([marks[reason][part] for reason in reasons], list(range(1, len(reasons) + 1)), 0)
+    for chunk in slices(codes.size):
+        first = np.select([marks[reason][chunk] for reason in reasons], list(range(1, len(reasons) + 1)), 0)
         # Turns -1, the code of no group, into the row after the last group.
-        key = (first * shape[1] + codes[part].astype(np.int64) % shape[1]) * OUTCOMES + outcomes[part]
-        cells += count_keys(key, shape, None, None if repeats is None else repeats[part])[0]
+        key = (first * shape[1] + codes[chunk].astype(np.int64) % shape[1]) * OUTCOMES + outcomes[chunk]
+        cells += count_keys(key, shape, None, None if repeats is None else repeats[chunk])[0]
     return CountedRecords(
         attribute=attribute, groups=tuple(groups), counts=cells[0], left_out=dict(zip(reasons, cells[1:], strict=True)), answers=answers
     )
@@ -283,10 +283,10 @@ def list_lines(records: Mapping[str, Any]) -> list[str]:
 def name_lost(records: Mapping[str, Any], *, rejected: int, dropped: int, erased: int) -> dict[str, Any]:
     """Counted records as JSON, with those that never were records or are none any more."""
     not_among = {"rejected": rejected, "dropped": dropped, "erased": erased}
-    words = ("rejected at ingestion", "dropped by clients", "erased since")
-    lost = [f"{count:,} {how}" for count, how in zip(not_among.values(), words, strict=True) if count]
-    more = f" Not among them: {', '.join(lost)}." if lost else ""
-    return dict(records) | {"not_among": not_among, "text": records["text"] + more}
+    phrases = ("rejected at ingestion", "dropped by clients", "erased since")
+    lost = [f"{count:,} {how}" for count, how in zip(not_among.values(), phrases, strict=True) if count]
+    addition = f" Not among them: {', '.join(lost)}." if lost else ""
+    return dict(records) | {"not_among": not_among, "text": records["text"] + addition}
 
 
 def _compare_shares(left_out: IntArray, of: IntArray, compared: int) -> dict[str, Any] | None:

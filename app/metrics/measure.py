@@ -31,7 +31,7 @@ CORRECT = Words(noun="correct", empty=LABELLED)
 
 
 def measure_all(
-    data: Data, evidence: TableEvidence, wanted: Collection[str] | None, scopes: frozenset[str] | None = None
+    data: Data, evidence: TableEvidence, picked: Collection[str] | None, scopes: frozenset[str] | None = None
 ) -> list[Measured]:
     """Wanted metrics of the data set, in catalogue order; None: all that the table supports.
 
@@ -40,39 +40,42 @@ def measure_all(
     results: list[Measured] = []
     of_scores: dict[str, Metric] = {}
     for metric in _narrow_metrics(data, scopes):
-        if wanted is not None and metric.key not in wanted:
+        if picked is not None and metric.key not in picked:
             continue
         how = metric.measure
-        found: list[Measured] = []
+        measured: list[Measured] = []
         match how:
             case FromScores():
                 of_scores[metric.key] = metric
             case RateOf() | CountOf() | ComparedRate():
-                found = measure_closed(metric, how, evidence)
+                measured = measure_closed(metric, how, evidence)
             case OfSet():
-                found = measure_sets(metric, how, evidence)
+                measured = measure_sets(metric, how, evidence)
             case OfPair():
-                found = measure_pairs(metric, how, evidence)
+                measured = measure_pairs(metric, how, evidence)
             case Across():
-                found = measure_across(metric, how, evidence)
-            case OverStrata() if evidence.strata or wanted is not None:
-                found = measure_strata(metric, how, evidence)
-        results += _judge(metric, found, evidence)
+                measured = measure_across(metric, how, evidence)
+            case OverStrata() if evidence.strata or picked is not None:
+                measured = measure_strata(metric, how, evidence)
+        results += _judge(metric, measured, evidence)
 
     if of_scores and evidence.scores is not None:
-        found = measure_scores(evidence.scores, evidence.groups, {key: row.formula for key, row in of_scores.items()})
+        measured = measure_scores(evidence.scores, evidence.groups, {key: row.formula for key, row in of_scores.items()})
         for row in of_scores.values():
-            results += _judge(row, [one for one in found if one.metric == row.key], evidence)
-    order = {metric.key: place for place, metric in enumerate(_narrow_metrics(data, scopes))}
+            results += _judge(row, [result for result in measured if result.metric == row.key], evidence)
+    order = {metric.key: index for index, metric in enumerate(_narrow_metrics(data, scopes))}
     return [_with_caution(result) for result in sorted(results, key=lambda result: order[result.metric])]
 
 
 @cache
 def _narrow_metrics(data: Data, scopes: frozenset[str] | None) -> tuple[Metric, ...]:
-    each = ((row, row.scopes_on(data)) for row in metrics_on(data))
+    row_scopes = ((row, row.scopes_on(data)) for row in metrics_on(data))
     # The value furthest out is marked among the groups.
     always = {"group", "worst"}
-    return tuple(replace(row, scopes=tuple(one for one in own if scopes is None or one in always | scopes)) for row, own in each)
+    return tuple(
+        replace(row, scopes=tuple(scope for scope in row_scopes if scopes is None or scope in always | scopes))
+        for row, row_scopes in row_scopes
+    )
 
 
 def _judge(metric: Metric, measured: Sequence[Measured], evidence: TableEvidence) -> list[Measured]:
@@ -85,8 +88,8 @@ def _judge(metric: Metric, measured: Sequence[Measured], evidence: TableEvidence
 def _with_caution(result: Measured) -> Measured:
     if not isinstance(result.number, Value) or result.details.caution is not None:
         return result
-    found = caution(result.smallest_group if result.cautious_of is None else result.cautious_of)
-    return result if found is None else replace(result, details=result.details.changed(caution=found))
+    warning = caution(result.smallest_group if result.cautious_of is None else result.cautious_of)
+    return result if warning is None else replace(result, details=result.details.changed(caution=warning))
 
 
 class _Counted(NamedTuple):
@@ -166,8 +169,8 @@ def measure_feedback(
     estimates: dict[str, Estimate] = {
         name: build_counted(rate.words, counts, weighting, PARTS[rate.counted].of, PARTS[rate.of_part].of) for name, rate in RATES.items()
     }
-    for name, part in PARTS.items():
-        estimates[f"part:{name}"] = build_counted(Words(name, everything.empty), counts, weighting, part.of, everything.of)
+    for name, counted_part in PARTS.items():
+        estimates[f"part:{name}"] = build_counted(Words(name, everything.empty), counts, weighting, counted_part.of, everything.of)
     # Labels in neither list are in no rate: one spelled differently would count as a mistake.
     estimates["correct"] = build_counted(
         CORRECT,
@@ -176,7 +179,7 @@ def measure_feedback(
         lambda cells: cells[:, :2, :2].sum(axis=(1, 2))[:, 1],
         lambda cells: cells[:, :2, :2].sum(axis=(1, 2)).sum(axis=1),
     )
-    of_labels = weighting and weighting.changed(lambda part: part.sum(axis=-1))
+    of_labels = weighting and weighting.changed(lambda cells: cells.sum(axis=-1))
     cells: dict[Over, DrawnCells] = {
         "confusion": build_cells(counts, weighting, seed=seed, draws=draws, tag=0),
         "labels": build_cells(counts.sum(axis=-1), of_labels, seed=seed, draws=draws, tag=1),

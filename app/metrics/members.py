@@ -61,7 +61,7 @@ def omit_repeats(results: Sequence[Measured], groups: Groups) -> list[Measured]:
 
     Everything is measured first: all results of a metric share random numbers.
     """
-    single = {role: groups[places[0]].label for role in SIDES if len(places := of_role(groups, role)) == 1}
+    single = {role: groups[positions[0]].label for role in SIDES if len(positions := of_role(groups, role)) == 1}
     repeated = {"pooled": single.get("monitored"), "reference": single.get("reference")}
     labels = {result.group for result in results if result.scope == "group"}
 

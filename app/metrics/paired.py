@@ -83,11 +83,11 @@ class Paired:
     def rate_interval(self, of: Sequence[int]) -> Interval:
         """Wilson's interval for as many whole records as have the variance of the figures."""
         towards = self._find_figures(of, self._other_role(of))
-        known = ~np.isnan(towards.figures)
-        weights, figures, influence = self._masses[known], towards.figures[known], towards.influence[known]
-        total = self._effective(known)
+        has_figure = ~np.isnan(towards.figures)
+        weights, figures, influence = self._masses[has_figure], towards.figures[has_figure], towards.influence[has_figure]
+        total = self._effective(has_figure)
         mean = np.array([float(weights @ figures) / weights.sum()])
-        variance = np.array([self._variance(known, influence)])
+        variance = np.array([self._variance(has_figure, influence)])
         if self.table.weight is not None and 0 < mean[0] < 1:
             # With equal weights a larger variance comes from effects of records on others: no reason to count fewer.
             equal = float(weights @ (influence - float(weights @ influence) / weights.sum()) ** 2) / float(weights.sum())
@@ -103,42 +103,48 @@ class Paired:
         adds uncertainty, the more the further apart their rates are.
         """
         first, second = self._both_figures(of, against)
-        known = ~np.isnan(first.figures)
-        weights, a, b = self._masses[known].astype(np.float64), first.figures[known], second.figures[known]
-        total = self._effective(known)
+        has_figures = ~np.isnan(first.figures)
+        weights, a, b = self._masses[has_figures].astype(np.float64), first.figures[has_figures], second.figures[has_figures]
+        total = self._effective(has_figures)
         if self.table.weight is not None:
             weights *= total / weights.sum()
-        cells = [float(weights @ part) for part in (np.minimum(a, b), np.maximum(a - b, 0), np.maximum(b - a, 0), 1 - np.maximum(a, b))]
+        cells = [
+            float(weights @ agreement) for agreement in (np.minimum(a, b), np.maximum(a - b, 0), np.maximum(b - a, 0), 1 - np.maximum(a, b))
+        ]
         up, down = comparison.slopes(float(weights @ a) / total, float(weights @ b) / total)
-        whole = (cells[0] * (up + down) ** 2 + cells[1] * up**2 + cells[2] * down**2) / total
-        whole -= (up * float(weights @ a) / total + down * float(weights @ b) / total) ** 2
-        scatter = self._variance(known, up * first.influence[known] + down * second.influence[known]) * total / max(total - 1, 1)
+        unpaired_variance = (cells[0] * (up + down) ** 2 + cells[1] * up**2 + cells[2] * down**2) / total
+        unpaired_variance -= (up * float(weights @ a) / total + down * float(weights @ b) / total) ** 2
+        scatter = (
+            self._variance(has_figures, up * first.influence[has_figures] + down * second.influence[has_figures])
+            * total
+            / max(total - 1, 1)
+        )
         factor = 1.0
-        if whole > 0:
-            most = 1.0
+        if unpaired_variance > 0:
+            most_copies = 1.0
             for source, into in ((of, against), (against, of)):
                 copies = self.table.copies_classified[:, list(into)].sum(axis=1)
-                most = max(most, float(copies[known & np.isin(self.table.group, list(source))].max(initial=1)))
-            factor = most if scatter * most < whole else max(1 / total, whole / scatter)
+                most_copies = max(most_copies, float(copies[has_figures & np.isin(self.table.group, list(source))].max(initial=1)))
+            factor = most_copies if scatter * most_copies < unpaired_variance else max(1 / total, unpaired_variance / scatter)
         pairs = Pairs(*(float(factor * cell) for cell in cells))
         return ComparedShares(comparison.paired(pairs, Z), pairs)
 
     def _build_share(self, of: Sequence[int], figures: FloatArray) -> Share:
-        known = ~np.isnan(figures)
-        counts, total = self.table.count[known], int(self.table.count[known].sum())
+        has_figure = ~np.isnan(figures)
+        counts, total = self.table.count[has_figure], int(self.table.count[has_figure].sum())
         is_own = np.isin(self.table.group, list(of))
-        own, left_out = (int(self.table.count[is_own & part].sum()) for part in (known, ~known))
+        own_records, left_out = (int(self.table.count[is_own & marks].sum()) for marks in (has_figure, ~has_figure))
         if self.table.weight is None:
-            mass = float(counts @ figures[known])
-            return Share(count=round(mass), total=total, original=own, weight=mass, weight_total=total, left_out=left_out)
-        masses = self._masses[known]
-        own_known = is_own & known
+            mass = float(counts @ figures[has_figure])
+            return Share(count=round(mass), total=total, original=own_records, weight=mass, weight_total=total, left_out=left_out)
+        masses = self._masses[has_figure]
+        own_known = is_own & has_figure
         effective = self._effective(own_known) if own_known.any() else 0.0
         return Share(
-            count=round(float(counts @ figures[known])),
+            count=round(float(counts @ figures[has_figure])),
             total=total,
-            original=own,
-            weight=float(masses @ figures[known]),
+            original=own_records,
+            weight=float(masses @ figures[has_figure]),
             weight_total=float(masses.sum()),
             effective=effective,
             left_out=left_out,
@@ -158,45 +164,45 @@ class Paired:
             _Figures(np.where(unknown, np.nan, second.figures), second.influence),
         )
 
-    def _find_figures(self, into: Sequence[int], others: Sequence[int]) -> _Figures:
+    def _find_figures(self, into: Sequence[int], opposite: Sequence[int]) -> _Figures:
         """Figures towards `into` of the records in both sets; NaN for any other."""
         table, columns = self.table, list(into)
-        own, crossing = np.isin(table.group, columns), np.isin(table.group, list(others))
+        is_own, crossing = np.isin(table.group, columns), np.isin(table.group, list(opposite))
         classified = table.copies_classified[:, columns]
-        known = ((classified > 0) & crossing[:, None]).astype(np.float64)
-        shares = np.divide(table.copies_favourable[:, columns], classified, out=np.zeros(known.shape), where=known > 0)
+        crossed = ((classified > 0) & crossing[:, None]).astype(np.float64)
+        shares = np.divide(table.copies_favourable[:, columns], classified, out=np.zeros(crossed.shape), where=crossed > 0)
         sizes = self._sizes[columns]
         # By the same product: if all outcomes are alike, the quotient is exactly 0 or 1.
-        weighed, whole = shares @ sizes, known @ sizes
-        copied = divide_or(weighed, whole, np.nan)
-        figures = np.where(own, table.outcome, copied)
+        weighed, total_size = shares @ sizes, crossed @ sizes
+        copied = divide_or(weighed, total_size, np.nan)
+        figures = np.where(is_own, table.outcome, copied)
         if len(columns) == 1:
             return _Figures(figures, figures)
-        return _Figures(figures, figures + np.where(own, self._pull(shares, known, columns), 0.0))
+        return _Figures(figures, figures + np.where(is_own, self._pull(shares, crossed, columns), 0.0))
 
-    def _pull(self, shares: FloatArray, known: FloatArray, columns: list[int]) -> FloatArray:
+    def _pull(self, shares: FloatArray, crossed: FloatArray, columns: list[int]) -> FloatArray:
         """Effect [K] of a record with one of the values on the other records' figures, through the weight of its value."""
-        copies, sizes = self._masses[:, None] * known, self._sizes[columns]
+        copies, sizes = self._masses[:, None] * crossed, self._sizes[columns]
         of_value = divide_or((copies * shares).sum(axis=0), copies.sum(axis=0), 0.0)
         if sizes.sum() <= 0:
             return np.zeros(len(self.table.group))
         apart = of_value - float(sizes @ of_value) / sizes.sum()
-        others = self._masses[known.any(axis=1)].sum()
+        classified_mass = self._masses[crossed.any(axis=1)].sum()
         pulls = np.zeros(len(self.table.groups))
-        pulls[columns] = apart * others / sizes.sum()
-        found: FloatArray = pulls[self.table.group]
-        return found
+        pulls[columns] = apart * classified_mass / sizes.sum()
+        effects: FloatArray = pulls[self.table.group]
+        return effects
 
-    def _effective(self, kept: npt.NDArray[np.bool_]) -> float:
-        counts, masses = self.table.count[kept], self._masses[kept]
+    def _effective(self, is_compared: npt.NDArray[np.bool_]) -> float:
+        counts, masses = self.table.count[is_compared], self._masses[is_compared]
         if self.table.weight is None:
             return float(counts.sum())
-        squares = float(masses @ self.table.weight[kept])
+        squares = float(masses @ self.table.weight[is_compared])
         return float(masses.sum()) ** 2 / squares if squares > 0 else 0.0
 
-    def _variance(self, known: npt.NDArray[np.bool_], numbers: FloatArray) -> float:
+    def _variance(self, is_compared: npt.NDArray[np.bool_], numbers: FloatArray) -> float:
         """Variance of one of `_effective` records, which gives that of the weighted mean."""
-        masses = self._masses[known]
+        masses = self._masses[is_compared]
         mean = float(masses @ numbers) / masses.sum()
-        squares = masses if self.table.weight is None else masses * self.table.weight[known]
+        squares = masses if self.table.weight is None else masses * self.table.weight[is_compared]
         return float(squares @ (numbers - mean) ** 2) / float(squares.sum())

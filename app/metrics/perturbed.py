@@ -85,22 +85,25 @@ def measure_perturbed(
         "favourable": favourable,
         "perfect_equality": favourable.only(PERFECT_EQUALITY, of_role(table.groups, "reference")),
     }
-    found = measure_all(
+    results = measure_all(
         "payload_perturbed",
         TableEvidence(groups=table.groups, estimates=estimates, unclassified=table.unclassified, limits=limits),
         metrics,
     )
     if not table.has_unequal_weights:
-        return found
+        return results
     # OpenScale's figures count rows, and know no weights.
-    return [replace(one, number=Undefined(UNEQUALLY_SAMPLED, one.number.n), worst_of=one.worst_of and 0, for_choice=None) for one in found]
+    return [
+        replace(result, number=Undefined(UNEQUALLY_SAMPLED, result.number.n), worst_of=result.worst_of and 0, for_choice=None)
+        for result in results
+    ]
 
 
 def _sum_kinds(table: BalancedCells) -> tuple[IntArray, IntArray]:
     """Records that one of each kind adds to each group [K, groups]; only counterfactuals that cross count."""
-    own = np.equal.outer(table.group, np.arange(len(table.groups))).astype(np.int64)
+    members = np.equal.outer(table.group, np.arange(len(table.groups))).astype(np.int64)
     crossing = table.crossing()
-    return own * table.outcome[:, None] + crossing * table.copies_favourable, own + crossing * table.copies_classified
+    return members * table.outcome[:, None] + crossing * table.copies_favourable, members + crossing * table.copies_classified
 
 
 def _add_unseen(table: BalancedCells) -> BalancedCells:
@@ -126,13 +129,13 @@ def _unseen_kinds(table: BalancedCells, group: int) -> Iterator[tuple[int, int, 
     if not mine.any():
         return
     copies = table.copies_classified[mine].max(axis=0)
-    same = table.copies_favourable == table.copies_classified * table.outcome[:, None]
-    kept = same.all(axis=1)
+    keeps = table.copies_favourable == table.copies_classified * table.outcome[:, None]
+    keeps_all = keeps.all(axis=1)
     for outcome in (0, 1):
         having = mine & (table.outcome == outcome)
-        if not (having & kept).any():
+        if not (having & keeps_all).any():
             yield group, outcome, copies * outcome, copies
-        elif copies.any() and not (having & ~kept).any():
+        elif copies.any() and not (having & ~keeps_all).any():
             yield group, outcome, copies * (1 - outcome), copies
 
 
@@ -159,14 +162,16 @@ def balanced_rate(table: BalancedCells) -> Estimate:
     return _count_share(FAVOURABLE, table, table.outcome == 1, np.ones(len(table.count), np.bool_))
 
 
-def _count_share(words: Words, table: BalancedCells, kinds: npt.NDArray[np.bool_], of_kinds: npt.NDArray[np.bool_]) -> Counted:
-    parts = (kinds, of_kinds)
-    count, total = (np.bincount(table.group, table.count * part, minlength=len(table.groups)).astype(np.int64) for part in parts)
+def _count_share(phrases: Words, table: BalancedCells, kinds: npt.NDArray[np.bool_], of_kinds: npt.NDArray[np.bool_]) -> Counted:
+    selections = (kinds, of_kinds)
+    count, total = (
+        np.bincount(table.group, table.count * selected, minlength=len(table.groups)).astype(np.int64) for selected in selections
+    )
     if table.weight is None:
-        return Counted(words, count, total)
+        return Counted(phrases, count, total)
     powers = (table.count * table.weight, table.count * table.weight**2)
-    sums = [np.bincount(table.group, power * part, minlength=len(table.groups)) for power in powers for part in parts]
-    return Counted(words, count, total, np.stack(sums, axis=-1))
+    sums = [np.bincount(table.group, power * selected, minlength=len(table.groups)) for power in powers for selected in selections]
+    return Counted(phrases, count, total, np.stack(sums, axis=-1))
 
 
 def measure_debiased(
@@ -183,10 +188,10 @@ def measure_debiased(
     equal those of payload and balanced data.
     """
     outcomes, reference = table.outcomes, list(of_role(table.groups, "reference"))
-    total, lifted, lowered, kept = outcomes.sum(axis=(1, 2)), outcomes[:, 0, 1], outcomes[:, 1, 0], outcomes[:, 1, 1]
+    total, lifted, lowered, unchanged = outcomes.sum(axis=(1, 2)), outcomes[:, 0, 1], outcomes[:, 1, 0], outcomes[:, 1, 1]
     estimates: dict[str, Estimate] = {
-        "favourable_before": Counted(FAVOURABLE, lowered + kept, total),
-        "favourable_after": Counted(FAVOURABLE, lifted + kept, total),
+        "favourable_before": Counted(FAVOURABLE, lowered + unchanged, total),
+        "favourable_after": Counted(FAVOURABLE, lifted + unchanged, total),
         "balanced_before": balanced_rate(table.balanced_before),
         "balanced_after": balanced_rate(table.balanced_after),
     }

@@ -25,11 +25,11 @@ def measure_closed(metric: Metric, how: RateOf | CountOf | ComparedRate, evidenc
     match how:
         case RateOf():
             return [_measure_rate(metric, how, evidence, member) for member in members(metric.scopes, evidence.groups)]
-        case CountOf(part):
-            return _measure_counts(metric, part, evidence)
+        case CountOf(counted_part):
+            return _measure_counts(metric, counted_part, evidence)
         case ComparedRate() as how:
-            other = reference(evidence.groups)
-            pairs = [_measure_pair(metric, how, evidence, member, other) for member in monitored(evidence.groups)]
+            reference_member = reference(evidence.groups)
+            pairs = [_measure_pair(metric, how, evidence, member, reference_member) for member in monitored(evidence.groups)]
             return [*pairs, *_measure_worst_pair(metric, how, evidence)]
 
 
@@ -42,16 +42,16 @@ def _measure_rate(metric: Metric, how: RateOf, evidence: TableEvidence, member: 
     else:
         number = _build_value(share.rate, estimate.rate_interval(member.columns), estimate.records(member.columns))
     counts = estimate.counts(share)
-    for part in how.parts:
-        counts |= evidence.estimates[part].counts(evidence.estimates[part].share(member.columns))
+    for part_name in how.parts:
+        counts |= evidence.estimates[part_name].counts(evidence.estimates[part_name].share(member.columns))
     details = Details(formula=metric.formula, subject=member.subject, counts=counts)
     return build_result(metric.key, member, number, share.certain, details)
 
 
-def _measure_counts(metric: Metric, part: str, evidence: TableEvidence) -> list[Measured]:
-    estimate = evidence.estimates[f"part:{part}"]
+def _measure_counts(metric: Metric, part_name: str, evidence: TableEvidence) -> list[Measured]:
+    estimate = evidence.estimates[f"part:{part_name}"]
     everybody = estimate.share(range(len(evidence.groups) + 1))
-    squares = PARTS[part].of(evidence.cells["confusion"].squares)
+    squares = PARTS[part_name].of(evidence.cells["confusion"].squares)
     results = []
     for member in members(metric.scopes, evidence.groups):
         share = estimate.share(member.columns)
@@ -62,7 +62,7 @@ def _measure_counts(metric: Metric, part: str, evidence: TableEvidence) -> list[
         else:
             # Without weights the number of all records is exact.
             is_unweighted = share.effective is None or math.isclose(share.effective, share.total)
-            if part == "records" and member.scope == "overall" and is_unweighted:
+            if part_name == "records" and member.scope == "overall" and is_unweighted:
                 interval = Interval(share.mass, share.mass, "counted")
             else:
                 interval = _interval_of_count(share, everybody, float(squares[list(member.columns)].sum()))
@@ -80,9 +80,9 @@ def _interval_of_count(share: Share, everybody: Share, squares: float) -> Interv
     """
     unit = squares / share.mass if share.mass > 0 else everybody.mass_total / everybody.total
     effective, total = share.mass / unit, everybody.total
-    part = proportion(min(effective, total), total)
-    upper = 1.0 if part.upper is None else part.upper
-    return Interval(min(share.mass, part.lower * total * unit), max(share.mass, upper * total * unit), part.method)
+    share_interval = proportion(min(effective, total), total)
+    upper = 1.0 if share_interval.upper is None else share_interval.upper
+    return Interval(min(share.mass, share_interval.lower * total * unit), max(share.mass, upper * total * unit), share_interval.method)
 
 
 @frozen
@@ -91,9 +91,9 @@ class _Side:
     share: Share
 
 
-def _measure_pair(metric: Metric, how: ComparedRate, evidence: TableEvidence, member: Member, other: Member) -> Measured:
-    estimate, of, against = evidence.estimates[how.rate], member.columns, other.columns
-    sides = [_Side(one, share) for one, share in zip((member, other), estimate.pair(of, against), strict=True)]
+def _measure_pair(metric: Metric, how: ComparedRate, evidence: TableEvidence, member: Member, reference_member: Member) -> Measured:
+    estimate, of, against = evidence.estimates[how.rate], member.columns, reference_member.columns
+    sides = [_Side(compared, share) for compared, share in zip((member, reference_member), estimate.pair(of, against), strict=True)]
     share, other_share = (side.share for side in sides)
     empty = next((side for side in sides if side.share.is_empty), None)
     number: Value | Undefined
@@ -103,9 +103,9 @@ def _measure_pair(metric: Metric, how: ComparedRate, evidence: TableEvidence, me
     elif how.by.divides and other_share.mass == 0:
         number = Undefined(estimate.words.zero_reference.format(n=other_share.total), estimate.records(of, against))
     else:
-        found = estimate.compare(how.by, of, against)
-        number = _build_value(how.by.point(share, other_share), found.interval, estimate.records(of, against))
-        details = details.changed(counts={} if found.pairs is None else found.pairs.to_counts())
+        comparison = estimate.compare(how.by, of, against)
+        number = _build_value(how.by.point(share, other_share), comparison.interval, estimate.records(of, against))
+        details = details.changed(counts={} if comparison.pairs is None else comparison.pairs.to_counts())
     return build_result(metric.key, member, number, min(share.certain, other_share.certain), details)
 
 
@@ -119,9 +119,9 @@ def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEviden
     if "worst_pair" not in metric.scopes or not groups:
         return []
     sides = [_Side(member, estimate.share(member.columns)) for member in members(("group",), groups)]
-    known = [side for side in sides if not side.share.is_empty]
-    large = [side for side in known if side.share.certain >= MINIMUM_GROUP_SIZE]
-    candidates = sorted(large if len(large) > 1 else known, key=lambda side: side.share.rate)
+    filled = [side for side in sides if not side.share.is_empty]
+    large = [side for side in filled if side.share.certain >= MINIMUM_GROUP_SIZE]
+    candidates = sorted(large if len(large) > 1 else filled, key=lambda side: side.share.rate)
     if len(candidates) < 2:  # noqa: PLR2004 - a pair
         return []
     is_error = how.rate in RATES and RATES[how.rate].is_error
@@ -139,21 +139,21 @@ def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEviden
     return [Measured(metric=metric.key, scope="worst_pair", group=None, number=number, smallest_group=smallest, details=details)]
 
 
-def _trace_pair(metric: Metric, how: ComparedRate, estimate: Estimate, side: _Side, other: _Side, *, pairs: int = 1) -> Details:
+def _trace_pair(metric: Metric, how: ComparedRate, estimate: Estimate, side: _Side, reference_side: _Side, *, pairs: int = 1) -> Details:
     """Selection rates have significance, corrected for the number of pairs."""
     details = Details(
         formula=metric.formula,
         monitored=side.member.name,
-        reference=other.member.name,
+        reference=reference_side.member.name,
         monitored_counts=estimate.counts(side.share),
-        reference_counts=estimate.counts(other.share),
+        reference_counts=estimate.counts(reference_side.share),
     )
     # The tests are of independent records, not of those with their counterfactuals.
     is_tested = how.rate in _SELECTION_RATES and isinstance(estimate, Counted)
-    if not is_tested or side.share.is_empty or other.share.is_empty:
+    if not is_tested or side.share.is_empty or reference_side.share.is_empty:
         return details
-    found = significance(side.share, other.share, pairs=pairs)
-    return details.changed(p_value=found.p_value, p_value_method=found.method, shortfall=found.shortfall)
+    tested = significance(side.share, reference_side.share, pairs=pairs)
+    return details.changed(p_value=tested.p_value, p_value_method=tested.method, shortfall=tested.shortfall)
 
 
 def _explain_empty(evidence: TableEvidence, estimate: Estimate, side: _Side) -> str:
@@ -161,11 +161,11 @@ def _explain_empty(evidence: TableEvidence, estimate: Estimate, side: _Side) -> 
     if not share.original:
         if share.left_out:
             return estimate.words.no_counterfactual.format(of=member.of)
-        known = evidence.unclassified
-        is_empty = known is not None and not known[list(member.columns)].any()
+        unclassified = evidence.unclassified
+        is_empty = unclassified is not None and not unclassified[list(member.columns)].any()
         return f"there is no record{member.of}" if is_empty else estimate.words.empty.format(of=member.of)
-    whole = evidence.estimates.get("part:records")
-    is_some = whole is not None and not whole.share(member.columns).is_empty
+    records = evidence.estimates.get("part:records")
+    is_some = records is not None and not records.share(member.columns).is_empty
     return f"the records{member.of} that it rests on weigh nothing" if is_some else f"the records{member.of} weigh nothing"
 
 

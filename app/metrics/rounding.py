@@ -32,11 +32,11 @@ def round_gap(first: float, second: float) -> RoundedGap:
     35.94 and 80.56 are -44.62 apart, but -44.6 is not 35.9 less 80.6. With `MOST_OF_GAP` digits the gap is taken from the rounded numbers.
     """
     for digits in range(1, MOST_OF_GAP):
-        one, other, gap = (round(number, digits) for number in (first, second, first - second))
-        if round(one - other, digits) == gap:
-            return RoundedGap(one, other, gap, digits)
-    one, other = round(first, MOST_OF_GAP), round(second, MOST_OF_GAP)
-    return RoundedGap(one, other, round(one - other, MOST_OF_GAP), MOST_OF_GAP)
+        first_rounded, second_rounded, gap = (round(number, digits) for number in (first, second, first - second))
+        if round(first_rounded - second_rounded, digits) == gap:
+            return RoundedGap(first_rounded, second_rounded, gap, digits)
+    first_rounded, second_rounded = round(first, MOST_OF_GAP), round(second, MOST_OF_GAP)
+    return RoundedGap(first_rounded, second_rounded, round(first_rounded - second_rounded, MOST_OF_GAP), MOST_OF_GAP)
 
 
 def write_minus(text: str) -> str:
@@ -51,9 +51,9 @@ def join_of(lower: float) -> str:
 
 def digits_apart(value: float, marks: Iterable[float | None], least: int) -> int:
     """Digits after the point that show the value on its own side of every mark, from `least` to `MOST_DIGITS`."""
-    others = [mark for mark in marks if mark is not None and not math.isclose(value, mark, rel_tol=TOLERANCE, abs_tol=TOLERANCE)]
+    other_marks = [mark for mark in marks if mark is not None and not math.isclose(value, mark, rel_tol=TOLERANCE, abs_tol=TOLERANCE)]
     for digits in range(least, MOST_DIGITS):
         rounded = round(value, digits)
-        if all((rounded < mark, rounded > mark) == (value < mark, value > mark) for mark in others):
+        if all((rounded < mark, rounded > mark) == (value < mark, value > mark) for mark in other_marks):
             return digits
     return MOST_DIGITS

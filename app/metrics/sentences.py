@@ -109,7 +109,7 @@ def format_number(value: float | None) -> str:
 
 
 def _count_decimals(value: float, ends: Sequence[float]) -> int:
-    if all(float(one).is_integer() for one in (value, *ends)):
+    if all(float(number).is_integer() for number in (value, *ends)):
         return 0
     size = abs(value)
     if size >= 100:  # noqa: PLR2004 - three digits
@@ -118,11 +118,11 @@ def _count_decimals(value: float, ends: Sequence[float]) -> int:
         least = 2
     else:
         least = _decimals_below_one(size) if size else 3
-    most = min(_MOST_DECIMALS, least + _MORE_DECIMALS)
-    for decimals in range(least, most):
-        if all(one in _MARKS or round(one, decimals) not in _MARKS for one in (value, *ends)):
+    greatest = min(_MOST_DECIMALS, least + _MORE_DECIMALS)
+    for decimals in range(least, greatest):
+        if all(number in _MARKS or round(number, decimals) not in _MARKS for number in (value, *ends)):
             return decimals
-    return most
+    return greatest
 
 
 def _decimals_below_one(size: float) -> int:
@@ -144,56 +144,56 @@ def sentence(
     Raises:
         KeyError: no metric of that key.
     """
-    row, known = CATALOGUE[metric], details or Details()
+    row, details = CATALOGUE[metric], details or Details()
     if value is None:
         return f"{row.title} cannot be computed: {reason or 'no reason is known'}."
-    text = _describe(row, value, (lower, upper), known)
-    if known.labels is not None:
-        mark, of_labels = describe_mark(known.labels)
+    text = _describe(row, value, (lower, upper), details)
+    if details.labels is not None:
+        mark, of_labels = describe_mark(details.labels)
         text = f"{text.removesuffix('.')}{mark}.{of_labels}"
-    if known.caution is not None:
-        text += f" Caution: it {known.caution}."
-    figure = known.value_without_small_groups
+    if details.caution is not None:
+        text += f" Caution: it {details.caution}."
+    figure = details.value_without_small_groups
     if figure is not None:
-        small = "the one group" if known.small_groups == 1 else f"the {known.small_groups} groups"
-        records = f"{known.records_of_small_groups} in all"
+        small = "the one group" if details.small_groups == 1 else f"the {details.small_groups} groups"
+        records = f"{details.records_of_small_groups} in all"
         text += f" Without {small} of fewer than {MINIMUM_GROUP_SIZE} records ({records}) its value is {format_number(figure)}."
     return text
 
 
-def _describe(row: Metric, value: float, ends: tuple[float | None, float | None], known: Details) -> str:
-    of_subject = _format_subject(known.subject)
+def _describe(row: Metric, value: float, ends: tuple[float | None, float | None], details: Details) -> str:
+    of_subject = _format_subject(details.subject)
     match row.measure:
         case RateOf(rate):
-            among, are = _find_phrases(rate, known)
+            among, are = _find_phrases(rate, details)
             hundred, *limits = _format_hundreds(value, *ends)
-            if "own_n" in known.counts:
-                return f"Of every 100 compared records, {hundred} {are} as {known.subject} (95 %: {' to '.join(limits)})."
+            if "own_n" in details.counts:
+                return f"Of every 100 compared records, {hundred} {are} as {details.subject} (95 %: {' to '.join(limits)})."
             return f"Of every 100 {among.format(of=of_subject)}, {hundred} {are} (95 %: {' to '.join(limits)})."
-        case CountOf(part):
-            counted = PARTS[part].among.format(of=of_subject)
+        case CountOf(counted_part):
+            counted = PARTS[counted_part].among.format(of=of_subject)
             count, low, high = _format_count(value, *ends)
             return f"{count} {counted} (95 %: {low} to {high})."
         case ComparedRate() as how:
-            return _describe_comparison(how, value, ends, known)
+            return _describe_comparison(how, value, ends, details)
         case _:
             text = format_figure(value, *ends)
-            lead = _fill_in(row, value, text, known).removesuffix(".")
+            lead = _fill_in(row, value, text, details).removesuffix(".")
             if value == 0 and row.disadvantage is not None:
-                lead = f"By this figure {_name_side('monitored', known)} and {_name_side('reference', known)} are equal"
+                lead = f"By this figure {_name_side('monitored', details)} and {_name_side('reference', details)} are equal"
             return f"{lead} (value {text.value}, 95 %: {text.interval})."
 
 
-def _describe_comparison(how: ComparedRate, value: float, ends: tuple[float | None, float | None], known: Details) -> str:
-    among, are = _find_phrases(how.rate, known)
-    shares = [share for side in SIDES if (share := find_share(how.rate, known.counts_of(side))) is not None]
+def _describe_comparison(how: ComparedRate, value: float, ends: tuple[float | None, float | None], details: Details) -> str:
+    among, are = _find_phrases(how.rate, details)
+    shares = [share for side in SIDES if (share := find_share(how.rate, details.counts_of(side))) is not None]
     # Whatever the sign convention, the sentence is about the monitored group.
     turned = -1 if how.by is REVERSED_DIFFERENCE else 1
     gap = None if how.by.divides else _round_gap(turned * value, shares)
     counts = _format_hundreds(*shares) if gap is None else [_format_hundred(share, gap.digits) for share in shares]
-    names = [_name_side(side, known) for side in SIDES]
+    names = [_name_side(side, details) for side in SIDES]
     lead = ""
-    if len(counts) > 1 and "own_n" in known.monitored_counts:
+    if len(counts) > 1 and "own_n" in details.monitored_counts:
         lead = f"Of every 100 records of {names[0]} and {names[1]}, {counts[0]} {are} as {names[0]}, {counts[1]} as {names[1]}: "
     elif len(counts) > 1:
         lead = f"Of every 100 {among.format(of=_format_subject(names[0]))}, {counts[0]} {are}; of every 100 of {names[1]}, {counts[1]}: "
@@ -202,13 +202,13 @@ def _describe_comparison(how: ComparedRate, value: float, ends: tuple[float | No
         return f"{lead}a ratio of {text.value} (95 %: {text.interval})."
     low, high = (None if end is None else turned * end for end in ends[::turned])
     shown = turned * value if gap is None or gap.digits < MOST_OF_GAP else gap.gap / 100
-    points, *reach = (_format_points(one, 1 if gap is None else gap.digits) for one in (shown, low, high))
+    points, *reach = (_format_points(points_shown, 1 if gap is None else gap.digits) for points_shown in (shown, low, high))
     return f"{lead}{points} (95 %: {reach[0]} to {reach[1]})."
 
 
-def _find_phrases(rate: str, known: Details) -> tuple[str, str]:
+def _find_phrases(rate: str, details: Details) -> tuple[str, str]:
     among, are = _PHRASES[rate]
-    counted = {*known.counts, *known.monitored_counts}
+    counted = {*details.counts, *details.monitored_counts}
     if rate == "favourable" and "original_n" in counted:
         return "records{of}, original and synthesised", are
     return among, are
@@ -232,22 +232,22 @@ def _format_points(difference: float | None, digits: int) -> str:
 def find_share(rate: str, counts: Counts) -> float | None:
     """Rate of a side by its counts; None without them."""
     for noun in (_COUNTED_AS.get(rate, rate), rate):
-        for counted, whole in ((f"{noun}_weight", "weight"), (noun, "n")):
-            part, total = counts.get(counted), counts.get(whole)
-            if part is not None and total is not None and total > 0:
-                return part / total
+        for counted, total_name in ((f"{noun}_weight", "weight"), (noun, "n")):
+            count, total = counts.get(counted), counts.get(total_name)
+            if count is not None and total is not None and total > 0:
+                return count / total
     return None
 
 
-def _name_side(side: Side, known: Details) -> str:
+def _name_side(side: Side, details: Details) -> str:
     # Details of the first releases do not name the groups.
-    name = known.name_of(side)
+    name = details.name_of(side)
     return f"the {side} group" if name is None else name
 
 
-def _fill_in(row: Metric, value: float, text: FigureText, known: Details) -> str:
+def _fill_in(row: Metric, value: float, text: FigureText, details: Details) -> str:
     size = abs(value)
-    across = None if known.groups is None else f"{known.groups} groups with labelled records"
+    across = None if details.groups is None else f"{details.groups} groups with labelled records"
     return row.says.format(
         shown=text.value,
         distance=format_to(size, text.decimals),
@@ -262,11 +262,11 @@ def _fill_in(row: Metric, value: float, text: FigureText, known: Details) -> str
         higher="higher" if value > 0 else "lower",
         high="high" if value > 0 else "low",
         widens="widens" if value > 0 else "narrows",
-        monitored=_name_side("monitored", known),
-        reference=_name_side("reference", known),
+        monitored=_name_side("monitored", details),
+        reference=_name_side("reference", details),
         all_groups="all groups" if across is None else f"all {across}",
         any_two="any two groups" if across is None else f"any two of the {across}",
-        Subject=f"For {known.subject}" if known.subject else "Overall",
+        Subject=f"For {details.subject}" if details.subject else "Overall",
     )
 
 
@@ -279,10 +279,10 @@ def _format_hundreds(*shares: float | None) -> list[str]:
 
     None is an open end: all of a hundred.
     """
-    first, *others = shares or (None,)
-    asked = [one for one in (first, *(end for end in others if end not in {0, 1})) if one is not None]
-    decimals = 1 if any(min(one, 1 - one) < FEW for one in asked) else 0
-    return [_format_hundred(one, decimals) for one in shares]
+    first, *ends = shares or (None,)
+    inner = [share for share in (first, *(end for end in ends if end not in {0, 1})) if share is not None]
+    decimals = 1 if any(min(share, 1 - share) < FEW for share in inner) else 0
+    return [_format_hundred(share, decimals) for share in shares]
 
 
 def _format_hundred(share: float | None, decimals: int) -> str:

@@ -80,9 +80,9 @@ def both_sides(metric: Metric, limits: Limits) -> Limits:
     return limits[0] if limits[0] is not None else mirror[0], limits[1] if limits[1] is not None else mirror[1]
 
 
-def disadvantaged(metric: Metric, value: float | None, limits: Limits, given: str | None) -> Disadvantaged | None:
+def disadvantaged(metric: Metric, value: float | None, limits: Limits, verdict: str | None) -> Disadvantaged | None:
     """Group at a disadvantage by the value; None where the number does not say, or nothing is judged."""
-    if value is None or metric.disadvantage is None or given not in ON_FAIRNESS:
+    if value is None or metric.disadvantage is None or verdict not in ON_FAIRNESS:
         return None
     lower, upper = both_sides(metric, limits)
     if not reaches(value, lower):

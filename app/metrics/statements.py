@@ -137,7 +137,7 @@ def strata_statement(details: Details) -> str | None:
     p_value = format_p(tested["p_value_for_choice"])
     if tested["p_value_for_choice"] >= SIGNIFICANT:
         return f"There is no sign that the strata differ (Breslow–Day {p_value})."
-    odds = sorted(tested["odds_ratios"].items(), key=lambda one: float(one[1]))
+    odds = sorted(tested["odds_ratios"].items(), key=lambda stratum_odds: float(stratum_odds[1]))
     furthest = " to ".join(f"{value:.2f} ({name})" for name, value in odds)
     return f"The strata differ more than chance explains (Breslow–Day {p_value}): odds ratios from {furthest}."
 
@@ -161,32 +161,32 @@ def find_unbadged(figures: Sequence[JudgedFigure]) -> set[int]:
     """Places of figures that compare the same two rates as another metric, earlier in the catalogue, which judges in a table of both."""
     judging: dict[Hashable, str] = {}
     unbadged = set()
-    for place, one in sorted(enumerate(figures), key=lambda numbered: _PLACES[numbered[1].metric]):
-        how, sides = one.row.measure, one.details
-        if isinstance(how, ComparedRate) and one.verdict in ON_FAIRNESS:
-            rates = how.rate, one.data, one.attribute, one.scope, sides.monitored, sides.reference
-            if judging.setdefault(rates, one.metric) != one.metric:
-                unbadged.add(place)
+    for index, judged in sorted(enumerate(figures), key=lambda numbered: _PLACES[numbered[1].metric]):
+        how, sides = judged.row.measure, judged.details
+        if isinstance(how, ComparedRate) and judged.verdict in ON_FAIRNESS:
+            rates = how.rate, judged.data, judged.attribute, judged.scope, sides.monitored, sides.reference
+            if judging.setdefault(rates, judged.metric) != judged.metric:
+                unbadged.add(index)
     return unbadged
 
 
 def choice_statement(figure: JudgedFigure) -> str | None:
     """Number of groups the one furthest out was chosen from, and why; None without a choice."""
-    many = figure.worst_of
-    if figure.value is None or many is None or many < 2:  # noqa: PLR2004 - a choice
+    groups = figure.worst_of
+    if figure.value is None or groups is None or groups < 2:  # noqa: PLR2004 - a choice
         return None
     if figure.verdict == Verdict.INSUFFICIENT_DATA:
-        return f"It is one of {many} monitored groups, all of them with too few records."
+        return f"It is one of {groups} monitored groups, all of them with too few records."
     if figure.limits == OPEN:
-        place = "furthest from equality"
+        position = "furthest from equality"
     elif not is_inside(figure.value, figure.limits):
-        place = "furthest beyond its limits"
+        position = "furthest beyond its limits"
     elif not is_inside(figure.value, mirror_of(figure.row, figure.limits)):
-        place = "furthest beyond the mirror image of the limit"
+        position = "furthest beyond the mirror image of the limit"
     else:
-        place = "nearest to a limit"
+        position = "nearest to a limit"
     few = f"groups of fewer than {MINIMUM_GROUP_SIZE} records count only if there are no larger ones"
-    lead = f"Of {many} monitored groups it lies {place}; {few}."
+    lead = f"Of {groups} monitored groups it lies {position}; {few}."
     if figure.for_choice is None:
         return lead
     return f"{lead} Allowing for the choice, its interval is {format_figure(figure.value, *figure.for_choice).interval}."
@@ -195,8 +195,8 @@ def choice_statement(figure: JudgedFigure) -> str | None:
 def figure_sentence(figure: JudgedFigure, reason: str | None = None) -> str:
     """Figure's sentence and those of `other_side` and `strata_statement`, if any. `reason` says why there is no number."""
     ends = {"lower": figure.lower, "upper": figure.upper}
-    whole = sentence(figure.metric, value=figure.value, **ends, reason=reason, details=figure.details)
-    return " ".join(part for part in (whole, other_side(figure), strata_statement(figure.details)) if part is not None)
+    statement = sentence(figure.metric, value=figure.value, **ends, reason=reason, details=figure.details)
+    return " ".join(text for text in (statement, other_side(figure), strata_statement(figure.details)) if text is not None)
 
 
 def limits_in_words(limits: Limits) -> str:
@@ -245,20 +245,20 @@ def _describe_unwatched(figure: JudgedFigure, value: float) -> str:
     limit, end = (mirror[0], figure.upper) if mirror[0] is not None else (mirror[1], figure.lower)
     is_whole = not is_inside(end, mirror) if end is not None else False
     lead = f"It is inside the one limit that is set ({limits_in_words(figure.limits)}), but beyond its mirror image, {as_text(limit)}"
-    more = " Its whole interval is beyond that, too." if is_whole else f" Its interval {_describe_end(figure, end, limit)}."
-    return f"{lead}{_show_exactly(figure, value)}: no limit is set on that side.{'' if figure.method in (None, _EXACT) else more}"
+    addition = " Its whole interval is beyond that, too." if is_whole else f" Its interval {_describe_end(figure, end, limit)}."
+    return f"{lead}{_show_exactly(figure, value)}: no limit is set on that side.{'' if figure.method in (None, _EXACT) else addition}"
 
 
 def _describe_turned(figure: JudgedFigure) -> str | None:
-    other = None if figure.value is None else turned(figure.value, figure.lower, figure.upper)
-    if other is None:
+    turned_figure = None if figure.value is None else turned(figure.value, figure.lower, figure.upper)
+    if turned_figure is None:
         return None
     marks = [mark for limit in (*figure.limits, *mirror_of(figure.row, figure.limits)) if limit for mark in (limit, 1 / limit)]
-    ends = (other.lower, other.upper)
-    digits = max(digits_apart(one, (0.0, 1.0, *marks), _HUNDREDTHS) for one in (other.value, *ends) if one is not None)
+    ends = (turned_figure.lower, turned_figure.upper)
+    digits = max(digits_apart(number, (0.0, 1.0, *marks), _HUNDREDTHS) for number in (turned_figure.value, *ends) if number is not None)
     low, high = (None if end is None else f"{end:.{digits}f}" for end in ends)
     interval = f"95 %: {low} {'and more' if high is None else f'to {high}'}"
-    often = f"{other.value:.{digits}f} times as often as {figure.named('monitored')}"
+    often = f"{turned_figure.value:.{digits}f} times as often as {figure.named('monitored')}"
     return f"{_name_reference(figure)} gets the favourable outcome {often} ({interval})."
 
 

@@ -30,20 +30,20 @@ def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -
     limits, furthest from equality. Values below `MINIMUM_GROUP_SIZE` records cannot be chosen while there are others. The first of equals
     wins. Intervals and p-values of all groups allow for the choice.
     """
-    places = [place for place, result in enumerate(results) if result.scope == "group"]
-    if not places:
+    positions = [position for position, result in enumerate(results) if result.scope == "group"]
+    if not positions:
         return list(results)
     bounds = limits.get(metric.key, metric.limits)
     ranked = [
-        (result.smallest_group < MINIMUM_GROUP_SIZE, *rank(result.number.value, metric, bounds), place)
-        for place, result in enumerate(results)
+        (result.smallest_group < MINIMUM_GROUP_SIZE, *rank(result.number.value, metric, bounds), position)
+        for position, result in enumerate(results)
         if result.scope == "group" and isinstance(result.number, Value)
     ]
-    is_small, *_, marked = min(ranked, default=(False, places[0]))
-    chosen_from = sum(each[0] == is_small for each in ranked)
-    found = [allow_for_choice(result, metric, chosen_from) if result.scope == "group" else result for result in results]
-    found[marked] = replace(found[marked], worst_of=chosen_from)
-    return found
+    is_small, *_, marked = min(ranked, default=(False, positions[0]))
+    chosen_from = sum(rank_of[0] == is_small for rank_of in ranked)
+    marked_results = [allow_for_choice(result, metric, chosen_from) if result.scope == "group" else result for result in results]
+    marked_results[marked] = replace(marked_results[marked], worst_of=chosen_from)
+    return marked_results
 
 
 def how_far_out(value: float, metric: Metric, limits: Limits) -> float:
@@ -59,7 +59,7 @@ def distance_under(metric: Metric, limits: Limits) -> Callable[[float], float]:
     of_ratio = is_ratio(metric)
 
     def scale_limits(sides: Limits) -> Limits:
-        lower, upper = (None if one is None or (of_ratio and one <= 0) else _scale(one, is_ratio=of_ratio) for one in sides)
+        lower, upper = (None if limit is None or (of_ratio and limit <= 0) else _scale(limit, is_ratio=of_ratio) for limit in sides)
         return lower, upper
 
     marks, marks_inside = scale_limits(limits), scale_limits(both_sides(metric, limits))
@@ -97,18 +97,18 @@ def allow_for_choice(result: Measured, metric: Metric, chosen_from: int) -> Meas
     )
 
 
-def widen_for_choice(metric: Metric, own: Value, chosen_from: int) -> Value:
+def widen_for_choice(metric: Metric, figure: Value, chosen_from: int) -> Value:
     """Figure with its 95 % interval stretched to that of one chosen from so many, for ratios on the scale of logarithms."""
     factor = float(ndtri(1 - 0.025 / chosen_from)) / Z
 
     def stretch(end: float | None) -> float | None:
         if end is None:
             return None
-        if is_ratio(metric) and own.value > 0 and end > 0:
-            logarithm = math.log(own.value) + factor * math.log(end / own.value)
+        if is_ratio(metric) and figure.value > 0 and end > 0:
+            logarithm = math.log(figure.value) + factor * math.log(end / figure.value)
             return None if logarithm > LARGEST else math.exp(logarithm)
-        far = own.value + factor * (end - own.value)
+        far = figure.value + factor * (end - figure.value)
         lowest, highest = (edge if edge is not None else far for edge in (metric.lowest, metric.highest))
         return max(lowest, min(highest, far))
 
-    return replace(own, lower=stretch(own.lower), upper=stretch(own.upper))
+    return replace(figure, lower=stretch(figure.lower), upper=stretch(figure.upper))

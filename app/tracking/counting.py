@@ -136,7 +136,7 @@ def tabulate_payload(batch: ReadRecords, monitor: Monitor, span: Span) -> Iterat
         except InvalidInput as error:
             counted, problem = EVERYBODY, error.problems[0].message
         for number in np.unique(batch.hours).tolist():
-            records = count_table(batch.read, counted, others=batch.left_out, repeats=batch.repeats, where=batch.hours == number)
+            records = count_table(batch.read, counted, excluded=batch.left_out, repeats=batch.repeats, where=batch.hours == number)
             groups = [*((group.label, group.role) for group in records.groups), (problem, "")]
             cells = [
                 [label, f"{role} {reason}".rstrip(), int(of_group[Outcome.FAVOURABLE]), int(of_group.sum())]

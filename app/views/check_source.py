@@ -104,7 +104,7 @@ class CheckSource:
         check, stored = self.counted.check, self.tables.get((data, comparison))
         revisions = merge_revisions(() if stored is None else stored.cells)
         measured = measure_table(
-            data, comparison, table, monitor=self.monitor, at=check.span.end, picked=[CATALOGUE[metric]], others=revisions
+            data, comparison, table, monitor=self.monitor, at=check.span.end, picked=[CATALOGUE[metric]], other_revisions=revisions
         )
         is_carried = self.counted.origin.no != check.no
         return [replace(measurement, carried_forward=is_carried) for measurement in with_not_scored(measured, self.window)]

@@ -18,9 +18,9 @@ class DividedFeatures:
     """Features that divide a window's records into cells; `left_out` ones have too many values."""
 
     def __init__(self, records: WindowRecords) -> None:
-        found = [(column, read_cells(records, column)) for column in records.deployment.schema.features]
-        self._contents = [(column, content) for column, content in found if content is not None]
-        self.left_out = tuple(column.name for column, content in found if content is None)
+        contents = [(column, read_cells(records, column)) for column in records.deployment.schema.features]
+        self._contents = [(column, content) for column, content in contents if content is not None]
+        self.left_out = tuple(column.name for column, content in contents if content is None)
 
     def __iter__(self) -> Iterator[tuple[Column, IntArray | FloatArray]]:
         return iter(self._contents)
@@ -35,19 +35,19 @@ def divide_gaps(
         InvalidInput: the monitor has no such comparison.
     """
     rng = np.random.default_rng([seed, 2])
-    found = []
+    gaps = []
     for gap in records.list_gaps(comparisons):
         cells = []
         for column, content in features:
             # Bins of the compared records alone: other groups would move them.
-            one, other = count_cells(content, records.is_favourable, (gap.monitored, gap.reference))
-            parts, ends = divide_difference(one, other), resample_parts(one, other, rng)
-            who, how, no_counterpart = (as_part(*part) for part in zip(parts.stacked().tolist(), ends.low, ends.high, strict=True))
-            used = int(((one.records > 0) | (other.records > 0)).sum())
+            of_monitored, of_reference = count_cells(content, records.is_favourable, (gap.monitored, gap.reference))
+            division, ends = divide_difference(of_monitored, of_reference), resample_parts(of_monitored, of_reference, rng)
+            who, how, no_counterpart = (
+                as_part(*division_part) for division_part in zip(division.stacked().tolist(), ends.low, ends.high, strict=True)
+            )
+            used = int(((of_monitored.records > 0) | (of_reference.records > 0)).sum())
             cells.append(CellsOfFeature(feature=column.name, cells=used, who_applies=who, how_treated=how, no_counterpart=no_counterpart))
         monitored, reference = records.count(gap.group, gap.monitored), records.count(gap.reference_label, gap.reference)
         size = (monitored.rate or 0.0) - (reference.rate or 0.0)
-        found.append(
-            AttributedGap(features=gap.comparison.features, monitored=monitored, reference=reference, gap=size, cells=tuple(cells))
-        )
-    return tuple(found)
+        gaps.append(AttributedGap(features=gap.comparison.features, monitored=monitored, reference=reference, gap=size, cells=tuple(cells)))
+    return tuple(gaps)

@@ -54,24 +54,24 @@ class HybridScorer:
         rng = np.random.default_rng([seed, 1])
         records = self._records
         logged = np.where(records.is_classified, records.is_favourable, np.nan).astype(np.float64)
-        found = []
-        for asked in plan.questions:
-            answers = self._ask(asked, plan)
-            own, hybrids = np.split(answers, [len(asked.own)])
+        gaps = []
+        for questions in plan.questions:
+            answers = self._ask(questions, plan)
+            as_logged, hybrids = np.split(answers, [len(questions.own)])
             # The pairs' own records keep their logged outcomes, so that the shares sum to the logged gap.
-            answered = Answered(logged[asked.reference], logged[asked.monitored], hybrids.reshape(asked.plan.masks.shape))
-            gap = asked.gap
+            answered = Answered(logged[questions.reference], logged[questions.monitored], hybrids.reshape(questions.plan.masks.shape))
+            gap = questions.gap
             monitored, reference = records.count(gap.group, gap.monitored), records.count(gap.reference_label, gap.reference)
             gap_of_window = (monitored.rate or 0.0) - (reference.rate or 0.0)
-            carried = carry_gap(asked.pairs, asked.plan, answered, gap_of_window=gap_of_window, rng=rng)
-            differing = int((own != logged[asked.own]).sum())
-            shares = None if carried is None else self._describe(carried, asked, plan, differing=differing)
-            found.append(
+            carried = carry_gap(questions.pairs, questions.plan, answered, gap_of_window=gap_of_window, rng=rng)
+            differing = int((as_logged != logged[questions.own]).sum())
+            shares = None if carried is None else self._describe(carried, questions, plan, differing=differing)
+            gaps.append(
                 AttributedGap(features=gap.comparison.features, monitored=monitored, reference=reference, gap=gap_of_window, hybrids=shares)
             )
-        return tuple(found)
+        return tuple(gaps)
 
-    def _describe(self, carried: CarriedGap, asked: GapQuestions, plan: AttributionPlan, *, differing: int) -> HybridShares:
+    def _describe(self, carried: CarriedGap, questions: GapQuestions, plan: AttributionPlan, *, differing: int) -> HybridShares:
         names = [column.name for column in self._records.deployment.schema.features]
         shares = [
             ShareOfPlayer(features=tuple(names[position] for position in player), share=as_part(share, low, high))
@@ -83,26 +83,28 @@ class HybridScorer:
             sampling=carried.sampling,
             pairs=carried.pairs,
             pairs_left_out=carried.left_out,
-            resampled=ResampledUnits.RECORDS if asked.pairs.are_reused else ResampledUnits.PAIRS,
-            compared=len(asked.own),
+            resampled=ResampledUnits.RECORDS if questions.pairs.are_reused else ResampledUnits.PAIRS,
+            compared=len(questions.own),
             differing=differing,
-            shares=tuple(sorted(shares, key=lambda one: -abs(one.share.value))),
+            shares=tuple(sorted(shares, key=lambda feature: -abs(feature.share.value))),
         )
 
-    def _ask(self, asked: GapQuestions, plan: AttributionPlan) -> FloatArray:
+    def _ask(self, questions: GapQuestions, plan: AttributionPlan) -> FloatArray:
         """Outcome of each row, those of records as they are first; NaN where there is none."""
         answers = bytearray()
-        for rows in self._build_rows(asked, plan):
+        for rows in self._build_rows(questions, plan):
             question = self._identify(rows)
-            known = self._read_kept(question)
-            if known is None:
+            kept_outcomes = self._read_kept(question)
+            if kept_outcomes is None:
                 progress = Progress(step="asking the model about hybrids", done=self.asked, total=plan.rows)
                 scored = self._model.score(rows, progress)
-                known = bytes(Outcome.UNCLASSIFIED if isinstance(one, Refusal) else self._classify(one.outcome_value) for one in scored)
+                kept_outcomes = bytes(
+                    Outcome.UNCLASSIFIED if isinstance(answer, Refusal) else self._classify(answer.outcome_value) for answer in scored
+                )
                 if self._attribution_no is not None:
                     with self._database.transaction() as session:
-                        keep_answers(session, self._attribution_no, self._part, question=question, outcomes=known)
-            answers += known
+                        keep_answers(session, self._attribution_no, self._part, question=question, outcomes=kept_outcomes)
+            answers += kept_outcomes
             self.asked += len(rows)
             self._part += 1
         outcomes = np.frombuffer(answers, np.uint8)
@@ -111,8 +113,8 @@ class HybridScorer:
     def _identify(self, rows: Sequence[Row]) -> bytes:
         deployment = self._records.deployment
         url = None if deployment.endpoint is None else deployment.endpoint.url
-        asked = [deployment.model_revision, url, self._records.read.monitor.version, rows]
-        return hashlib.sha256(msgspec.json.encode(asked)).digest()
+        identity = [deployment.model_revision, url, self._records.read.monitor.version, rows]
+        return hashlib.sha256(msgspec.json.encode(identity)).digest()
 
     def _read_kept(self, question: bytes) -> bytes | None:
         if self._attribution_no is None:
@@ -120,18 +122,20 @@ class HybridScorer:
         with self._database.transaction() as session:
             return read_answers(session, self._attribution_no, self._part, question=question)
 
-    def _build_rows(self, asked: GapQuestions, plan: AttributionPlan) -> Iterator[list[Row]]:
-        hybrids, window = asked.plan.masks.shape[1], self._records.window
-        masks = np.concatenate([np.zeros(len(asked.own), np.int64), asked.plan.masks.ravel()])
-        sources = np.array([np.concatenate([asked.own, np.repeat(side, hybrids)]) for side in (asked.reference, asked.monitored)])
+    def _build_rows(self, questions: GapQuestions, plan: AttributionPlan) -> Iterator[list[Row]]:
+        hybrids, window = questions.plan.masks.shape[1], self._records.window
+        masks = np.concatenate([np.zeros(len(questions.own), np.int64), questions.plan.masks.ravel()])
+        sources = np.array(
+            [np.concatenate([questions.own, np.repeat(side, hybrids)]) for side in (questions.reference, questions.monitored)]
+        )
         record_nos = window.record_nos()
-        for part in asked.chunks():
-            wanted = np.unique(sources[:, part])
+        for chunk in questions.chunks():
+            rows = np.unique(sources[:, chunk])
             with arrow_reader(self._database) as reader:
-                features = features_of(reader, self._records.deployment.no, window.reach(), record_nos[wanted].tolist())
+                features = features_of(reader, self._records.deployment.no, window.reach(), record_nos[rows].tolist())
             yield [
                 _mix(features[int(record_nos[reference])], features[int(record_nos[monitored])], plan.players, mask)
-                for reference, monitored, mask in zip(*sources[:, part].tolist(), masks[part].tolist(), strict=True)
+                for reference, monitored, mask in zip(*sources[:, chunk].tolist(), masks[chunk].tolist(), strict=True)
             ]
 
 

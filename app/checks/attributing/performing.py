@@ -95,8 +95,8 @@ def explain_alert(reader: ArrowReader, deployment: Deployment, monitor: Monitor,
 
 def _explain(records: WindowRecords, features: DividedFeatures, alerted: AlertedGroup, onset: datetime) -> ChangedGap:
     named, codes = records.read.compare(alerted.comparison)
-    is_member = np.isin(codes, [place for place, (label, _) in enumerate(named) if label == alerted.group])
-    is_reference = np.isin(codes, [place for place, (_, role) in enumerate(named) if role == "reference"])
+    is_member = np.isin(codes, [code for code, (label, _) in enumerate(named) if label == alerted.group])
+    is_reference = np.isin(codes, [code for code, (_, role) in enumerate(named) if role == "reference"])
     is_after = records.window.is_own()
     is_before = ~is_after if alerted.counted_from is None else _select_counted_before(records, alerted.counted_from)
     early = [np.flatnonzero(is_before & records.is_usable & side) for side in (is_member, is_reference)]
@@ -104,16 +104,16 @@ def _explain(records: WindowRecords, features: DividedFeatures, alerted: Alerted
         early = [np.flatnonzero(is_before & records.is_classified & records.is_drawn & side) for side in (is_member, is_reference)]
     late = [np.flatnonzero(is_after & records.is_usable & side) for side in (is_member, is_reference)]
     labels = (alerted.group, alerted.comparison.reference_label(records.read.monitor))
-    before, after = (_count_period(records, labels, found) for found in (early, late))
+    before, after = (_count_period(records, labels, period) for period in (early, late))
 
-    parts = []
+    changes = []
     for column, content in features if before.gap is not None and after.gap is not None else ():
         # All four in one division into bins, else their cells could not be compared.
         counts = count_cells(content, records.is_favourable, (early[0], late[0], early[1], late[1]))
         change = explain_change_of_gap(BeforeAndAfter(*counts[:2]), BeforeAndAfter(*counts[2:]))
         rates, ratio = change.of_difference, change.of_log_ratio
         if rates is not None:
-            parts.append(
+            changes.append(
                 ChangedParts(
                     feature=column.name,
                     who_asked=rates.who_asked,
@@ -131,7 +131,7 @@ def _explain(records: WindowRecords, features: DividedFeatures, alerted: Alerted
         before=before,
         after=after,
         boundary=_find_boundary(records),
-        features=tuple(parts),
+        features=tuple(changes),
         reaches_first_hour=alerted.counted_from is not None,
     )
 
@@ -140,9 +140,9 @@ def _select_counted_before(records: WindowRecords, first_hour: datetime) -> npt.
     """Those of a revision that ended in the hour before."""
     is_before = ~records.window.is_own()
     is_present = np.asarray(records.revisions == records.deployment.model_revision)
-    own = np.flatnonzero(is_before & is_present)
+    before = np.flatnonzero(is_before & is_present)
     # The newest come first in a window.
-    if len(own) and records.window.rows["logged_at"][int(own[-1])].as_py() < first_hour - HOUR:
+    if len(before) and records.window.rows["logged_at"][int(before[-1])].as_py() < first_hour - HOUR:
         return np.zeros(len(is_before), dtype=np.bool_)
     return np.asarray(is_before & ~is_present)
 
@@ -200,21 +200,21 @@ def perform_attribution(run: AttributionRun, *, database: Database, sealer: Seal
     subject = _read_subject(run, database, sealer)
     report(Progress(step="reading the window"))
     if subject.alert is not None:
-        found = _explain_alert(subject, subject.alert, database)
+        result = _explain_alert(subject, subject.alert, database)
     elif subject.deployment.endpoint is None:
-        found = _divide_by_cells(subject, database)
+        result = _divide_by_cells(subject, database)
     else:
-        found = _ask_model(subject, subject.deployment.endpoint, database, Calls(egress, report, nullcontext))
+        result = _ask_model(subject, subject.deployment.endpoint, database, Calls(egress, report, nullcontext))
     report(Progress(step="storing the result"))
     with database.transaction() as session:
         # First, because it raises if the lease is gone.
-        finish_attribution(session, run, found.result, asked_rows=found.asked_rows)
-        if subject.alert is not None and found.result.change is not None and hold_deployment(session, run.deployment_no):
-            plain = found.result.change
-            said = {"sentence": say_change(plain), "attribution_id": run.id}
+        finish_attribution(session, run, result.result, asked_rows=result.asked_rows)
+        if subject.alert is not None and result.result.change is not None and hold_deployment(session, run.deployment_no):
+            plain = result.result.change
+            columns = {"sentence": say_change(plain), "attribution_id": run.id}
             named = replace(plain, group=GroupWords.of(subject.monitor).label(plain.attribute, plain.group))
-            said |= {} if named == plain else {"display_sentence": say_change(named)}
-            changed = note_change(session, subject.alert, said | columns_of(plain))
+            columns |= {} if named == plain else {"display_sentence": say_change(named)}
+            changed = note_change(session, subject.alert, columns | columns_of(plain))
             if changed is not None and changed.resolved_at is None and plain.is_known:
                 queue_notifications(session, changed, Event.EXPLAINED)
 
@@ -274,9 +274,9 @@ def _explain_alert(subject: _Subject, alert: Alert, database: Database) -> _Foun
     first_hour = alert.facts.get("counted_from")
     alerted = AlertedGroup(comparison, about.group, None if first_hour is None else datetime.fromisoformat(str(first_hour)))
     with arrow_reader(database) as reader:
-        found = explain_alert(reader, subject.deployment, monitor, alerted, subject.run.span)
-    result = _count_records(subject, found.records, Method.KITAGAWA)
-    return _Found(replace(result, left_out=found.features.left_out, change=found.change))
+        explained = explain_alert(reader, subject.deployment, monitor, alerted, subject.run.span)
+    result = _count_records(subject, explained.records, Method.KITAGAWA)
+    return _Found(replace(result, left_out=explained.features.left_out, change=explained.change))
 
 
 def _count_records(subject: _Subject, records: WindowRecords, method: Method) -> AttributionResult:

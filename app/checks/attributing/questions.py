@@ -43,11 +43,11 @@ class GapQuestions:
     own: IntArray
 
     @classmethod
-    def draw(cls, gap: GapRecords, players: int, most: int, rng: np.random.Generator) -> "GapQuestions":
-        pairs = draw_pairs(len(gap.monitored), len(gap.reference), most, rng)
+    def draw(cls, gap: GapRecords, players: int, max_pairs: int, rng: np.random.Generator) -> "GapQuestions":
+        pairs = draw_pairs(len(gap.monitored), len(gap.reference), max_pairs, rng)
         monitored, reference = gap.monitored[pairs.monitored], gap.reference[pairs.reference]
-        own = np.unique(np.concatenate([side[: MAX_COMPARED // 2] for side in (monitored, reference)]))
-        return cls(gap, monitored, reference, pairs, plan_hybrids(len(pairs), players, rng), own)
+        compared = np.unique(np.concatenate([side[: MAX_COMPARED // 2] for side in (monitored, reference)]))
+        return cls(gap, monitored, reference, pairs, plan_hybrids(len(pairs), players, rng), compared)
 
     @property
     def rows(self) -> int:
@@ -67,10 +67,10 @@ class AttributionPlan:
 
     @property
     def rows(self) -> int:
-        return sum(asked.rows for asked in self.questions)
+        return sum(gap.rows for gap in self.questions)
 
     def cost(self, page_size: int) -> AttributionCost:
-        sizes = [part.stop - part.start for asked in self.questions for part in asked.chunks()]
+        sizes = [chunk.stop - chunk.start for gap in self.questions for chunk in gap.chunks()]
         return AttributionCost(rows=self.rows, requests=sum(-(-size // page_size) for size in sizes))
 
 
@@ -89,33 +89,33 @@ def plan_attribution(reader: ArrowReader, records: WindowRecords, limits: Attrib
     record_nos = window.record_nos()[associated].tolist()
     features = features_of(reader, deployment.no, window.reach(), record_nos)
     values = zip(*(features[no] for no in record_nos), strict=True)
-    columns = [_read_column(column, found) for column, found in zip(deployment.schema.features, values, strict=True)]
+    columns = [_read_column(column, column_values) for column, column_values in zip(deployment.schema.features, values, strict=True)]
     players = join_players(measure_strengths(columns))
     if len(players) > MAX_PLAYERS:
         raise InvalidInput.of(
             "features", f"of the deployment move in {len(players)} ways, and at most {MAX_PLAYERS} are attributed; send the model fewer"
         )
     gaps = records.list_gaps(limits.comparisons)
-    most = usual_pairs(len(players)) if limits.pairs is None else limits.pairs
-    most = _fit_pairs(gaps, len(players), most, limits.max_rows or MAX_ATTRIBUTED_ROWS)
+    max_pairs = usual_pairs(len(players)) if limits.pairs is None else limits.pairs
+    max_pairs = _fit_pairs(gaps, len(players), max_pairs, limits.max_rows or MAX_ATTRIBUTED_ROWS)
     rng = np.random.default_rng(seed)
-    return AttributionPlan(players, tuple(GapQuestions.draw(gap, len(players), most, rng) for gap in gaps))
+    return AttributionPlan(players, tuple(GapQuestions.draw(gap, len(players), max_pairs, rng) for gap in gaps))
 
 
-def _fit_pairs(gaps: Sequence[GapRecords], players: int, most: int, max_rows: int) -> int:
+def _fit_pairs(gaps: Sequence[GapRecords], players: int, max_pairs: int, max_rows: int) -> int:
 
     def max_cost(pairs: int) -> int:
         counts = [count_pairs(len(gap.monitored), len(gap.reference), pairs) for gap in gaps]
         return sum(count * count_hybrids(players) + min(2 * count, MAX_COMPARED) for count in counts)
 
-    fewest = min(most, MIN_UNITS)
+    fewest = min(max_pairs, MIN_UNITS)
     if max_cost(fewest) > max_rows:
         raise InvalidInput.of(
             "max_rows",
             f"must be at least {max_cost(fewest):,} for this window, found {max_rows:,}: {fewest} pairs of each gap (here {len(gaps)}) are"
             " the fewest that say something. Raise it, or watch fewer values",
         )
-    fits, too_many = fewest, most + 1
+    fits, too_many = fewest, max_pairs + 1
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
         fits, too_many = (middle, too_many) if max_cost(middle) <= max_rows else (fits, middle)
@@ -126,5 +126,5 @@ def _read_column(column: Column, values: Sequence[Scalar | None]) -> IntArray | 
     if column.kind is FieldKind.NUMERIC:
         numbers = [None if value is None else number_of(value) for value in values]
         return np.array([np.nan if number is None else number for number in numbers], dtype=np.float64)
-    places: dict[str, int] = {}
-    return np.array([MISSING if value is None else places.setdefault(canonical(value), len(places)) for value in values], dtype=np.int64)
+    codes: dict[str, int] = {}
+    return np.array([MISSING if value is None else codes.setdefault(canonical(value), len(codes)) for value in values], dtype=np.int64)

@@ -77,42 +77,42 @@ class WindowRecords:
         Raises:
             InvalidInput: the monitor has no such comparison.
         """
-        found = []
+        gaps = []
         for comparison in require_comparisons(self.read.monitor, comparisons):
             named, codes = self.read.compare(comparison)
             is_monitored = np.array([role == "monitored" for _, role in named], dtype=np.bool_)
             # Not "all that are not monitored": the code of a record in no group is -1.
             reference = np.flatnonzero(self.is_usable & np.isin(codes, np.flatnonzero(~is_monitored)))
-            for place in np.flatnonzero(is_monitored).tolist():
-                monitored = np.flatnonzero(self.is_usable & (codes == place))
+            for code in np.flatnonzero(is_monitored).tolist():
+                monitored = np.flatnonzero(self.is_usable & (codes == code))
                 if len(monitored) and len(reference):
                     label = comparison.reference_label(self.read.monitor)
-                    found.append(GapRecords(comparison, named[place][0], label, monitored, reference))
-        return found
+                    gaps.append(GapRecords(comparison, named[code][0], label, monitored, reference))
+        return gaps
 
     def count(self, label: str | None, records: IntArray) -> SideCounts:
         return SideCounts(label=label, favourable=int(self.is_favourable[records].sum()), records=len(records))
 
 
-def require_comparisons(monitor: Monitor, wanted: Sequence[Comparison] | None) -> list[Comparison]:
+def require_comparisons(monitor: Monitor, requested: Sequence[Comparison] | None) -> list[Comparison]:
     """Monitor's comparisons of those features, in any order of the features; of None each attribute by itself.
 
     Raises:
         InvalidInput: the monitor has no such comparison, or one is wanted twice.
     """
-    known = comparisons_of(monitor)
-    if wanted is None:
-        return [comparison for comparison in known if not comparison.is_together]
-    found = []
-    for place, comparison in enumerate(wanted):
-        one = next((each for each in known if set(each.features) == set(comparison.features)), None)
-        if one is None or len(comparison.features) != len(one.features):
-            each = "; ".join(json.dumps(each.features, ensure_ascii=False) for each in known)
-            raise InvalidInput.of(f"comparisons[{place}]", f"must be one of the monitor's comparisons: {each}")
-        if one in found:
-            raise InvalidInput.of(f"comparisons[{place}]", "must be listed once")
-        found.append(one)
-    return found
+    comparisons = comparisons_of(monitor)
+    if requested is None:
+        return [comparison for comparison in comparisons if not comparison.is_together]
+    required = []
+    for index, comparison in enumerate(requested):
+        match = next((candidate for candidate in comparisons if set(candidate.features) == set(comparison.features)), None)
+        if match is None or len(comparison.features) != len(match.features):
+            choices = "; ".join(json.dumps(comparison.features, ensure_ascii=False) for comparison in comparisons)
+            raise InvalidInput.of(f"comparisons[{index}]", f"must be one of the monitor's comparisons: {choices}")
+        if match in required:
+            raise InvalidInput.of(f"comparisons[{index}]", "must be listed once")
+        required.append(match)
+    return required
 
 
 def read_window_records(

@@ -47,7 +47,7 @@ class EstimatedCost:
     gaps: Sequence[GapCost] = ()
 
 
-def request_attribution(session: Session, deployment_no: int, wanted: WantedAttribution, *, requested_by: str) -> AttributionRun:
+def request_attribution(session: Session, deployment_no: int, request: WantedAttribution, *, requested_by: str) -> AttributionRun:
     """Queues an attribution, or brings a waiting one of the same up to now.
 
     Raises:
@@ -56,28 +56,30 @@ def request_attribution(session: Session, deployment_no: int, wanted: WantedAttr
         InvalidInput: the range is empty, in the future or before 1970, a limit is out of range, or a comparison is not the monitor's.
     """
     lock_requests(session, deployment_no)
-    require_comparisons(require_monitor(session, deployment_no), wanted.limits.comparisons)
-    span = _find_span(session, deployment_no, wanted)
-    extends = wanted.span is None and wanted.check_id is None
-    waiting = find_waiting(session, deployment_no, span, check_id=wanted.check_id, limits=wanted.limits, extends=extends)
-    return waiting or queue_manual(session, deployment_no, span, check_id=wanted.check_id, limits=wanted.limits, requested_by=requested_by)
+    require_comparisons(require_monitor(session, deployment_no), request.limits.comparisons)
+    span = _find_span(session, deployment_no, request)
+    extends = request.span is None and request.check_id is None
+    waiting = find_waiting(session, deployment_no, span, check_id=request.check_id, limits=request.limits, extends=extends)
+    return waiting or queue_manual(
+        session, deployment_no, span, check_id=request.check_id, limits=request.limits, requested_by=requested_by
+    )
 
 
-def estimate_cost(session: Session, deployment: Deployment, wanted: WantedAttribution, *, database: Database) -> EstimatedCost:
+def estimate_cost(session: Session, deployment: Deployment, request: WantedAttribution, *, database: Database) -> EstimatedCost:
     """Cost of an attribution, without storing or asking anything.
 
     Raises:
         Conflict, NotFound, InvalidInput: as `request_attribution`, or the monitor cannot be applied to what was logged.
     """
-    span = _find_span(session, deployment.no, wanted)
+    span = _find_span(session, deployment.no, request)
     monitor = require_monitor(session, deployment.no)
     with arrow_reader(database) as reader:
         records = read_window_records(reader, deployment, monitor, span)
         if deployment.endpoint is None:
-            require_comparisons(monitor, wanted.limits.comparisons)
+            require_comparisons(monitor, request.limits.comparisons)
             cost = AttributionCost(rows=0, requests=0)
             return EstimatedCost(method=Method.KITAGAWA, span=span, records=len(records.window), cost=cost)
-        plan = plan_attribution(reader, records, wanted.limits, seed=attribution_seed(monitor))
+        plan = plan_attribution(reader, records, request.limits, seed=attribution_seed(monitor))
     return EstimatedCost(
         method=Method.HYBRIDS,
         span=span,
@@ -86,22 +88,22 @@ def estimate_cost(session: Session, deployment: Deployment, wanted: WantedAttrib
         players=[[deployment.schema.features[position].name for position in player] for player in plan.players],
         gaps=[
             GapCost(
-                features=one.gap.comparison.features,
-                attribute=one.gap.comparison.label,
-                group=one.gap.group,
-                pairs=len(one.pairs),
-                rows=one.rows,
+                features=questions.gap.comparison.features,
+                attribute=questions.gap.comparison.label,
+                group=questions.gap.group,
+                pairs=len(questions.pairs),
+                rows=questions.rows,
             )
-            for one in plan.questions
+            for questions in plan.questions
         ],
     )
 
 
-def _find_span(session: Session, deployment_no: int, wanted: WantedAttribution) -> Span:
+def _find_span(session: Session, deployment_no: int, request: WantedAttribution) -> Span:
     require_monitor(session, deployment_no)
-    if wanted.check_id is not None:
-        return get(session, deployment_no, wanted.check_id).span
-    if wanted.span is not None:
-        return require_past(session, wanted.span)
+    if request.check_id is not None:
+        return get(session, deployment_no, request.check_id).span
+    if request.span is not None:
+        return require_past(session, request.span)
     now = current_time(session)
     return Span(start=hour_of(now - now.resolution), end=now)

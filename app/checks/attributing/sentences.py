@@ -58,17 +58,17 @@ def say_change(change: ChangedGap) -> str:
     if not change.features:
         return f"{went} after it. No feature has few enough values to divide the records by.{revision} {selected}"
     # Other features leave more of "who asked" under "how the model answers".
-    most = max(change.features, key=lambda one: abs(one.who_asked))
-    parts = (
-        f"{say_points(most.who_asked)} of the change come from who asked (another mix of {most.feature}) and"
-        f" {say_points(most.how_answered)} from other answers to people of the same {most.feature}"
+    top = max(change.features, key=lambda feature: abs(feature.who_asked))
+    shares = (
+        f"{say_points(top.who_asked)} of the change come from who asked (another mix of {top.feature}) and"
+        f" {say_points(top.how_answered)} from other answers to people of the same {top.feature}"
     )
     alone = (
-        f", {say_points(most.no_counterpart)} from people whose {most.feature} occurs only before or only after"
-        if _shows(most.no_counterpart)
+        f", {say_points(top.no_counterpart)} from people whose {top.feature} occurs only before or only after"
+        if _shows(top.no_counterpart)
         else ""
     )
-    return f"{went} after it. Divided by {most.feature}, {parts}{alone}.{revision} {selected}"
+    return f"{went} after it. Divided by {top.feature}, {shares}{alone}.{revision} {selected}"
 
 
 def say_selection(before: float, after: float) -> str:
@@ -83,68 +83,71 @@ def say_points(value: float, digits: int = 1) -> str:
     return f"{0:.{digits}f} points" if points == 0 else write_minus(f"{points:+.{digits}f} points")
 
 
-def say_interval(part: PartOfGap) -> str | None:
+def say_interval(share: PartOfGap) -> str | None:
     """95 % interval in words; None with too few records."""
-    if part.low is None or part.high is None:
+    if share.low is None or share.high is None:
         return None
-    return f"{say_points(part.low).removesuffix(' points')} to {say_points(part.high).removesuffix(' points')}"
+    return f"{say_points(share.low).removesuffix(' points')} to {say_points(share.high).removesuffix(' points')}"
 
 
-def _say_shares(found: HybridShares) -> Iterator[str]:
-    carrying = [one for one in found.shares if _shows(one.share.value)]
+def _say_shares(shares: HybridShares) -> Iterator[str]:
+    carrying = [share for share in shares.shares if _shows(share.share.value)]
     shown = carrying if len(carrying) == MAX_NAMED + 1 else carrying[:MAX_NAMED]
     named = [
-        f"{say_points(one.share.value)}{_in_brackets(one.share)} {'by' if number else 'are carried by'} {' with '.join(one.features)}"
-        for number, one in enumerate(shown)
+        f"{say_points(share.share.value)}{_in_brackets(share.share)} {'by' if number else 'are carried by'} {' with '.join(share.features)}"
+        for number, share in enumerate(shown)
     ]
-    pairs = "1 sampled pair" if found.pairs == 1 else f"{found.pairs:,} sampled pairs"
+    pairs = "1 sampled pair" if shares.pairs == 1 else f"{shares.pairs:,} sampled pairs"
     if named:
         listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
-        rest = found.shares[len(shown) :] if len(carrying) > len(shown) else ()
-        noun = "features" if all(len(one.features) == 1 for one in found.shares) else "parts"
-        others = (
-            f"; the other {len(rest)} of {len(found.shares)} {noun} add up to {say_points(sum(one.share.value for one in rest))}"
-            if rest
+        unlisted = shares.shares[len(shown) :] if len(carrying) > len(shown) else ()
+        noun = "features" if all(len(share.features) == 1 for share in shares.shares) else "parts"
+        unlisted_sum = (
+            f"; the other {len(unlisted)} of {len(shares.shares)} {noun} add up to"
+            f" {say_points(sum(share.share.value for share in unlisted))}"
+            if unlisted
             else ""
         )
-        yield f"The gap of {pairs} is {say_points(found.gap_of_pairs)}: {listed}{others}."
+        yield f"The gap of {pairs} is {say_points(shares.gap_of_pairs)}: {listed}{unlisted_sum}."
     else:
-        yield f"The gap of {pairs} is {say_points(found.gap_of_pairs)}; no feature carries any of it."
-    if _shows(found.sampling):
-        yield f"The gap of all records differs from that of the pairs by {say_points(found.sampling)}, from the choice of pairs (sampling)."
-    if found.pairs_left_out:
-        left_out = "1 pair was" if found.pairs_left_out == 1 else f"{found.pairs_left_out:,} pairs were"
-        yield f"{left_out} left out, because the model refused a row or gave an answer that is in neither outcome list."
-    if found.differing:
+        yield f"The gap of {pairs} is {say_points(shares.gap_of_pairs)}; no feature carries any of it."
+    if _shows(shares.sampling):
         yield (
-            f"The model now answers {found.differing:,} of {found.compared:,} logged records differently. If it is another model than the"
+            f"The gap of all records differs from that of the pairs by {say_points(shares.sampling)}, from the choice of pairs (sampling)."
+        )
+    if shares.pairs_left_out:
+        left_out = "1 pair was" if shares.pairs_left_out == 1 else f"{shares.pairs_left_out:,} pairs were"
+        yield f"{left_out} left out, because the model refused a row or gave an answer that is in neither outcome list."
+    if shares.differing:
+        yield (
+            f"The model now answers {shares.differing:,} of {shares.compared:,} logged records differently. If it is another model than the"
             " logged one, the shares describe neither of them."
         )
 
 
 def _say_cells(cells: Sequence[CellsOfFeature]) -> Iterator[str]:
-    most = max(cells, key=lambda one: abs(one.who_applies.value))
-    alone = f", {say_points(most.no_counterpart.value)} by records without a counterpart" if _shows(most.no_counterpart.value) else ""
+    top = max(cells, key=lambda cell: abs(cell.who_applies.value))
+    alone = f", {say_points(top.no_counterpart.value)} by records without a counterpart" if _shows(top.no_counterpart.value) else ""
     yield (
-        f"Divided by {most.feature}, {say_points(most.who_applies.value)}{_in_brackets(most.who_applies)} are carried by who applies and"
-        f" {say_points(most.how_treated.value)}{_in_brackets(most.how_treated)} by how they are treated{alone}."
+        f"Divided by {top.feature}, {say_points(top.who_applies.value)}{_in_brackets(top.who_applies)} are carried by who applies and"
+        f" {say_points(top.how_treated.value)}{_in_brackets(top.how_treated)} by how they are treated{alone}."
     )
     if len(cells) > 1:
         yield NOT_ADDED
 
 
 def _say_sides(monitored: SideCounts, reference: SideCounts) -> str:
-    found = round_gap(100 * (monitored.rate or 0.0), 100 * (reference.rate or 0.0))
-    label, other = ("all other values" if side.label is None else side.label for side in (monitored, reference))
-    rate, other_rate = (f"{number:.{found.digits}f}" for number in (found.first, found.second))
+    rounded = round_gap(100 * (monitored.rate or 0.0), 100 * (reference.rate or 0.0))
+    label, other_label = ("all other values" if side.label is None else side.label for side in (monitored, reference))
+    rate, other_rate = (f"{number:.{rounded.digits}f}" for number in (rounded.first, rounded.second))
     return (
-        f"Of every 100 records of {label}, {rate} have a favourable outcome; of every 100 of {other}, {other_rate}:"
-        f" a gap of {say_points(found.gap / 100, found.digits)}."
+        f"Of every 100 records of {label}, {rate} have a favourable outcome; of every 100 of {other_label}, {other_rate}:"
+        f" a gap of {say_points(rounded.gap / 100, rounded.digits)}."
     )
 
 
-def _in_brackets(part: PartOfGap) -> str:
-    interval = say_interval(part)
+def _in_brackets(share: PartOfGap) -> str:
+    interval = say_interval(share)
     return "" if interval is None else f" (95 %: {interval})"
 
 

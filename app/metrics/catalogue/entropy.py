@@ -22,8 +22,8 @@ def _variation(index: Callable[[FloatArray, float], FloatArray], cells: FloatArr
 
 
 def _compare_two(function: SetFunction, monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    both = np.broadcast_arrays(monitored, reference)
-    return function(np.stack(both, axis=-3))
+    sides = np.broadcast_arrays(monitored, reference)
+    return function(np.stack(sides, axis=-3))
 
 
 def _benefit_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:

@@ -35,13 +35,13 @@ _CONVENTIONS = {
 }
 
 
-def _count(key: str, title: str, formula: str, part: str, aliases: tuple[str, ...]) -> Metric:
+def _count(key: str, title: str, formula: str, part_name: str, aliases: tuple[str, ...]) -> Metric:
     return Metric(
         key,
         title,
         formula,
         data=_LABELLED,
-        measure=CountOf(part),
+        measure=CountOf(part_name),
         scopes=EVERYONE,
         highest=None,
         convention="labelled records, or their weights; the interval is of another window with as many labelled records",

@@ -22,15 +22,17 @@ def gap_limits(weights: FloatArray, sums: FloatArray, squares: FloatArray, size:
     The gap is the difference of the two means, each over all records. `weights`, `sums` and `squares` [..., 2 actual] are of the
     probabilities. Both allow for the part of a record that a loss counts as unseen.
     """
-    weight, total, square = (part.sum(axis=-1) for part in (weights, sums, squares))
+    weight, total, square = (of_label.sum(axis=-1) for of_label in (weights, sums, squares))
     # Unseen records resemble all records, with the opposite labels.
     unseen = (total / weight, square / weight), (1 - total / weight, 1 - 2 * total / weight + square / weight)
     much = sums[..., 0], squares[..., 0]
     little = weights[..., 1] - sums[..., 1], weights[..., 1] - 2 * sums[..., 1] + squares[..., 1]
     sides: list[Bounded] = []
     scatters: list[FloatArray] = []
-    for seen, added in zip((much, little), unseen, strict=True):
-        mean, mean_square = ((known / weight * size + UNSEEN * more) / (size + 2 * UNSEEN) for known, more in zip(seen, added, strict=True))
+    for observed, added in zip((much, little), unseen, strict=True):
+        mean, mean_square = (
+            (figure / weight * size + UNSEEN * addition) / (size + 2 * UNSEEN) for figure, addition in zip(observed, added, strict=True)
+        )
         sides.append(Bounded(mean, share_limits(mean, mean_square, size)))
         scatters.append(np.maximum(mean_square - mean * mean, 0))
     of, against = sides
@@ -52,15 +54,15 @@ def error_limits(bins: FloatArray, size: FloatArray) -> IntervalEnds:
     factor, zero where that would do. A sample's error is a sum of folded normal variables, approximated by a gamma variable of its mean and
     variance. Upper: without the correction for chance, and with unseen records as a loss has, each as wrong as can be.
     """
-    known = _Bins(bins, size)
-    lower = known.lowest_factor() * known.error
-    variance = known.variance()
-    upper = known.error - ndtri(BEYOND) * np.sqrt(variance)
+    tenths = _Bins(bins, size)
+    lower = tenths.lowest_factor() * tenths.error
+    variance = tenths.variance()
+    upper = tenths.error - ndtri(BEYOND) * np.sqrt(variance)
     records = size + 2 * UNSEEN
-    mean = (known.error * size + UNSEEN) / records
-    square = ((variance * size + known.error**2) * size + UNSEEN) / records
+    mean = (tenths.error * size + UNSEEN) / records
+    square = ((variance * size + tenths.error**2) * size + UNSEEN) / records
     allowed = share_limits(mean, square, size).upper
-    return IntervalEnds(np.minimum(lower, known.error), np.clip(np.maximum(upper, allowed), known.error, 1))
+    return IntervalEnds(np.minimum(lower, tenths.error), np.clip(np.maximum(upper, allowed), tenths.error, 1))
 
 
 class _Bins:
@@ -85,8 +87,8 @@ class _Bins:
 
     def variance(self) -> FloatArray:
         """Variance of the error, if the sign of each gap were certain."""
-        known: FloatArray = (self.share**2 * self.deviation(np.ones_like(self.error)) ** 2).sum(axis=-1) + self.among
-        return known
+        variance: FloatArray = (self.share**2 * self.deviation(np.ones_like(self.error)) ** 2).sum(axis=-1) + self.among
+        return variance
 
     def lowest_factor(self) -> FloatArray:
         """Factor at which an error as large as observed has probability `BEYOND`; zero where it has more."""

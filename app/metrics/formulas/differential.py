@@ -59,11 +59,11 @@ def reach_of_amplification(shapes: FloatArray) -> tuple[float, float]:
     return -labels_high if low == 0 else math.inf, high if labels_low == 0 else -math.inf
 
 
-def limits_of_spans(counted: FloatArray, others: FloatArray, scale: np.ufunc, near: float) -> tuple[float, float]:
+def limits_of_spans(counted: FloatArray, uncounted: FloatArray, scale: np.ufunc, near: float) -> tuple[float, float]:
     """Largest lower and upper limit of any two rates' difference on a scale, the lower ones with `near` beyond each end."""
-    rates = scale(counted / (counted + others))
+    rates = scale(counted / (counted + uncounted))
     low, high = (
-        [scale(np.maximum(betaincinv(counted, others, end), SMALLEST)) for end in (beyond, 1 - beyond)] for beyond in (near, BEYOND)
+        [scale(np.maximum(betaincinv(counted, uncounted, end), SMALLEST)) for end in (beyond, 1 - beyond)] for beyond in (near, BEYOND)
     )
     difference = np.subtract.outer(rates, rates)
     lower = difference - np.hypot.outer(rates - low[0], low[1] - rates)

@@ -16,9 +16,9 @@ def kl_divergence(monitored: FloatArray, reference: FloatArray) -> FloatArray:
 
 def js_divergence(monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """½ [KL(r, p) + KL(m, p)] with p the mean of both, in nats, within [0, ln 2]."""
-    one, other = _shares(monitored), _shares(reference)
-    middle = (one + other) / 2
-    return (_relative_entropy(other, middle) + _relative_entropy(one, middle)) / 2
+    monitored_shares, reference_shares = _shares(monitored), _shares(reference)
+    middle = (monitored_shares + reference_shares) / 2
+    return (_relative_entropy(reference_shares, middle) + _relative_entropy(monitored_shares, middle)) / 2
 
 
 def lp_norm(monitored: FloatArray, reference: FloatArray) -> FloatArray:
@@ -46,8 +46,8 @@ def share_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray
 
 def class_imbalance(monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """(n_r - n_m) / (n_r + n_m), within [-1, 1]; above 0 the monitored group has fewer records. Source: Clarify CI."""
-    one, other = monitored.sum(axis=-1), reference.sum(axis=-1)
-    return divide(other - one, other + one)
+    monitored_records, reference_records = monitored.sum(axis=-1), reference.sum(axis=-1)
+    return divide(reference_records - monitored_records, reference_records + monitored_records)
 
 
 def _shares(outcomes: FloatArray) -> FloatArray:

@@ -47,12 +47,12 @@ def _index(benefits: FloatArray, sizes: FloatArray, alpha: float) -> FloatArray:
         mean = (sizes * benefits).sum(axis=-1) / total
         ratio = benefits / mean[..., None]
         if alpha == 1:
-            each = np.where(ratio == 0, 0.0, ratio * np.log(ratio))
+            entropies = np.where(ratio == 0, 0.0, ratio * np.log(ratio))
         elif alpha == 0:
-            each = -np.log(ratio)
+            entropies = -np.log(ratio)
         else:
-            each = (ratio**alpha - 1) / (alpha * (alpha - 1))
-        terms = np.where(sizes > 0, sizes * each, 0.0)
+            entropies = (ratio**alpha - 1) / (alpha * (alpha - 1))
+        terms = np.where(sizes > 0, sizes * entropies, 0.0)
         index: FloatArray = terms.sum(axis=-1) / total
     # A sum of terms near one is no more exact than this, and the index is never negative.
     return np.where(index < ROUNDING, 0.0, index)

@@ -48,12 +48,12 @@ def likened_limits(
 
     The variance is at most that of whole records and at least one `size`-th of it: equal numbers prove no certainty.
     """
-    whole = mean * (1 - mean)
-    scatter = divide_or(variance, whole, 1.0)
+    of_whole = mean * (1 - mean)
+    scatter = divide_or(variance, of_whole, 1.0)
     least = 1 / np.maximum(size, 1)
     spread = student(freedom, beyond) ** 2 * np.clip(scatter, least, 1) / np.maximum(size, 1e-6)
     centre = (mean + spread / 2) / (1 + spread)
-    half = np.sqrt(spread * (whole + spread / 4)) / (1 + spread)
+    half = np.sqrt(spread * (of_whole + spread / 4)) / (1 + spread)
     return IntervalEnds(np.minimum(mean, np.maximum(0, centre - half)), np.maximum(mean, np.minimum(1, centre + half)))
 
 
@@ -70,12 +70,12 @@ class Bounded(NamedTuple):
 
 def difference_limits(of: Bounded, against: Bounded, correlation: FloatArray | float = 0.0) -> IntervalEnds:
     """Limits of a difference of two estimates from the limits of each (Zou and Donner 2008; uncorrelated: Newcombe's method 10)."""
-    (mean, ends), (other, other_ends) = of, against
-    difference = mean - other
-    below = _combine(mean - ends.lower, other_ends.upper - other, correlation)
-    above = _combine(ends.upper - mean, other - other_ends.lower, correlation)
+    (mean, ends), (other_mean, other_ends) = of, against
+    difference = mean - other_mean
+    below = _combine(mean - ends.lower, other_ends.upper - other_mean, correlation)
+    above = _combine(ends.upper - mean, other_mean - other_ends.lower, correlation)
     return IntervalEnds(difference - below, difference + above)
 
 
-def _combine(part: FloatArray, other: FloatArray, correlation: FloatArray | float) -> FloatArray:
-    return np.sqrt(np.maximum(part * part - 2 * correlation * part * other + other * other, 0))
+def _combine(half: FloatArray, other_half: FloatArray, correlation: FloatArray | float) -> FloatArray:
+    return np.sqrt(np.maximum(half * half - 2 * correlation * half * other_half + other_half * other_half, 0))

@@ -37,8 +37,8 @@ def rate_distance(name: str, monitored: FloatArray, reference: FloatArray) -> Fl
 
 def rate_evenness(name: str, monitored: FloatArray, reference: FloatArray) -> FloatArray:
     """Smaller rate over the larger one, within [0, 1]."""
-    one, other = rate(name, monitored), rate(name, reference)
-    return divide(np.minimum(one, other), np.maximum(one, other))
+    monitored_rate, reference_rate = rate(name, monitored), rate(name, reference)
+    return divide(np.minimum(monitored_rate, reference_rate), np.maximum(monitored_rate, reference_rate))
 
 
 def equalized_odds_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:

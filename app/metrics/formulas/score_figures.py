@@ -47,8 +47,8 @@ def ranking(bins: ScoreBins) -> Ranking:
 
 def _measure_parts(bins: ScoreBins, measure: Callable[[FloatArray, npt.NDArray[np.bool_]], tuple[FloatArray, ...]]) -> Iterator[FloatArray]:
     columns = bins.size // 2
-    found = [measure(bins.dense(first, min(first + TOGETHER, columns)), bins.is_wide) for first in range(0, columns, TOGETHER)]
-    return (np.concatenate(parts) for parts in zip(*found, strict=True))
+    chunks = [measure(bins.dense(first, min(first + TOGETHER, columns)), bins.is_wide) for first in range(0, columns, TOGETHER)]
+    return (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
 
 
 def _rank(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Ranking:
@@ -60,7 +60,7 @@ def _rank(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Ranking:
         # Whole numbers up to here, so that a perfect order gives 1.
         area = (histogram[..., 1, :] * before[..., 0, :]).sum(axis=-1) / totals.prod(axis=(-2, -1))
     area = np.where(is_known, np.clip(area, 0, 1), np.nan)
-    (unfavourable, favourable), (above, below) = (np.moveaxis(part, -2, 0) for part in (shares, ranks))
+    (unfavourable, favourable), (above, below) = (np.moveaxis(of_labels, -2, 0) for of_labels in (shares, ranks))
     squares = np.stack([(unfavourable * (1 - below) ** 2).sum(axis=-1), (favourable * above**2).sum(axis=-1)], axis=-1)
     error = np.where(is_known, (favourable * unfavourable * is_wide).sum(axis=-1) / 2, np.nan)
     return Ranking(area, np.maximum(squares - area[..., None] ** 2, 0), error)
@@ -93,36 +93,36 @@ def _retrieve(histogram: FloatArray, is_wide: npt.NDArray[np.bool_]) -> Retrieva
         highest = np.where(favourable > 0, true / (ranked - unfavourable), 0)
         lowest = np.where(ranked > favourable, (true - favourable) / (ranked - favourable), 0)
         doubt = np.where(unfavourable > 0, highest - lowest, 0) * is_wide[::-1]
-        area, error = ((favourable * part).sum(axis=-1) / total[..., 0] for part in (precision, doubt))
+        area, error = ((favourable * quantity).sum(axis=-1) / total[..., 0] for quantity in (precision, doubt))
         # Change of the area with a record of each bin: its own precision, and that of every favourable label from there down.
         change = np.where(ranked > 0, favourable / ranked, 0)
-        of_false, of_true = (np.cumsum((change * part)[..., ::-1], axis=-1)[..., ::-1] for part in (precision, 1 - precision))
+        of_false, of_true = (np.cumsum((change * precisions)[..., ::-1], axis=-1)[..., ::-1] for precisions in (precision, 1 - precision))
         influence = (precision + of_true - area[..., None]) / total, -of_false / total
         variance = (favourable * influence[0] ** 2 + unfavourable * influence[1] ** 2).sum(axis=-1)
     return Retrieval(np.minimum(area, 1), variance, error)
 
 
-def retrieval_limits(found: Retrieval, size: FloatArray, favourable: FloatArray) -> IntervalEnds:
+def retrieval_limits(measured: Retrieval, size: FloatArray, favourable: FloatArray) -> IntervalEnds:
     """Limits of the average precision, widened by the error of the bins; `size` and `favourable` in records of equal weight.
 
     Those of a share of the favourable labels (Boyd, Eng and Page 2013), or of as many more as have the figure's variance.
     """
     labels = np.maximum(favourable, 1e-6)
-    limits = likened_limits(found.precision, found.variance * labels / np.maximum(size, 1e-6), labels, np.maximum(labels - 1, 1e-6))
-    return IntervalEnds(np.maximum(limits.lower - found.error, 0), np.minimum(limits.upper + found.error, 1))
+    limits = likened_limits(measured.precision, measured.variance * labels / np.maximum(size, 1e-6), labels, np.maximum(labels - 1, 1e-6))
+    return IntervalEnds(np.maximum(limits.lower - measured.error, 0), np.minimum(limits.upper + measured.error, 1))
 
 
-def ranking_limits(found: Ranking, sizes: FloatArray) -> IntervalEnds:
+def ranking_limits(measured: Ranking, sizes: FloatArray) -> IntervalEnds:
     """Limits of the area, widened by the error of the bins; `sizes` [..., 2] of each label in records of equal weight."""
     freedom = np.maximum(sizes - 1, 1e-6)
-    parts = found.variances / freedom
-    variance = parts.sum(axis=-1)
+    terms = measured.variances / freedom
+    variance = terms.sum(axis=-1)
     fewer = sizes.min(axis=-1)
     # Welch's degrees of freedom, from the two labels' parts of the variance.
-    least = (parts**2 / freedom).sum(axis=-1)
+    least = (terms**2 / freedom).sum(axis=-1)
     welch = np.divide(variance**2, least, out=np.maximum(fewer - 1, 1e-6), where=least > 0)
-    limits = likened_limits(found.area, variance * fewer, fewer, welch)
-    return IntervalEnds(np.maximum(limits.lower - found.error, 0), np.minimum(limits.upper + found.error, 1))
+    limits = likened_limits(measured.area, variance * fewer, fewer, welch)
+    return IntervalEnds(np.maximum(limits.lower - measured.error, 0), np.minimum(limits.upper + measured.error, 1))
 
 
 @frozen(eq=False)
@@ -165,21 +165,21 @@ NO_SCORES = f"no labelled record{{of}} {_SCORED}"
 def rate(label: int, *, of_favourable: bool) -> Figure:
     """Mean probability of the favourable outcome, or of the other, over the records of one label."""
 
-    def figures(known: Known) -> Figures:
-        weight, total, square = _moments(known.sets, label)
+    def figures(evidence: Known) -> Figures:
+        weight, total, square = _moments(evidence.sets, label)
         mean = total / weight
-        limits = share_limits(mean, square / weight, known.sets.sizes[:, label])
-        part = total if of_favourable else weight - total
-        n = known.sets.counts[:, label]
+        limits = share_limits(mean, square / weight, evidence.sets.sizes[:, label])
+        score_sum = total if of_favourable else weight - total
+        n = evidence.sets.counts[:, label]
         lacking = f"no record{{of}} with {_LABELS[label]} {_SCORED}"
         return Figures(
-            part / weight,
+            score_sum / weight,
             limits if of_favourable else IntervalEnds(1 - limits.upper, 1 - limits.lower),
             "wilson_effective",
             n,
             n,
             lacking,
-            {"score_sum": part, "n": n},
+            {"score_sum": score_sum, "n": n},
         )
 
     return figures
@@ -188,17 +188,17 @@ def rate(label: int, *, of_favourable: bool) -> Figure:
 def count(label: int, *, of_favourable: bool) -> Figure:
     """Sum of the probabilities over the records of one label: its mean over all records, times their number."""
 
-    def figures(known: Known) -> Figures:
-        weight, total, square = _moments(known.sets, label)
+    def figures(evidence: Known) -> Figures:
+        weight, total, square = _moments(evidence.sets, label)
         if not of_favourable:
             total, square = weight - total, weight - 2 * total + square
-        everybody = known.everybody.weights.sum()
-        size = everybody * everybody / known.everybody.squares.sum()
+        everybody = evidence.everybody.weights.sum()
+        size = everybody * everybody / evidence.everybody.squares.sum()
         mean = np.maximum(total, 0) / everybody
-        several = known.sets.sizes[:, label] + 1
-        freedom = np.where(known.sets.counts[:, label] > 0, np.fmin(several, size), size)
+        several = evidence.sets.sizes[:, label] + 1
+        freedom = np.where(evidence.sets.counts[:, label] > 0, np.fmin(several, size), size)
         limits = likened_limits(mean, np.maximum(square / everybody - mean * mean, 0), np.full_like(mean, size), freedom)
-        counted, all_counted = known.sets.counts[:, label], np.full_like(known.sets.counts[:, label], known.everybody.counts.sum())
+        counted, all_counted = evidence.sets.counts[:, label], np.full_like(evidence.sets.counts[:, label], evidence.everybody.counts.sum())
         points = np.where(everybody > 0, np.maximum(total, 0), np.nan)
         return Figures(
             points,
@@ -213,83 +213,83 @@ def count(label: int, *, of_favourable: bool) -> Figure:
     return figures
 
 
-def brier_score(known: Known) -> Figures:
+def brier_score(evidence: Known) -> Figures:
     """Mean squared distance of probability and label."""
-    scores = known.sets.bins.scores
-    return _mean_loss(known, SQUARED_ERROR, ((1 - scores) ** 2, scores**2), share_limits, "wilson_effective")
+    scores = evidence.sets.bins.scores
+    return _mean_loss(evidence, SQUARED_ERROR, ((1 - scores) ** 2, scores**2), share_limits, "wilson_effective")
 
 
-def log_loss(known: Known) -> Figures:
+def log_loss(evidence: Known) -> Figures:
     """Mean of -ln of the probability of the actual outcome; the largest loss is that of a probability of zero."""
-    found = _mean_loss(known, LOG_LOSS, losses_of(known.sets.bins.scores), loss_limits, "log_student")
-    return replace(found, limits=IntervalEnds(found.limits.lower, np.minimum(found.limits.upper, LARGEST_LOSS)))
+    figures = _mean_loss(evidence, LOG_LOSS, losses_of(evidence.sets.bins.scores), loss_limits, "log_student")
+    return replace(figures, limits=IntervalEnds(figures.limits.lower, np.minimum(figures.limits.upper, LARGEST_LOSS)))
 
 
 def _mean_loss(
-    known: Known,
+    evidence: Known,
     quantity: int,
     costs: tuple[FloatArray, FloatArray],
     limits_of: Callable[[FloatArray, FloatArray, FloatArray], IntervalEnds],
     method: str,
 ) -> Figures:
     """Mean loss; `costs` are of a record of each bin with a favourable label, and with another."""
-    weight = known.sets.weights.sum(axis=-1)
-    size, n = known.sets.size, known.sets.counts.sum(axis=-1)
-    total, square = (part[..., quantity].sum(axis=-1) for part in (known.sets.sums, known.sets.sums_of_squares))
-    first, second = (known.sets.bins.summed(costs[0] ** power + costs[1] ** power) / weight * UNSEEN for power in (1, 2))
+    weight = evidence.sets.weights.sum(axis=-1)
+    size, n = evidence.sets.size, evidence.sets.counts.sum(axis=-1)
+    total, square = (array[..., quantity].sum(axis=-1) for array in (evidence.sets.sums, evidence.sets.sums_of_squares))
+    first, second = (evidence.sets.bins.summed(costs[0] ** power + costs[1] ** power) / weight * UNSEEN for power in (1, 2))
     point = total / weight
     mean = (point * size + first) / (size + 2 * UNSEEN)
     limits = limits_of(mean, (square / weight * size + second) / (size + 2 * UNSEEN), size)
     return Figures(point, _stretch(limits, point), method, n, n, NO_SCORES, {f"{QUANTITIES[quantity]}_sum": total, "n": n})
 
 
-def roc_auc(known: Known) -> Figures:
+def roc_auc(evidence: Known) -> Figures:
     """Probability that a favourable label has a higher score than an unfavourable one."""
-    found = ranking(known.sets.bins)
-    counts = known.sets.counts
+    measured = ranking(evidence.sets.bins)
+    counts = evidence.sets.counts
     details: dict[str, FloatArray | IntArray] = {"favourable_labels": counts[:, 1], "unfavourable_labels": counts[:, 0]}
-    details["binning_error"] = found.error
+    details["binning_error"] = measured.error
     lacking = f"no two labelled records{{of}}, one favourable and one not, {_SCORED.replace('has', 'have')}"
-    limits = ranking_limits(found, known.sets.sizes)
-    is_doubtful = found.error > MOST_ERROR
-    area = np.where(is_doubtful, np.nan, found.area)
+    limits = ranking_limits(measured, evidence.sets.sizes)
+    is_doubtful = measured.error > MOST_ERROR
+    area = np.where(is_doubtful, np.nan, measured.area)
     n = counts.sum(axis=-1), counts.min(axis=-1)
     return Figures(area, limits, "delong_wilson", *n, lacking, details, is_doubtful, _TOO_CLOSE)
 
 
-def average_precision(known: Known) -> Figures:
+def average_precision(evidence: Known) -> Figures:
     """Mean precision over the favourable labels, from the highest score down."""
-    found, counts = retrieval(known.sets.bins), known.sets.counts
-    is_doubtful = found.error > MOST_ERROR
+    measured, counts = retrieval(evidence.sets.bins), evidence.sets.counts
+    is_doubtful = measured.error > MOST_ERROR
     return Figures(
-        np.where(is_doubtful, np.nan, found.precision),
-        retrieval_limits(found, known.sets.size, known.sets.sizes[:, FAVOURABLE]),
+        np.where(is_doubtful, np.nan, measured.precision),
+        retrieval_limits(measured, evidence.sets.size, evidence.sets.sizes[:, FAVOURABLE]),
         "wilson_delta",
         counts.sum(axis=-1),
         counts[:, FAVOURABLE],
         f"no record{{of}} with {_LABELS[FAVOURABLE]} {_SCORED}",
-        {"favourable_labels": counts[:, 1], "unfavourable_labels": counts[:, 0], "binning_error": found.error},
+        {"favourable_labels": counts[:, 1], "unfavourable_labels": counts[:, 0], "binning_error": measured.error},
         is_doubtful,
         _TOO_CLOSE,
     )
 
 
-def gap(known: Known) -> Figures:
+def gap(evidence: Known) -> Figures:
     """Mean probability minus the share of favourable labels."""
-    sums = known.sets
+    sums = evidence.sets
     n = sums.counts.sum(axis=-1)
-    expected, favourable = (sums.calibration[..., part].sum(axis=-1) for part in (1, 2))
+    expected, favourable = (sums.calibration[..., column].sum(axis=-1) for column in (1, 2))
     details = {"score_sum": expected, "favourable_labels": favourable, "n": n}
-    limits = gap_limits(sums.weights, sums.sums[..., SCORE], sums.sums_of_squares[..., SCORE], known.sets.size)
+    limits = gap_limits(sums.weights, sums.sums[..., SCORE], sums.sums_of_squares[..., SCORE], evidence.sets.size)
     points = calibration_gap(sums.calibration)
     return Figures(points, _stretch(limits, points), "newcombe_correlated", n, n, NO_SCORES, details)
 
 
-def expected_error(known: Known) -> Figures:
+def expected_error(evidence: Known) -> Figures:
     """Distance of probability and share of favourable labels, averaged over ten bins."""
-    bins, n = known.sets.calibration, known.sets.counts.sum(axis=-1)
+    bins, n = evidence.sets.calibration, evidence.sets.counts.sum(axis=-1)
     details = {"bins": (bins[..., 0] > 0).sum(axis=-1), "n": n}
-    return Figures(calibration_error(bins), error_limits(bins, known.sets.size), "folded_normal", n, n, NO_SCORES, details)
+    return Figures(calibration_error(bins), error_limits(bins, evidence.sets.size), "folded_normal", n, n, NO_SCORES, details)
 
 
 FIGURES: Mapping[str, Figure] = {
@@ -323,13 +323,13 @@ def equalized_odds(sums: ScoreSums) -> tuple[FloatArray, IntervalEnds]:
     means, sizes = odds(sums), sums.sizes
     squares = sums.sums_of_squares[..., SCORE] / sums.weights
     points = np.abs(means[:-1] - means[-1:]).max(axis=-1)
-    each = {}
+    limits_of = {}
     for beyond in (BEYOND, BEYOND / 2):
         ends = share_limits(means, squares, sizes, beyond=beyond)
-        each[beyond] = difference_limits(
+        limits_of[beyond] = difference_limits(
             Bounded(means[:-1], IntervalEnds(*(end[:-1] for end in ends))), Bounded(means[-1:], IntervalEnds(*(end[-1:] for end in ends)))
         )
-    wide, sure = each[BEYOND], each[BEYOND / 2]
+    wide, sure = limits_of[BEYOND], limits_of[BEYOND / 2]
     upper = np.maximum(np.abs(wide.lower), np.abs(wide.upper)).max(axis=-1)
     lower = np.maximum(0, np.maximum(sure.lower, -sure.upper)).max(axis=-1)
     return points, _stretch(IntervalEnds(lower, np.minimum(upper, 1)), points)

@@ -64,12 +64,12 @@ def standardized_mean_difference(sets: ScoreSums, everybody: ScoreSums) -> Gaps:
     centre, deviation = _spread(everybody)
     square = sets.sums_of_squares[..., SCORE].sum(axis=-1) / weight
     ends = share_limits(mean, square, size)
-    side, other = slice(None, -1), slice(-1, None)
+    side, reference_row = slice(None, -1), slice(-1, None)
     plain = difference_limits(
         Bounded(mean[side], IntervalEnds(ends.lower[side], ends.upper[side])),
-        Bounded(mean[other], IntervalEnds(ends.lower[other], ends.upper[other])),
+        Bounded(mean[reference_row], IntervalEnds(ends.lower[reference_row], ends.upper[reference_row])),
     )
-    difference = mean[side] - mean[other]
+    difference = mean[side] - mean[reference_row]
     widened = _widening(sets, everybody, centre, deviation)
     points = difference / deviation if deviation > 0 else np.full_like(difference, np.nan)
     lower, upper = (points + (end - difference) / deviation * widened for end in plain)
@@ -94,24 +94,26 @@ def ratio_above(quantile: float, sets: ScoreSums, everybody: ScoreSums) -> Gaps:
     total = everybody.weights.sum(axis=-1)
     steps = np.cumsum(bins.dense(0, 1).sum(axis=(0, 1)))
     # A sum of weights may fall short of its share by rounding.
-    place = int(np.argmax(steps >= quantile * total[0] * (1 - 1e-12))) if steps.size else 0
-    cut = float(scores_of(bins.highs[[place]])[0]) if steps.size else np.nan
+    cut_bin = int(np.argmax(steps >= quantile * total[0] * (1 - 1e-12))) if steps.size else 0
+    cut = float(scores_of(bins.highs[[cut_bin]])[0]) if steps.size else np.nan
     at = np.arange(len(bins.lows))
-    above, inside = (sets.bins.summed(chosen.astype(np.float64)) for chosen in (at > place, at == place))
-    is_wide = bool(steps.size) and bool(bins.is_wide[place])
-    part = (steps[place] - quantile * total[0]) / bins.summed((at == place).astype(np.float64))[0] if is_wide else 0.0
+    above, inside = (sets.bins.summed(chosen.astype(np.float64)) for chosen in (at > cut_bin, at == cut_bin))
+    is_wide = bool(steps.size) and bool(bins.is_wide[cut_bin])
+    share_above = (steps[cut_bin] - quantile * total[0]) / bins.summed((at == cut_bin).astype(np.float64))[0] if is_wide else 0.0
     inside = inside if is_wide else np.zeros_like(inside)
     weight, size = sets.weights.sum(axis=-1), sets.size
-    least, most = above / weight, (above + inside) / weight
-    shares = least + part * (most - least)
+    least, greatest = above / weight, (above + inside) / weight
+    shares = least + share_above * (greatest - least)
     points = np.where(shares[-1] > 0, shares[:-1] / shares[-1], np.nan)
     ends = [
         log_ratio(share * records, records, shares[-1] * size[-1], size[-1]) if np.isfinite(point) else None
         for share, records, point in zip(shares[:-1], size[:-1], points, strict=True)
     ]
-    lower = np.array([np.nan if one is None else one.lower for one in ends])
-    upper = np.array([np.nan if one is None else np.inf if one.upper is None else one.upper for one in ends])
-    furthest = np.stack([most[:-1] / least[-1] - points, points - least[:-1] / most[-1]]).max(axis=0) if is_wide else np.zeros(len(points))
+    lower = np.array([np.nan if interval is None else interval.lower for interval in ends])
+    upper = np.array([np.nan if interval is None else np.inf if interval.upper is None else interval.upper for interval in ends])
+    furthest = (
+        np.stack([greatest[:-1] / least[-1] - points, points - least[:-1] / greatest[-1]]).max(axis=0) if is_wide else np.zeros(len(points))
+    )
     error = float(np.max(furthest / points, initial=0.0, where=points > 0))
     too_close = error > MOST_RELATIVE_ERROR
     return Gaps(
@@ -165,6 +167,6 @@ def _widening(sets: ScoreSums, everybody: ScoreSums, centre: float, deviation: f
     variances, together = (second - first**2) / size, third - first * second
     plain = variances[:-1] + variances[-1]
     per_square = (first[:-1] - first[-1]) / (2 * records)
-    more = records * per_square**2 * (fourth - 1) - 2 * per_square * (together[:-1] - together[-1])
-    factor = np.sqrt(np.maximum(plain + more, 0) / plain)
+    added = records * per_square**2 * (fourth - 1) - 2 * per_square * (together[:-1] - together[-1])
+    factor = np.sqrt(np.maximum(plain + added, 0) / plain)
     return np.asarray(np.where(plain > 0, np.clip(factor, _NARROWEST, None), 1.0))

@@ -18,7 +18,7 @@ EQUALIZED_ODDS = "generalized_equalized_odds_difference"
 WITHOUT_SCORES = "no record{of} has a probability of the favourable outcome"
 
 
-def measure_scores(table: ScoreTable, groups: Groups, wanted: Mapping[str, str]) -> list[Measured]:
+def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str]) -> list[Measured]:
     """Wanted metrics in that order, each with its formula's text; `groups` are the table's.
 
     A table without groups gives overall figures only. The worst value is chosen in measure.py.
@@ -27,57 +27,57 @@ def measure_scores(table: ScoreTable, groups: Groups, wanted: Mapping[str, str])
         KeyError: a metric is not one of scores.
     """
     subjects = members(("overall", "group", "pooled", "reference"), groups)
-    known = Known(table.sums.together([member.columns for member in subjects]), table.sums.together([range(len(table.unscored))]))
+    sums = Known(table.sums.together([member.columns for member in subjects]), table.sums.together([range(len(table.unscored))]))
     unscored = [int(table.unscored[list(member.columns)].sum()) for member in subjects]
     results: list[Measured] = []
     with np.errstate(all="ignore"):
-        for key, formula in wanted.items():
+        for key, formula in formulas.items():
             if key == EQUALIZED_ODDS:
                 results += _measure_equalized_odds(table, groups, formula)
             elif key in GAPS:
                 results += _measure_gap(key, table, groups, formula, GAPS[key])
             else:
-                results += _measure_sets(key, formula, FIGURES[key](known), subjects, unscored)
+                results += _measure_sets(key, formula, FIGURES[key](sums), subjects, unscored)
     return results
 
 
 def _measure_sets(key: str, formula: str, figures: Figures, subjects: Sequence[Member], unscored: Sequence[int]) -> list[Measured]:
     results = []
-    for place, member in enumerate(subjects):
-        traced = {name: _to_json(values[place]) for name, values in figures.details.items()}
-        is_doubtful = figures.is_doubtful is not None and figures.is_doubtful[place]
+    for index, member in enumerate(subjects):
+        traced = {name: _to_json(values[index]) for name, values in figures.details.items()}
+        is_doubtful = figures.is_doubtful is not None and figures.is_doubtful[index]
         lacking = (figures.doubtful if is_doubtful else figures.lacking).format(of=member.of, **traced)
-        number = _build_number(figures.points[place], figures.limits, place, figures.method, int(figures.n[place]), lacking)
-        smallest = int(figures.smallest[place])
+        number = _build_number(figures.points[index], figures.limits, index, figures.method, int(figures.n[index]), lacking)
+        smallest = int(figures.smallest[index])
         warning = caution(smallest) if isinstance(number, Value) else None
-        details = Details(formula=formula, subject=member.subject, counts=traced, unscored=unscored[place], caution=warning)
+        details = Details(formula=formula, subject=member.subject, counts=traced, unscored=unscored[index], caution=warning)
         results.append(build_result(key, member, number, smallest, details))
     return results
 
 
 def _measure_equalized_odds(table: ScoreTable, groups: Groups, formula: str) -> list[Measured]:
-    subjects, other = monitored(groups), reference(groups)
+    subjects, reference_member = monitored(groups), reference(groups)
     if not subjects:
         return []
-    sums = table.sums.together([*(member.columns for member in subjects), other.columns])
+    sums = table.sums.together([*(member.columns for member in subjects), reference_member.columns])
     points, limits = equalized_odds(sums)
     rates = odds(sums)
 
     results = []
-    for place, member in enumerate(subjects):
+    for index, member in enumerate(subjects):
         lacking = ""
         # The monitored side comes last: where both lack a label, the reason names it.
-        for column, side in ((len(subjects), other), (place, member)):
+        for column, side in ((len(subjects), reference_member), (index, member)):
             if np.isnan(rates[column]).any():
                 label = "an unfavourable" if np.isnan(rates[column, 0]) else "a favourable"
                 lacking = f"no record{side.of} with {label} label has a probability of the favourable outcome"
-        smallest, n = int(sums.counts[[place, -1]].min()), int(sums.counts[[place, -1]].sum())
-        number = _build_number(points[place], limits, place, "newcombe_effective", n, lacking)
+        smallest, n = int(sums.counts[[index, -1]].min()), int(sums.counts[[index, -1]].sum())
+        number = _build_number(points[index], limits, index, "newcombe_effective", n, lacking)
         details = Details(
             formula=formula,
             monitored=member.name,
-            reference=other.name,
-            monitored_counts=_trace_odds(sums.counts[place], rates[place]),
+            reference=reference_member.name,
+            monitored_counts=_trace_odds(sums.counts[index], rates[index]),
             reference_counts=_trace_odds(sums.counts[-1], rates[-1]),
             caution=caution(smallest) if isinstance(number, Value) else None,
         )
@@ -86,30 +86,34 @@ def _measure_equalized_odds(table: ScoreTable, groups: Groups, formula: str) -> 
 
 
 def _measure_gap(key: str, table: ScoreTable, groups: Groups, formula: str, gap: Gap) -> list[Measured]:
-    subjects, other = monitored(groups), reference(groups)
+    subjects, reference_member = monitored(groups), reference(groups)
     if not subjects:
         return []
-    everyone = [*subjects, other]
+    everyone = [*subjects, reference_member]
     sums = table.sums.together([member.columns for member in everyone])
-    found = gap(sums, table.sums.together([range(len(table.unscored))]))
+    gaps = gap(sums, table.sums.together([range(len(table.unscored))]))
     counts, unscored = sums.counts.sum(axis=-1), [int(table.unscored[list(member.columns)].sum()) for member in everyone]
 
     results = []
-    for place, member in enumerate(subjects):
+    for index, member in enumerate(subjects):
         # The monitored side comes first: where neither side has a score, the reason names it.
-        unknown = next((side for side, n in ((member, counts[place]), (other, counts[-1])) if not n), None)
-        lacking = found.lacking.format(reference=other.name, **found.details) if unknown is None else WITHOUT_SCORES.format(of=unknown.of)
-        smallest, n = int(min(counts[place], counts[-1])), int(counts[place] + counts[-1])
-        number = _build_number(found.points[place], found.limits, place, found.method, n, lacking)
-        traced = [{name: _to_json(values[side]) for name, values in found.of_sides.items()} for side in (place, -1)]
+        unknown = next((side for side, n in ((member, counts[index]), (reference_member, counts[-1])) if not n), None)
+        lacking = (
+            gaps.lacking.format(reference=reference_member.name, **gaps.details)
+            if unknown is None
+            else WITHOUT_SCORES.format(of=unknown.of)
+        )
+        smallest, n = int(min(counts[index], counts[-1])), int(counts[index] + counts[-1])
+        number = _build_number(gaps.points[index], gaps.limits, index, gaps.method, n, lacking)
+        traced = [{name: _to_json(values[side]) for name, values in gaps.of_sides.items()} for side in (index, -1)]
         details = Details(
             formula=formula,
             monitored=member.name,
-            reference=other.name,
-            counts={name: value if np.isfinite(value) else None for name, value in found.details.items()},
+            reference=reference_member.name,
+            counts={name: value if np.isfinite(value) else None for name, value in gaps.details.items()},
             monitored_counts=traced[0],
             reference_counts=traced[1],
-            unscored=unscored[place] + unscored[-1],
+            unscored=unscored[index] + unscored[-1],
             caution=caution(smallest) if isinstance(number, Value) else None,
         )
         results.append(build_result(key, member, number, smallest, details))
@@ -125,11 +129,11 @@ def _trace_odds(counts: IntArray, rates: FloatArray) -> dict[str, float | None]:
     }
 
 
-def _build_number(point: float, limits: IntervalEnds, place: int, method: str, n: int, lacking: str) -> Value | Undefined:
+def _build_number(point: float, limits: IntervalEnds, index: int, method: str, n: int, lacking: str) -> Value | Undefined:
     """Rounding must not push the limits past the value."""
     if not np.isfinite(point):
         return Undefined(lacking, n)
-    value, lower, upper = float(point), float(limits.lower[place]), float(limits.upper[place])
+    value, lower, upper = float(point), float(limits.lower[index]), float(limits.upper[index])
     return Value(value, min(value, lower), max(value, upper) if np.isfinite(upper) else None, method, n)
 
 

@@ -42,6 +42,10 @@ def _span(cells: FloatArray, scale: np.ufunc) -> FloatArray:
 def _limits(shapes: FloatArray, scale: np.ufunc) -> tuple[float, float]:
     # Without records a group has the added halves alone.
     labelled = [shapes[shapes[:, label].sum(axis=-1) > 1, label] for label in (0, 1)]
-    ends = [limits_of_spans(own[:, 1], own[:, 0], scale, BEYOND / (len(own) * (len(own) - 1))) for own in labelled if len(own) > 1]
+    ends = [
+        limits_of_spans(group_shapes[:, 1], group_shapes[:, 0], scale, BEYOND / (len(group_shapes) * (len(group_shapes) - 1)))
+        for group_shapes in labelled
+        if len(group_shapes) > 1
+    ]
     lowers, uppers = zip((0.0, 0.0), *ends, strict=True)
     return max(lowers), max(uppers)

@@ -40,10 +40,10 @@ def common_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> 
 
     Each stratum has the variance of its records of equal weight, and the part of the ratio that its weights give it.
     """
-    (one, other), scale = _level(monitored, reference)
-    above, below = _products(one, other)
-    size = np.maximum((one + other).sum(axis=-1), 1e-300)
-    p, q = (one[..., 1] + other[..., 0]) / size, (one[..., 0] + other[..., 1]) / size
+    (of_monitored, of_reference), scale = _level(monitored, reference)
+    above, below = _products(of_monitored, of_reference)
+    size = np.maximum((of_monitored + of_reference).sum(axis=-1), 1e-300)
+    p, q = (of_monitored[..., 1] + of_reference[..., 0]) / size, (of_monitored[..., 0] + of_reference[..., 1]) / size
     total, total_below = (scale * above).sum(axis=-1), (scale * below).sum(axis=-1)
     with np.errstate(all="ignore"):
         squared = scale**2
@@ -102,7 +102,7 @@ def measure_homogeneity(monitored: FloatArray, reference: FloatArray) -> Homogen
     statistic, degrees = float((short**2 / variance).sum()), len(strata) - 1
     corrected = max(0.0, statistic - float(short.sum() ** 2 / variance.sum()))
     has_enough = expected.min() >= _LEAST_EXPECTED and np.mean(expected >= _MOSTLY_EXPECTED) >= _MOSTLY
-    p_value, tarone = (float(chdtrc(degrees, each)) for each in (statistic, corrected))
+    p_value, tarone = (float(chdtrc(degrees, test)) for test in (statistic, corrected))
     return Homogeneity(strata, statistic, p_value, tarone, bool(has_enough))
 
 
@@ -139,35 +139,35 @@ def _fit(monitored: FloatArray, reference: FloatArray, start: FloatArray) -> Flo
     return weight
 
 
-def _margins(one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    return one.sum(axis=-1), one[..., 1] + other[..., 1], (one + other).sum(axis=-1)
+def _margins(monitored: FloatArray, reference: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    return monitored.sum(axis=-1), monitored[..., 1] + reference[..., 1], (monitored + reference).sum(axis=-1)
 
 
-def _variances(value: FloatArray, one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _variances(value: FloatArray, monitored: FloatArray, reference: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Variances n p (1 - p) [..., S] as fitted."""
-    row, column, size = _margins(one, other)
+    row, column, size = _margins(monitored, reference)
     first = expected_favourable(value[..., None], row, column, size)
     second = column - first
     return divide_or(first * (row - first), row, 0.0), divide_or(second * (size - row - second), size - row, 0.0)
 
 
-def _information(one: FloatArray, other: FloatArray) -> FloatArray:
-    found: FloatArray = divide_or(one * other, one + other, 0.0).sum(axis=-1)
-    return found
+def _information(monitored: FloatArray, reference: FloatArray) -> FloatArray:
+    information: FloatArray = divide_or(monitored * reference, monitored + reference, 0.0).sum(axis=-1)
+    return information
 
 
-def _products(one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _products(monitored: FloatArray, reference: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Diagonals of each stratum [..., S], multiplied, over its records."""
-    size = (one + other).sum(axis=-1)
-    return divide_or(one[..., 1] * other[..., 0], size, 0.0), divide_or(one[..., 0] * other[..., 1], size, 0.0)
+    size = (monitored + reference).sum(axis=-1)
+    return divide_or(monitored[..., 1] * reference[..., 0], size, 0.0), divide_or(monitored[..., 0] * reference[..., 1], size, 0.0)
 
 
 def _level(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
     """Records of equal weight of both [..., S, 2], and the factor [..., S] from their products to the weighted ones."""
-    one, other = (outcomes.weights * outcomes.density for outcomes in (monitored, reference))
-    both = (monitored.weights + reference.weights).sum(axis=-1)
-    scale = divide_or((one + other).sum(axis=-1), both, 0.0) / (monitored.density[..., 0] * reference.density[..., 0])
-    return (one, other), scale
+    of_monitored, of_reference = (outcomes.weights * outcomes.density for outcomes in (monitored, reference))
+    total = (monitored.weights + reference.weights).sum(axis=-1)
+    scale = divide_or((of_monitored + of_reference).sum(axis=-1), total, 0.0) / (monitored.density[..., 0] * reference.density[..., 0])
+    return (of_monitored, of_reference), scale
 
 
 def _spread(value: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatArray]:

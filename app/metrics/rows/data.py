@@ -59,21 +59,21 @@ class RowData:
         """Groups' positions, with ungrouped records after the last group."""
         return np.where(self.codes == NEITHER, len(self.groups), self.codes)
 
-    def sampled(self, most: int) -> "RowData":
+    def sampled(self, limit: int) -> "RowData":
         """Same records, or a random sample of `most`.
 
         Random numbers come from the record's contents: neither data set, order nor other records matter.
         """
-        if len(self.codes) <= most:
+        if len(self.codes) <= limit:
             return self
-        kept = np.sort(np.argpartition(self._draw_lots(), most)[:most])
+        sample = np.sort(np.argpartition(self._draw_lots(), limit)[:limit])
         return replace(
             self,
-            codes=self.codes[kept],
-            features=self.features[kept],
-            predicted=None if self.predicted is None else self.predicted[kept],
-            actual=None if self.actual is None else self.actual[kept],
-            protected=None if self.protected is None else self.protected[kept],
+            codes=self.codes[sample],
+            features=self.features[sample],
+            predicted=None if self.predicted is None else self.predicted[sample],
+            actual=None if self.actual is None else self.actual[sample],
+            protected=None if self.protected is None else self.protected[sample],
         )
 
     def _draw_lots(self) -> npt.NDArray[np.uint64]:
@@ -85,9 +85,9 @@ class RowData:
         # Equal records draw one by one; their order may depend on their labels alone.
         order = np.lexsort((lots,) if self.actual is None else (self.actual, lots))
         is_first = np.diff(lots[order], prepend=~lots[order[:1]]) != 0
-        places = np.arange(len(order))
+        ranks = np.arange(len(order))
         nth = np.empty(len(order), dtype=np.float64)
-        nth[order] = places - np.maximum.accumulate(np.where(is_first, places, 0))
+        nth[order] = ranks - np.maximum.accumulate(np.where(is_first, ranks, 0))
         return _mix(lots, nth)
 
 

@@ -71,11 +71,11 @@ class Flips:
         if self.neighbours == 1:
             return 0.0
         records = self._reference.sum(axis=1)
-        asked = np.bincount(self._place[of], minlength=len(self._votes)) / of.sum()
+        queries = np.bincount(self._place[of], minlength=len(self._votes)) / of.sum()
         # Five votes are shrunk towards the overall rate (by two records); Bessel corrects.
         voters = 1 / (self._shares.multiply(self._shares) @ (1 / records))
         chances = (voters * self._votes + 2 * self._reference[:, 1].sum() / records.sum()) / (voters + 2)
-        pull = asked * 30 * chances**2 * (1 - chances) ** 2 * np.sqrt(voters / (voters - 1))
+        pull = queries * 30 * chances**2 * (1 - chances) ** 2 * np.sqrt(voters / (voters - 1))
         pulled, expected = self._shares.T @ pull / records, self._shares.T @ (pull * self._votes) / records
         squares: FloatArray = self._reference[:, 0] * expected**2 + self._reference[:, 1] * (pulled - expected) ** 2
         return float(squares.sum())
@@ -88,13 +88,13 @@ def flips(monitored: FloatArray, favoured: IntArray, reference: FloatArray, refe
         ValueError: there is no reference record.
     """
     k = NEIGHBOURS if len(reference) > FEW_REFERENCE_RECORDS else 1
-    asked, among = Points.of(monitored), Points.of(reference)
-    shares = neighbour_shares(asked.places, among, k)
+    points, among = Points.of(monitored), Points.of(reference)
+    shares = neighbour_shares(points.places, among, k)
     favourable = np.bincount(among.of_record, weights=reference_favoured, minlength=len(among.counts))
     outcomes = np.stack([among.counts - favourable, favourable], axis=-1)
     votes: FloatArray = np.clip(shares @ (favourable / among.counts), 0.0, 1.0)
     chances = _favourable_majority(shares, outcomes, k)
-    return Flips(chances[asked.of_record] - favoured, k, shares, asked.of_record, votes, outcomes)
+    return Flips(chances[points.of_record] - favoured, k, shares, points.of_record, votes, outcomes)
 
 
 def _favourable_majority(shares: csr_array, outcomes: FloatArray, k: int) -> FloatArray:
@@ -107,10 +107,10 @@ def _favourable_majority(shares: csr_array, outcomes: FloatArray, k: int) -> Flo
         np.stack([np.bincount(rows[which], weights=held[which, outcome], minlength=shares.shape[0]) for outcome in (0, 1)])
         for which in (~by_lot, by_lot)
     )
-    places, needed = k - settled.sum(axis=0), k // 2 + 1 - settled[1]
+    open_votes, needed = k - settled.sum(axis=0), k // 2 + 1 - settled[1]
     chance = np.zeros(shares.shape[0])
-    for more in range(k + 1):
-        ways = binom(drawn[1], more) * binom(drawn[0], np.maximum(places - more, 0))
-        chance += np.where((more >= needed) & (more <= places), ways, 0.0)
-    majority: FloatArray = np.clip(chance / binom(drawn.sum(axis=0), places), 0.0, 1.0)
+    for favourable in range(k + 1):
+        draws = binom(drawn[1], favourable) * binom(drawn[0], np.maximum(open_votes - favourable, 0))
+        chance += np.where((favourable >= needed) & (favourable <= open_votes), draws, 0.0)
+    majority: FloatArray = np.clip(chance / binom(drawn.sum(axis=0), open_votes), 0.0, 1.0)
     return majority

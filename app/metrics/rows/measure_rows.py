@@ -35,13 +35,13 @@ class Neighbourhood:
     shares: csr_array
 
     @classmethod
-    def of(cls, places: FloatArray) -> "Neighbourhood":
+    def of(cls, features: FloatArray) -> "Neighbourhood":
         """5 nearest records of each of the records [records, features], itself included.
 
         Raises:
             ValueError: there are fewer than 5 records.
         """
-        points = Points.of(places)
+        points = Points.of(features)
         return cls(points, neighbour_shares(points.places, points, NEIGHBOURS))
 
 
@@ -66,13 +66,13 @@ class Agreement:
         98 %.
         """
         value, records = self.value(of), int(of.sum())
-        own = np.where(of, self.agreements - value, 0.0)
+        deviations = np.where(of, self.agreements - value, 0.0)
         wish = np.where(of, 2.0 * self._favoured - 1.0, 0.0)
         points = self._near.points
-        place, count = points.of_record, len(points.counts)
-        wishes, expected = (np.bincount(place, weights=each, minlength=count) for each in (wish, wish * self._means))
-        pulled, usual = ((self._near.shares.T @ each / points.counts)[place] for each in (wishes, expected))
-        influence = own + self._favoured * pulled - usual
+        positions, count = points.of_record, len(points.counts)
+        wishes, expected = (np.bincount(positions, weights=weights, minlength=count) for weights in (wish, wish * self._means))
+        pulled, usual = ((self._near.shares.T @ weights / points.counts)[positions] for weights in (wishes, expected))
+        influence = deviations + self._favoured * pulled - usual
 
         variance = float(np.square(influence).sum()) / records**2
         spread = value * (1 - value)
@@ -113,7 +113,7 @@ _OUTCOMES: Mapping[Data, tuple[Outcome, ...]] = MappingProxyType(
 )
 
 
-def measure_rows(data: Data, rows: RowData, wanted: Mapping[str, str], *, limits: AllLimits = NO_LIMITS) -> list[Measured]:
+def measure_rows(data: Data, rows: RowData, formulas: Mapping[str, str], *, limits: AllLimits = NO_LIMITS) -> list[Measured]:
     """Metrics that `wanted` names, in its order, each with its formula's text; `data` decides the outcomes.
 
     Of too many records (see `most_records`) a random sample is drawn. The value furthest out is chosen by `limits` (default: the
@@ -124,14 +124,14 @@ def measure_rows(data: Data, rows: RowData, wanted: Mapping[str, str], *, limits
     """
     searched, everyone = _Rows.of(rows), _Rows(rows, len(rows.codes))
     results: list[Measured] = []
-    for key, formula in wanted.items():
+    for key, formula in formulas.items():
         if missing := _find_needed(key) - set(_OUTCOMES[data]):
             raise ValueError(f"expected a metric of {data} data, found {key}, which needs a {' and a '.join(sorted(missing))}")
         if key in _RICH:
             results.append(everyone.with_common_details(_measure_rich_subgroup(everyone, key), formula))
             continue
-        found = _measure_flip_test(searched, limits) if key == _FLIP_TEST else _measure_consistency(searched, key)
-        results += [searched.with_common_details(result, formula) for result in found]
+        measured = _measure_flip_test(searched, limits) if key == _FLIP_TEST else _measure_consistency(searched, key)
+        results += [searched.with_common_details(result, formula) for result in measured]
     return results
 
 
@@ -158,8 +158,8 @@ class _Rows:
 
     def outcomes(self, which: Outcome) -> IntArray:
         """Outcome of each record; unclassified where there is none."""
-        known = self.rows.actual if which == "label" else self.rows.predicted
-        return np.full(len(self.rows.codes), UNCLASSIFIED, dtype=np.int64) if known is None else known
+        outcomes = self.rows.actual if which == "label" else self.rows.predicted
+        return np.full(len(self.rows.codes), UNCLASSIFIED, dtype=np.int64) if outcomes is None else outcomes
 
     def neighbourhood(self, among: BoolArray) -> Neighbourhood:
         """Neighbours of those records among themselves; the same are searched once."""
@@ -181,33 +181,39 @@ class _Rows:
 
 def _measure_flip_test(searched: _Rows, limits: AllLimits) -> list[Measured]:
     groups, predicted = searched.rows.groups, searched.outcomes("prediction")
-    subjects, other = monitored(groups), reference(groups)
+    subjects, reference_member = monitored(groups), reference(groups)
     classified = predicted != UNCLASSIFIED
-    of_reference = searched.within(other) & classified
+    of_reference = searched.within(reference_member) & classified
     sets = [searched.within(member) & classified for member in subjects]
     # The reduction of an empty list is a scalar, which is no mask.
     everyone = np.logical_or.reduce(sets) if sets else classified & False
-    places = standardise(searched.rows.features)
-    reason = NO_FEATURES if places.shape[1] == 0 else "" if of_reference.any() else f"no record{other.of} has a classified prediction"
+    features = standardise(searched.rows.features)
+    reason = (
+        NO_FEATURES
+        if features.shape[1] == 0
+        else ""
+        if of_reference.any()
+        else f"no record{reference_member.of} has a classified prediction"
+    )
     can = not reason and bool(everyone.any())
-    found = flips(places[everyone], predicted[everyone], places[of_reference], predicted[of_reference]) if can else None
+    tested = flips(features[everyone], predicted[everyone], features[of_reference], predicted[of_reference]) if can else None
     results = []
     for member, chosen in zip(subjects, sets, strict=True):
         details = Details(
             monitored=member.name,
-            reference=other.name,
+            reference=reference_member.name,
             monitored_counts=_count_favourable(predicted[chosen]),
             reference_counts=_count_favourable(predicted[of_reference]),
         )
-        if found is None or not chosen.any():
+        if tested is None or not chosen.any():
             number: Value | Undefined = Undefined(
                 reason or f"no record{member.of} has a classified prediction", _count_records(chosen, of_reference)
             )
         else:
             of = chosen[everyone]
-            number = _build_value(found.value(of), found.interval(of), _count_records(chosen, of_reference))
-            flips_of = dict(zip(("flips_to_favourable", "flips_to_unfavourable"), found.towards(of), strict=True))
-            details = details.changed(counts=flips_of, neighbours=found.neighbours)
+            number = _build_value(tested.value(of), tested.interval(of), _count_records(chosen, of_reference))
+            flips_of = dict(zip(("flips_to_favourable", "flips_to_unfavourable"), tested.towards(of), strict=True))
+            details = details.changed(counts=flips_of, neighbours=tested.neighbours)
         smallest = min(int(chosen.sum()), int(of_reference.sum()))
         results.append(build_result(_FLIP_TEST, member, number, smallest, details))
     return omit_repeats(mark_worst(CATALOGUE[_FLIP_TEST], results, limits), groups)
@@ -228,15 +234,15 @@ def _measure_consistency(searched: _Rows, key: str) -> list[Measured]:
         reason = f"no record has a classified {which}"
     else:
         reason = f"only {total} records have a classified {which}, fewer than the {NEIGHBOURS} nearest" if total < NEIGHBOURS else ""
-    found = None if reason else agreement(searched.neighbourhood(classified), outcomes[classified])
+    agreed = None if reason else agreement(searched.neighbourhood(classified), outcomes[classified])
     results = []
     for member in members(("overall", "group"), searched.rows.groups):
         of = searched.within(member)[classified]
         details = Details(subject=member.name, counts=_count_favourable(outcomes[classified][of]), neighbours=NEIGHBOURS)
-        if found is None or not of.any():
+        if agreed is None or not of.any():
             number: Value | Undefined = Undefined(reason or f"no record{member.of} has a classified {which}", int(of.sum()))
         else:
-            number = _build_value(found.value(of), found.interval(of), int(of.sum()))
+            number = _build_value(agreed.value(of), agreed.interval(of), int(of.sum()))
         results.append(build_result(key, member, number, int(of.sum()), details))
     return results
 
@@ -246,23 +252,25 @@ def _measure_rich_subgroup(searched: _Rows, key: str) -> Measured:
     actual, predicted = searched.outcomes("label"), searched.outcomes("prediction")
     classified = np.flatnonzero((actual != UNCLASSIFIED) & (predicted != UNCLASSIFIED))
     protected = (rows.columns[:, None] == np.arange(len(rows.groups))).astype(np.float64) if rows.protected is None else rows.protected
-    found = rich_subgroup(protected[classified], predicted[classified], actual[classified], kind)
+    subgroup = rich_subgroup(protected[classified], predicted[classified], actual[classified], kind)
     member, outcome = members(("overall",), rows.groups)[0], "unfavourable" if kind == "false_positive" else "favourable"
     judged = int((actual[classified] == (kind == "false_negative")).sum())
     details = Details(subject=member.name, counts={"n": len(classified), f"actual_{outcome}": judged})
-    if found is None:
+    if subgroup is None:
         alike = f"the records that are actually {outcome} are alike in every protected attribute"
         reason = alike if judged else f"no record with a classified prediction is actually {outcome}"
         return build_result(key, member, Undefined(reason, len(classified)), 0, details)
-    inside, codes = int(found.members.sum()), rows.columns[classified[found.judged[found.members]]]
+    inside, codes = int(subgroup.members.sum()), rows.columns[classified[subgroup.judged[subgroup.members]]]
     labels = [*(group.label for group in rows.groups), "(no group)"]
     details = details.changed(
-        rate=found.overall_rate,
-        subgroup_rate=found.rate,
+        rate=subgroup.overall_rate,
+        subgroup_rate=subgroup.rate,
         subgroup_n=inside,
         subgroup_of_groups={labels[code]: int(count) for code, count in zip(*np.unique(codes, return_counts=True), strict=True)},
     )
-    return build_result(key, member, _build_value(found.value, found.interval, len(classified)), min(inside, judged - inside), details)
+    return build_result(
+        key, member, _build_value(subgroup.value, subgroup.interval, len(classified)), min(inside, judged - inside), details
+    )
 
 
 def _build_value(value: float, interval: Interval, records: int) -> Value:

@@ -29,8 +29,8 @@ class Points:
     def of(cls, features: FloatArray) -> "Points":
         """Positions of the records [records, features]."""
         # Turns negative zero, which has other bits, into zero.
-        places, of_record, counts = np.unique(features + 0.0, axis=0, return_inverse=True, return_counts=True)
-        return cls(places, counts.astype(np.int64), of_record.reshape(-1).astype(np.int64))
+        positions, of_record, counts = np.unique(features + 0.0, axis=0, return_inverse=True, return_counts=True)
+        return cls(positions, counts.astype(np.int64), of_record.reshape(-1).astype(np.int64))
 
 
 def standardise(features: FloatArray) -> FloatArray:
@@ -39,8 +39,8 @@ def standardise(features: FloatArray) -> FloatArray:
         return features
     # By the largest first: sums and squares of raw numbers could overflow.
     largest = np.abs(features).max(axis=0)
-    parts = features / np.where(largest > 0, largest, 1.0)
-    centred = parts - parts.mean(axis=0)
+    relative = features / np.where(largest > 0, largest, 1.0)
+    centred = relative - relative.mean(axis=0)
     spread = centred.std(axis=0)
     # The mean of equal numbers can be off by rounding, which must not be magnified.
     constant = spread <= TIE
@@ -48,7 +48,7 @@ def standardise(features: FloatArray) -> FloatArray:
     return scaled
 
 
-def neighbour_shares(asked: FloatArray, among: Points, k: int) -> csr_array:
+def neighbour_shares(queried: FloatArray, among: Points, k: int) -> csr_array:
     """Share [asked, points] of each point's records in the `k` nearest of each queried point; rows add up to 1.
 
     A queried point among the points is its own neighbour.
@@ -58,30 +58,30 @@ def neighbour_shares(asked: FloatArray, among: Points, k: int) -> csr_array:
     """
     if among.counts.sum() < k:
         raise ValueError(f"expected at least {k} records to choose neighbours from, found {among.counts.sum()}")
-    rows, points, shares = (np.concatenate(part) for part in zip(*_find_neighbours(asked, among, k), strict=True))
-    return csr_array((shares, (rows, points)), shape=(len(asked), len(among.places)))
+    rows, points, shares = (np.concatenate(arrays) for arrays in zip(*_find_neighbours(queried, among, k), strict=True))
+    return csr_array((shares, (rows, points)), shape=(len(queried), len(among.places)))
 
 
-def _find_neighbours(asked: FloatArray, among: Points, k: int) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+def _find_neighbours(queried: FloatArray, among: Points, k: int) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
     """Rows whose ties may extend past the searched neighbours are searched further."""
     from scipy.spatial import cKDTree  # noqa: PLC0415 - a tenth of a second to load, and few metrics look at neighbours
 
-    tree, width, pending = cKDTree(among.places), k + 1, np.arange(len(asked))
+    tree, width, pending = cKDTree(among.places), k + 1, np.arange(len(queried))
     yield np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
     while pending.size:
         width = min(width, len(among.places))
         unsettled = []
         size = max(1, CHUNK // width)
         for rows in (pending[start : start + size] for start in range(0, len(pending), size)):
-            distances, points = tree.query(asked[rows], k=np.arange(1, width + 1))
+            distances, points = tree.query(queried[rows], k=np.arange(1, width + 1))
             held = among.counts[points]
             kth = np.take_along_axis(distances, (held.cumsum(axis=1) >= k).argmax(axis=1)[:, None], axis=1)
             settled = (distances[:, -1] > kth[:, 0] * (1 + TIE)) | (width == len(among.places))
             nearer = np.where(distances < kth * (1 - TIE), held, 0)
             tied = np.where((distances <= kth * (1 + TIE)) & (nearer == 0), held, 0)
-            left = k - nearer.sum(axis=1, keepdims=True)
-            shares = (nearer + tied * (left / tied.sum(axis=1, keepdims=True))) / k
-            row, place = np.nonzero((shares > 0) & settled[:, None])
-            yield rows[row], points[row, place].astype(np.int64), shares[row, place]
+            missing = k - nearer.sum(axis=1, keepdims=True)
+            shares = (nearer + tied * (missing / tied.sum(axis=1, keepdims=True))) / k
+            row, column = np.nonzero((shares > 0) & settled[:, None])
+            yield rows[row], points[row, column].astype(np.int64), shares[row, column]
             unsettled.append(rows[~settled])
         pending, width = np.concatenate(unsettled), width * 4

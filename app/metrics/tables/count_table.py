@@ -55,28 +55,28 @@ class CountTable:
 
     @property
     def counts_weighting(self) -> Weighting | None:
-        return self.weighting and self.weighting.changed(lambda part: part[self.STORED])
+        return self.weighting and self.weighting.changed(lambda cells: cells[self.STORED])
 
     @property
     def unclassified(self) -> IntArray:
         """Records in each row that are in none of the `counts`."""
         axes = tuple(range(1, self.cells.ndim))
-        others: IntArray = self.cells[self.STORED[0]].sum(axis=axes) - self.counts.sum(axis=axes)
-        return others
+        uncounted: IntArray = self.cells[self.STORED[0]].sum(axis=axes) - self.counts.sum(axis=axes)
+        return uncounted
 
     @classmethod
     def merged(cls, tables: Sequence["CountTable"]) -> Self:
         groups, rows = align([table.groups for table in tables])
         return cls._place(tables, rows, groups)
 
-    def regrouped(self, groups: Iterable[ComparedGroup], places: npt.ArrayLike) -> Self:
+    def regrouped(self, groups: Iterable[ComparedGroup], positions: npt.ArrayLike) -> Self:
         """Same records in other groups, as if counted again: `places` holds each group's new position, or -1.
 
         Raises:
             ValueError: the places do not fit the groups.
         """
         named = as_groups(groups)
-        checked = check_codes(places, NEITHER, len(named))
+        checked = check_codes(positions, NEITHER, len(named))
         if checked.size != len(self.groups):
             raise ValueError(f"expected one place for each of {len(self.groups)} groups, found {checked.size}")
         return self._place([self], [np.append(np.where(checked == NEITHER, len(named), checked), len(named))], named)
@@ -89,7 +89,7 @@ class CountTable:
         stored = {"groups": [list(group) for group in self.groups], "counts": self.counts.tolist()}
         if len(self.STORED) > 1:
             stored["unclassified"] = self.unclassified.tolist()
-        return stored | {name: part.to_json() for name, part in optional if part is not None}
+        return stored | {name: table.to_json() for name, table in optional if table is not None}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
@@ -106,10 +106,10 @@ class CountTable:
             last[cls.STORED[0]] = check_counts(stored["unclassified"], len(counts))
         last[-1] += stored.get("other", 0)
 
-        def spread(part: npt.NDArray[Any]) -> npt.NDArray[Any]:
-            whole = np.zeros(cells.shape)
-            whole[cls.STORED] = part
-            return whole
+        def spread(stored_cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            of_cells = np.zeros(cells.shape)
+            of_cells[cls.STORED] = stored_cells
+            return of_cells
 
         weighting = Weighting.from_json(stored.get("weighting"), *counts.shape)
         table, scores = cls(groups, cells, weighting and weighting.changed(spread)), stored.get("scores")
@@ -117,16 +117,16 @@ class CountTable:
         return replace(table, strata=strata, scores=None if scores is None else ScoreTable.from_json(scores))
 
     @classmethod
-    def _sum_divided(cls, part: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _sum_divided(cls, cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Without the unclassified [groups + 1, 2, …]."""
-        chosen = part[(slice(None), *[slice(2)] * cls.DIVIDED)]
-        total: npt.NDArray[Any] = chosen.sum(axis=tuple(range(cls.DIVIDED + 1, part.ndim)))
+        chosen = cells[(slice(None), *[slice(2)] * cls.DIVIDED)]
+        total: npt.NDArray[Any] = chosen.sum(axis=tuple(range(cls.DIVIDED + 1, cells.ndim)))
         return total
 
     @classmethod
     def _place(cls, tables: Sequence["CountTable"], rows_of: Sequence[IntArray], groups: Groups) -> Self:
-        parts = [PlacedCells(table.cells, table.weighting, (rows,)) for table, rows in zip(tables, rows_of, strict=True)]
-        cells, weighting = sum_cells(parts, (len(groups) + 1, *cls.AXES.values()))
+        placed = [PlacedCells(table.cells, table.weighting, (rows,)) for table, rows in zip(tables, rows_of, strict=True)]
+        cells, weighting = sum_cells(placed, (len(groups) + 1, *cls.AXES.values()))
         strata, scores = merge_strata([table.strata for table in tables], rows_of, len(groups)), None
         if any(table.scores is not None for table in tables):
             scores = ScoreTable.placed([table.scores or table.unscored() for table in tables], rows_of, groups)
@@ -160,10 +160,10 @@ class CountTable:
         stratum = None if strata is None else check_each(strata[1], size, "stratum")
         scored = None if scores is None else (check_each(labels, size, "label"), check_each(scores, size, "score"))
 
-        def count_slice(part: slice) -> "CountTable":
-            group = check_codes(of_records[part], NEITHER, len(named))
-            outcomes = [check_codes(column[part], 0, beyond) for column, beyond in zip(coded, cls.AXES.values(), strict=True)]
-            weight, repeated = None if weighed is None else weighed[part], None if repeats is None else repeats[part]
+        def count_slice(chunk: slice) -> "CountTable":
+            group = check_codes(of_records[chunk], NEITHER, len(named))
+            outcomes = [check_codes(column[chunk], 0, beyond) for column, beyond in zip(coded, cls.AXES.values(), strict=True)]
+            weight, repeated = None if weighed is None else weighed[chunk], None if repeats is None else repeats[chunk]
             # Turns -1, the code of ungrouped records, into the row after the last group.
             key = group % (len(named) + 1)
             for outcome, beyond in zip(outcomes, cls.AXES.values(), strict=True):
@@ -172,9 +172,9 @@ class CountTable:
             divided = None
             if strata is not None and stratum is not None:
                 divided = Strata.from_records(
-                    strata[0], stratum[part], group, outcomes[: cls.DIVIDED], groups=len(named), weights=weight, repeats=repeated
+                    strata[0], stratum[chunk], group, outcomes[: cls.DIVIDED], groups=len(named), weights=weight, repeats=repeated
                 )
-            of_scores = None if scored is None else ScoreTable.from_records(named, group, scored[0][part], scored[1][part], weight)
+            of_scores = None if scored is None else ScoreTable.from_records(named, group, scored[0][chunk], scored[1][chunk], weight)
             return cls(named, cells, weighting, divided, of_scores)
 
         return cast("Self", reduce(lambda earlier, later: cls.merged([earlier, later]), map(count_slice, slices(size))))

@@ -71,13 +71,13 @@ class RecordKinds:
         """
         named = as_groups(groups)
         group = check_codes(codes, NEITHER, len(named))
-        own = {name: check_codes(check_each(columns[name], group.size, f"{name} outcome"), 0, OUTCOMES) for name in cls.OWN}
+        outcomes = {name: check_codes(check_each(columns[name], group.size, f"{name} outcome"), 0, OUTCOMES) for name in cls.OWN}
         copies = {name: check_counts(columns[name], group.size, len(named)) for name in cls.COPIES}
         weight = check_weights(weights, group.size)
         is_member = group != NEITHER
-        is_counted = is_member & (np.max(list(own.values()), axis=0) < OUTCOMES - 1)
+        is_counted = is_member & (np.max(list(outcomes.values()), axis=0) < OUTCOMES - 1)
         unclassified = np.bincount(group[is_member & ~is_counted], minlength=len(named)).astype(np.int64)
-        counted = {name: column[is_counted] for name, column in ({"group": group} | own | copies).items()}
+        counted = {name: column[is_counted] for name, column in ({"group": group} | outcomes | copies).items()}
         kinds = _merge_kinds(counted, np.ones(int(is_counted.sum()), np.int64), None if weight is None else weight[is_counted])
         return cls(groups=named, unclassified=unclassified, other=int((~is_member).sum()), **kinds)
 
@@ -100,7 +100,7 @@ class RecordKinds:
         if any(table.weight is not None for table in tables):
             # The records of the tables without weights weigh 1.
             weight = np.concatenate([np.ones(len(table.count)) if table.weight is None else table.weight for table in tables])
-        stacked = {name: np.concatenate(parts) for name, parts in columns.items()}
+        stacked = {name: np.concatenate(arrays) for name, arrays in columns.items()}
         kinds = _merge_kinds(stacked, stacked.pop("count"), weight)
         return cls(groups=groups, unclassified=unclassified, other=sum(table.other for table in tables), **kinds)
 
@@ -200,11 +200,11 @@ def distinct_rows(columns: Sequence[IntArray], weights: IntArray) -> tuple[IntAr
         key, size = key * base + column, size * base
     if size > DENSE:
         key, size = _renumber(key)
-    position, total, seen = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.bool_)
+    position, total, occurs = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.bool_)
     position[key] = np.arange(key.size)
-    seen[key] = True
+    occurs[key] = True
     np.add.at(total, key, weights)
-    return position[seen], total[seen]
+    return position[occurs], total[occurs]
 
 
 def _renumber(key: IntArray) -> tuple[IntArray, int]:
@@ -214,7 +214,7 @@ def _renumber(key: IntArray) -> tuple[IntArray, int]:
 
 def _merge_kinds(columns: Mapping[str, IntArray], count: IntArray, weight: FloatArray | None) -> dict[str, Any]:
     """Merges equal kinds of equal weights, whatever the order of the records."""
-    flat = [part for column in columns.values() for part in (column.T if column.ndim > 1 else [column])]
+    flat = [array for column in columns.values() for array in (column.T if column.ndim > 1 else [column])]
     if weight is not None:
         flat.append(np.unique(weight, return_inverse=True)[1].astype(np.int64))
     first, total = distinct_rows(flat, count)

@@ -43,8 +43,8 @@ class ScoreBins:
     def from_records(cls, cells: IntArray, size: int, scores: FloatArray, weights: FloatArray | None) -> Self:
         """Bins the records by cell in `range(size)`; scores in [0, 1]."""
         if weights is not None:
-            kept = weights > 0
-            cells, scores, weights = cells[kept], scores[kept], weights[kept]
+            has_weight = weights > 0
+            cells, scores, weights = cells[has_weight], scores[has_weight], weights[has_weight]
         if not cells.size:
             return cls.empty(size)
         keys = keys_of(scores)
@@ -59,8 +59,10 @@ class ScoreBins:
             counts = np.diff(firsts, append=len(packed)).astype(np.float64)
             cell, key = packed[firsts] >> (KEY_BITS - shift), packed[firsts] & (2 ** (KEY_BITS - shift) - 1)
             return cls(size, shift, lows, highs, cell * len(lows) + np.searchsorted(lows >> shift, key), counts)
-        places = cells * len(lows) + np.searchsorted(lows, keys, side="right") - 1
-        return cls(size, shift, lows, highs, *_sum_places(places, np.ones(len(places)) if weights is None else weights, size * len(lows)))
+        positions = cells * len(lows) + np.searchsorted(lows, keys, side="right") - 1
+        return cls(
+            size, shift, lows, highs, *_sum_places(positions, np.ones(len(positions)) if weights is None else weights, size * len(lows))
+        )
 
     @classmethod
     def empty(cls, size: int) -> Self:
@@ -68,57 +70,57 @@ class ScoreBins:
         return cls(size, 0, nothing, nothing, nothing, np.zeros(0))
 
     @classmethod
-    def merged(cls, parts: Sequence["ScoreBins"], cells: Sequence[IntArray], size: int) -> "ScoreBins":
+    def merged(cls, several: Sequence["ScoreBins"], cells: Sequence[IntArray], size: int) -> "ScoreBins":
         """Sum of the parts as if binned at once; `cells` hold the new positions of each part's cells."""
-        own = np.arange(size)
-        waiting, places, entries = [cls.empty(size)], [own], 0
-        for part, place in zip(parts, cells, strict=True):
-            waiting.append(part)
-            places.append(place)
-            entries += len(part.places)
+        identity = np.arange(size)
+        waiting, positions, entries = [cls.empty(size)], [identity], 0
+        for bins, position in zip(several, cells, strict=True):
+            waiting.append(bins)
+            positions.append(position)
+            entries += len(bins.places)
             if entries > AT_ONCE:
-                waiting, places, entries = [cls._merge(waiting, places, size)], [own], 0
-        return cls._merge(waiting, places, size)
+                waiting, positions, entries = [cls._merge(waiting, positions, size)], [identity], 0
+        return cls._merge(waiting, positions, size)
 
     @classmethod
-    def _merge(cls, parts: Sequence["ScoreBins"], cells_of: Sequence[IntArray], size: int) -> "ScoreBins":
-        filled = [(part, cells) for part, cells in zip(parts, cells_of, strict=True) if len(part.lows)]
+    def _merge(cls, several: Sequence["ScoreBins"], cells_of: Sequence[IntArray], size: int) -> "ScoreBins":
+        filled = [(binned, cells) for binned, cells in zip(several, cells_of, strict=True) if len(binned.lows)]
         if not filled:
             return cls.empty(size)
-        lows, highs = (np.concatenate([getattr(part, name) for part, _ in filled]) for name in ("lows", "highs"))
+        lows, highs = (np.concatenate([getattr(binned, name) for binned, _ in filled]) for name in ("lows", "highs"))
         # Stable, so that bins with one lower end merge in the same order on every machine.
         order = np.argsort(lows, kind="stable")
         lows, reach = lows[order], np.maximum.accumulate(highs[order])
         # A bin that overlaps the next one cannot be separated from it.
         apart = np.where(lows[1:] > reach[:-1], lows[1:] ^ reach[:-1], 0)
-        shift = max(_find_shift(apart), *(part.shift for part, _ in filled))
+        shift = max(_find_shift(apart), *(binned.shift for binned, _ in filled))
         firsts = _find_starts(apart >= 1 << shift)
         bins = np.empty(len(lows), np.int64)
         bins[order] = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(lows)))
-        places, start = [], 0
-        for part, cells in filled:
-            own = bins[start : start + len(part.lows)]
-            start += len(part.lows)
-            cell, at = part.split()
-            places.append(cells[cell] * len(firsts) + own[at])
-        weights = np.concatenate([part.weights for part, _ in filled])
+        positions, start = [], 0
+        for binned, cells in filled:
+            new_bins = bins[start : start + len(binned.lows)]
+            start += len(binned.lows)
+            cell, at = binned.split()
+            positions.append(cells[cell] * len(firsts) + new_bins[at])
+        weights = np.concatenate([binned.weights for binned, _ in filled])
         tops = reach[np.append(firsts[1:], len(reach)) - 1]
-        return cls(size, shift, lows[firsts], tops, *_sum_places(np.concatenate(places), weights, size * len(firsts)))
+        return cls(size, shift, lows[firsts], tops, *_sum_places(np.concatenate(positions), weights, size * len(firsts)))
 
     def together(self, sets: Sequence[Sequence[int]]) -> "ScoreBins":
-        bins, places, weights = len(self.lows), [np.zeros(0, np.int64)], [np.zeros(0)]
+        bins, positions, weights = len(self.lows), [np.zeros(0, np.int64)], [np.zeros(0)]
         for number, columns in enumerate(sets):
-            found = [self._filled_bins(column) for column in columns]
-            if len(found) == 1:
-                own, summed = found[0]
+            filled = [self._filled_bins(column) for column in columns]
+            if len(filled) == 1:
+                occupied, summed = filled[0]
             else:
-                at = np.concatenate([np.zeros(0, np.int64), *(part for part, _ in found)])
-                dense = np.bincount(at, np.concatenate([np.zeros(0), *(part for _, part in found)]), minlength=2 * bins)
-                own = np.flatnonzero(dense)
-                summed = dense[own].astype(np.float64)
-            places.append(own + number * 2 * bins)
+                at = np.concatenate([np.zeros(0, np.int64), *(positions_of for positions_of, _ in filled)])
+                dense = np.bincount(at, np.concatenate([np.zeros(0), *(weights_of for _, weights_of in filled)]), minlength=2 * bins)
+                occupied = np.flatnonzero(dense)
+                summed = dense[occupied].astype(np.float64)
+            positions.append(occupied + number * 2 * bins)
             weights.append(summed)
-        return replace(self, size=2 * len(sets), places=np.concatenate(places), weights=np.concatenate(weights))
+        return replace(self, size=2 * len(sets), places=np.concatenate(positions), weights=np.concatenate(weights))
 
     def dense(self, first: int, beyond: int) -> FloatArray:
         """Weights of the columns from `first` to before `beyond` [columns, 2, bins]."""
@@ -152,14 +154,14 @@ class ScoreBins:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values: scores, widths of the wide bins, and steps between filled places."""
-        wide, whole = np.flatnonzero(self.is_wide), self.weights.astype(np.int64)
+        wide, whole_weights = np.flatnonzero(self.is_wide), self.weights.astype(np.int64)
         return {
             "shift": self.shift,
             "scores": scores_of(self.lows).tolist(),
             "wide": wide.tolist(),
             "up_to": scores_of(self.highs[wide]).tolist(),
             "steps": np.diff(self.places, prepend=0).tolist(),
-            "weights": (whole if np.array_equal(whole, self.weights) else self.weights).tolist(),
+            "weights": (whole_weights if np.array_equal(whole_weights, self.weights) else self.weights).tolist(),
         }
 
     @classmethod
@@ -172,13 +174,13 @@ class ScoreBins:
         lows = keys_of(np.asarray(stored["scores"], dtype=np.float64))
         highs = lows.copy()
         highs[np.asarray(stored["wide"], dtype=np.int64)] = keys_of(np.asarray(stored["up_to"], dtype=np.float64))
-        places = np.cumsum(np.asarray(stored["steps"], dtype=np.int64))
-        weights = np.asarray(stored["weights"], dtype=np.float64).reshape(places.shape)
+        positions = np.cumsum(np.asarray(stored["steps"], dtype=np.int64))
+        weights = np.asarray(stored["weights"], dtype=np.float64).reshape(positions.shape)
         if (lows[1:] <= highs[:-1]).any() or (highs < lows).any():
             raise ValueError("expected rising scores")
-        if places.size and not (places[0] >= 0 and places[-1] < size * len(lows) and (np.diff(places) > 0).all()):
-            raise ValueError(f"expected rising places from 0 to {size * len(lows) - 1}, found {places.min()} to {places.max()}")
-        return cls(size, int(stored["shift"]), lows, highs, places, weights)
+        if positions.size and not (positions[0] >= 0 and positions[-1] < size * len(lows) and (np.diff(positions) > 0).all()):
+            raise ValueError(f"expected rising places from 0 to {size * len(lows) - 1}, found {positions.min()} to {positions.max()}")
+        return cls(size, int(stored["shift"]), lows, highs, positions, weights)
 
     def _filled_bins(self, column: int) -> tuple[IntArray, FloatArray]:
         """Places are label × bins + bin."""
@@ -218,18 +220,18 @@ def _find_starts(differ: npt.NDArray[np.bool_]) -> IntArray:
     return np.append(0, np.flatnonzero(differ) + 1)
 
 
-def _sum_places(places: IntArray, weights: FloatArray, beyond: int) -> tuple[IntArray, FloatArray]:
+def _sum_places(positions: IntArray, weights: FloatArray, beyond: int) -> tuple[IntArray, FloatArray]:
     """Each place below `beyond` once, in order, with the sum of its weights; zeros left out."""
-    if beyond <= 4 * places.size:
-        dense = np.bincount(places, weights, minlength=beyond)
+    if beyond <= 4 * positions.size:
+        dense = np.bincount(positions, weights, minlength=beyond)
         filled = np.flatnonzero(dense)
         return filled.astype(np.int64), dense[filled].astype(np.float64)
-    if not places.size:
-        return places, weights
+    if not positions.size:
+        return positions, weights
     # A stable sort of mostly sorted numbers is nearly as fast as reading them.
-    order = np.argsort(places, kind="stable")
-    ordered = places[order]
+    order = np.argsort(positions, kind="stable")
+    ordered = positions[order]
     firsts = _find_starts(ordered[1:] != ordered[:-1])
     summed = np.add.reduceat(weights[order], firsts)
-    kept = summed > 0
-    return ordered[firsts][kept], summed[kept]
+    has_weight = summed > 0
+    return ordered[firsts][has_weight], summed[has_weight]

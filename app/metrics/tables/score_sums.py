@@ -76,25 +76,25 @@ class ScoreSums:
         key = columns * 2 + actual
         cells = size * 2
 
-        def summed(part: FloatArray | None, of: IntArray = key, beyond: int = cells) -> FloatArray:
-            weighed = weights if part is None else part if weights is None else part * weights
+        def summed(quantity: FloatArray | None, of: IntArray = key, beyond: int = cells) -> FloatArray:
+            weighed = weights if quantity is None else quantity if weights is None else quantity * weights
             added: FloatArray = np.bincount(of, weighed, minlength=beyond).astype(np.float64)
             return added
 
         counts = np.bincount(key, minlength=cells)
         quantities = _compute_quantities(actual, scores)
         tenths = columns * DECILES + np.minimum((scores * DECILES).astype(np.int64), DECILES - 1)
-        rounded = [_round(part, SUMS_GRAIN) for part in quantities]
-        squared = (_round(part * part, SQUARES_GRAIN) for part in quantities)
+        rounded = [_round(quantity, SUMS_GRAIN) for quantity in quantities]
+        squared = (_round(quantity * quantity, SQUARES_GRAIN) for quantity in quantities)
         beyond = size * DECILES
         by_tenth = (None, rounded[0], actual.astype(np.float64))
         return cls(
             counts.reshape(size, 2),
             summed(None).reshape(size, 2),
             (summed(None) if weights is None else summed(weights)).reshape(size, 2),
-            np.stack([summed(part) for part in rounded], axis=-1).reshape(size, 2, -1),
-            np.stack([summed(part) for part in squared], axis=-1).reshape(size, 2, -1),
-            np.stack([summed(part, tenths, beyond) for part in by_tenth], axis=-1).reshape(size, DECILES, -1),
+            np.stack([summed(quantity) for quantity in rounded], axis=-1).reshape(size, 2, -1),
+            np.stack([summed(quantity) for quantity in squared], axis=-1).reshape(size, 2, -1),
+            np.stack([summed(quantity, tenths, beyond) for quantity in by_tenth], axis=-1).reshape(size, DECILES, -1),
             ScoreBins.from_records(key, cells, scores, weights),
         )
 
@@ -104,22 +104,24 @@ class ScoreSums:
         return cls.from_records(nothing, size, nothing, np.zeros(0), None)
 
     @classmethod
-    def merged(cls, parts: Sequence["ScoreSums"], columns_of: Sequence[IntArray], size: int) -> "ScoreSums":
+    def merged(cls, several: Sequence["ScoreSums"], columns_of: Sequence[IntArray], size: int) -> "ScoreSums":
         """Sum of the parts; `columns_of` hold the new positions of each part's columns."""
         total = cls.empty(size)
-        for part, columns in zip(parts, columns_of, strict=True):
+        for sums, columns in zip(several, columns_of, strict=True):
             for name, array in total.arrays.items():
-                np.add.at(array, columns, part.arrays[name])
+                np.add.at(array, columns, sums.arrays[name])
         cells = [(columns[:, None] * 2 + np.arange(2)).ravel() for columns in columns_of]
-        return replace(total, bins=ScoreBins.merged([part.bins for part in parts], cells, size * 2))
+        return replace(total, bins=ScoreBins.merged([sums.bins for sums in several], cells, size * 2))
 
     def together(self, sets: Sequence[Sequence[int]]) -> "ScoreSums":
-        sums: dict[str, Any] = {name: np.stack([part[list(columns)].sum(axis=0) for columns in sets]) for name, part in self.arrays.items()}
+        sums: dict[str, Any] = {
+            name: np.stack([array[list(columns)].sum(axis=0) for columns in sets]) for name, array in self.arrays.items()
+        }
         return ScoreSums(bins=self.bins.together(sets), **sums)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values: only filled bins, and no weights where every record weighs 1."""
-        stored = {name: part.tolist() for name, part in self.arrays.items()}
+        stored = {name: array.tolist() for name, array in self.arrays.items()}
         if np.array_equal(self.weights, self.counts) and np.array_equal(self.squares, self.counts):
             del stored["weights"], stored["squares"]
         return stored | {"ranked": self.bins.to_json()}
@@ -132,28 +134,28 @@ class ScoreSums:
             ValueError: they do not fit.
         """
         counts = check_counts(stored["counts"], size, 2)
-        known = {"weights": counts, "squares": counts} | dict(stored)
-        sums: dict[str, Any] = {name: np.asarray(known[name], np.float64).reshape(size, *shape) for name, shape in _SHAPES.items()}
+        complete = {"weights": counts, "squares": counts} | dict(stored)
+        sums: dict[str, Any] = {name: np.asarray(complete[name], np.float64).reshape(size, *shape) for name, shape in _SHAPES.items()}
         return cls(bins=ScoreBins.from_json(stored["ranked"], size * 2), **sums | {"counts": counts})
 
 
 def losses_of(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Log loss of each score if the label is favourable, and if not."""
-    kept = np.clip(scores, SMALLEST, 1 - SMALLEST)
-    return -np.log(kept), -np.log1p(-kept)
+    clipped = np.clip(scores, SMALLEST, 1 - SMALLEST)
+    return -np.log(clipped), -np.log1p(-clipped)
 
 
-def _round(part: FloatArray, grain: float) -> FloatArray:
+def _round(numbers: FloatArray, grain: float) -> FloatArray:
     """Fractions of one over the grain, a power of two."""
-    rounded = part * grain
+    rounded = numbers * grain
     np.rint(rounded, out=rounded)
     rounded *= 1 / grain
     return rounded
 
 
 def _compute_quantities(actual: IntArray, scores: FloatArray) -> list[FloatArray]:
-    kept = np.clip(scores, SMALLEST, 1 - SMALLEST)
-    loss = np.where(actual == 1, kept, 1 - kept)
+    clipped = np.clip(scores, SMALLEST, 1 - SMALLEST)
+    loss = np.where(actual == 1, clipped, 1 - clipped)
     np.negative(np.log(loss, out=loss), out=loss)
     distance = scores - actual
     distance *= distance

@@ -52,11 +52,11 @@ class ScoreTable:
                 f"expected one label and one score per record, found {labels.size} and {probabilities.size} for {columns.size} records"
             )
         weighed = check_weights(weights, columns.size)
-        kept = (labels != 2) & (probabilities >= 0) & (probabilities <= 1)  # noqa: PLR2004 - 2 is neither outcome
-        unscored = np.bincount(columns[~kept], minlength=len(named) + 1)
-        if not kept.all():
-            columns, labels, probabilities = columns[kept], labels[kept], probabilities[kept]
-            weighed = None if weighed is None else weighed[kept]
+        is_scored = (labels != 2) & (probabilities >= 0) & (probabilities <= 1)  # noqa: PLR2004 - 2 is neither outcome
+        unscored = np.bincount(columns[~is_scored], minlength=len(named) + 1)
+        if not is_scored.all():
+            columns, labels, probabilities = columns[is_scored], labels[is_scored], probabilities[is_scored]
+            weighed = None if weighed is None else weighed[is_scored]
         return cls(named, ScoreSums.from_records(columns, len(named) + 1, labels, probabilities, weighed), unscored)
 
     @classmethod

@@ -34,14 +34,14 @@ class Weighting:
             object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
         if self.weights.shape != self.squares.shape:
             raise ValueError(f"expected equal shapes, found {self.weights.shape} and {self.squares.shape}")
-        if not all(np.isfinite(part).all() and (part >= 0).all() for part in (self.weights, self.squares)):
+        if not all(np.isfinite(array).all() and (array >= 0).all() for array in (self.weights, self.squares)):
             raise ValueError("expected finite sums of weights, none negative")
 
     @classmethod
     def of_counts(cls, counts: IntArray) -> Self:
         """Weighting of records that all weigh 1."""
-        same: FloatArray = counts.astype(np.float64)
-        return cls(same, same)
+        weights: FloatArray = counts.astype(np.float64)
+        return cls(weights, weights)
 
     def changed(self, change: Callable[[FloatArray], FloatArray]) -> "Weighting":
         """Other cells: a selection, or sums of these."""
@@ -84,7 +84,7 @@ def count_keys(
     counts = np.bincount(key, repeats, minlength=size).astype(np.int64).reshape(shape)
     if weights is None:
         return counts, None
-    sums, squares = (np.bincount(key, part, minlength=size).astype(np.float64) for part in (weights, weights * weights))
+    sums, squares = (np.bincount(key, powers, minlength=size).astype(np.float64) for powers in (weights, weights * weights))
     return counts, Weighting(sums.reshape(shape), squares.reshape(shape))
 
 
@@ -122,16 +122,16 @@ class PlacedCells(NamedTuple):
     places: tuple[IntArray, ...]
 
 
-def sum_cells(parts: Sequence[PlacedCells], shape: tuple[int, ...]) -> tuple[IntArray, Weighting | None]:
+def sum_cells(placed: Sequence[PlacedCells], shape: tuple[int, ...]) -> tuple[IntArray, Weighting | None]:
     """Sum of the counts and weightings; None where none has one, else unweighted records weigh 1."""
-    is_weighted = any(part.weighting is not None for part in parts)
+    is_weighted = any(cells.weighting is not None for cells in placed)
     counts, weights, squares = np.zeros(shape, np.int64), *np.zeros((2, *shape) if is_weighted else (2, 0))
-    for part in parts:
-        np.add.at(counts, part.places, part.counts)
+    for cells in placed:
+        np.add.at(counts, cells.places, cells.counts)
         if is_weighted:
-            weighting = part.weighting or Weighting.of_counts(part.counts)
-            np.add.at(weights, part.places, weighting.weights)
-            np.add.at(squares, part.places, weighting.squares)
+            weighting = cells.weighting or Weighting.of_counts(cells.counts)
+            np.add.at(weights, cells.places, weighting.weights)
+            np.add.at(squares, cells.places, weighting.squares)
     return counts, Weighting(weights, squares) if is_weighted else None
 
 
@@ -200,14 +200,14 @@ class Strata:
         shape = (groups, *(2 for _ in outcomes))
         if too_many := _explain_too_many(len(labels), groups):
             return cls.none(too_many, *shape)
-        kept = (strata != NEITHER) & (group_codes != NEITHER)
+        is_counted = (strata != NEITHER) & (group_codes != NEITHER)
         for outcome in outcomes:
-            kept &= outcome < 2  # noqa: PLR2004 - the two outcomes; 2 is unclassified
+            is_counted &= outcome < 2  # noqa: PLR2004 - the two outcomes; 2 is unclassified
         key = strata * groups + group_codes
         for outcome in outcomes:
             key = key * 2 + outcome
-        weighed, repeated = (None if one is None else one[kept] for one in (weights, repeats))
-        return cls(tuple(labels), *count_keys(key[kept], (len(labels), *shape), weighed, repeated))
+        weighed, repeated = (None if array is None else array[is_counted] for array in (weights, repeats))
+        return cls(tuple(labels), *count_keys(key[is_counted], (len(labels), *shape), weighed, repeated))
 
     @property
     def known(self) -> Weighting:
@@ -221,15 +221,19 @@ class Strata:
 
     def of_labels(self) -> "Strata":
         """Cells summed over the predicted outcome."""
-        weighting = self.weighting and self.weighting.changed(lambda part: part.sum(axis=-1))
+        weighting = self.weighting and self.weighting.changed(lambda cells: cells.sum(axis=-1))
         return Strata(self.labels, self.counts.sum(axis=-1), weighting, self.reason)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values: only the cells that hold records, by their place in the flat table."""
-        places = np.flatnonzero(self.counts)
-        stored: dict[str, Any] = {"labels": list(self.labels), "places": places.tolist(), "counts": self.counts.ravel()[places].tolist()}
+        positions = np.flatnonzero(self.counts)
+        stored: dict[str, Any] = {
+            "labels": list(self.labels),
+            "places": positions.tolist(),
+            "counts": self.counts.ravel()[positions].tolist(),
+        }
         if self.weighting is not None:
-            stored |= {name: getattr(self.weighting, name).ravel()[places].tolist() for name in ("weights", "squares")}
+            stored |= {name: getattr(self.weighting, name).ravel()[positions].tolist() for name in ("weights", "squares")}
         return stored | ({"reason": self.reason} if self.reason else {})
 
     @classmethod
@@ -242,37 +246,38 @@ class Strata:
         if stored is None:
             return None
         labels, shape = tuple(stored["labels"]), (len(stored["labels"]), *of_table)
-        places = check_codes(np.asarray(stored["places"], dtype=np.int64), 0, int(np.prod(shape)))
+        positions = check_codes(np.asarray(stored["places"], dtype=np.int64), 0, int(np.prod(shape)))
 
         def spread(name: str, kind: type[np.generic]) -> npt.NDArray[Any]:
-            part: npt.NDArray[Any] = np.zeros(int(np.prod(shape)), kind)
-            part[places] = stored[name]
-            return part.reshape(shape)
+            cells: npt.NDArray[Any] = np.zeros(int(np.prod(shape)), kind)
+            cells[positions] = stored[name]
+            return cells.reshape(shape)
 
         weighting = Weighting(spread("weights", np.float64), spread("squares", np.float64)) if "weights" in stored else None
         return cls(labels, spread("counts", np.int64), weighting, stored.get("reason", ""))
 
 
-def merge_strata(parts: Sequence[Strata | None], rows_of: Sequence[IntArray], groups: int) -> Strata | None:
+def merge_strata(several: Sequence[Strata | None], rows_of: Sequence[IntArray], groups: int) -> Strata | None:
     """Sum of the strata that exist, aligned by label; None where no table has any.
 
     `rows_of` hold the new position of each group of a part, which is `groups` for none; and one more number. Tables without strata count as
     records without a stratum.
     """
-    present = [(strata, rows[:-1]) for strata, rows in zip(parts, rows_of, strict=True) if strata is not None]
+    present = [(strata, rows[:-1]) for strata, rows in zip(several, rows_of, strict=True) if strata is not None]
     if not present:
         return None
     labels = tuple(dict.fromkeys(label for strata, _ in present for label in strata.labels))
     outcomes = present[0][0].counts.shape[2:]
     if reason := next((strata.reason for strata, _ in present if strata.reason), _explain_too_many(len(labels), groups)):
         return Strata.none(reason, groups, *outcomes)
-    place = {label: position for position, label in enumerate(labels)}
-    of_labels = [np.array([place[label] for label in strata.labels], dtype=np.int64) for strata, _ in present]
+    position_of = {label: position for position, label in enumerate(labels)}
+    of_labels = [np.array([position_of[label] for label in strata.labels], dtype=np.int64) for strata, _ in present]
     cells = [
-        PlacedCells(strata.counts, strata.weighting, np.ix_(own, rows)) for own, (strata, rows) in zip(of_labels, present, strict=True)
+        PlacedCells(strata.counts, strata.weighting, np.ix_(label_rows, rows))
+        for label_rows, (strata, rows) in zip(of_labels, present, strict=True)
     ]
     counts, weighting = sum_cells(cells, (len(labels), groups + 1, *outcomes))
-    return Strata(labels, counts[:, :-1], weighting and weighting.changed(lambda part: part[:, :-1]))
+    return Strata(labels, counts[:, :-1], weighting and weighting.changed(lambda cells: cells[:, :-1]))
 
 
 def _explain_too_many(strata: int, groups: int) -> str:

@@ -103,7 +103,7 @@ def mitigate_window(subject: Subject, evidence: CheckEvidence, labels: Labelled 
             at=subject.at,
             picked=stored_on(subject.monitor, table.data),
             labels=None if labels is None or table.data is not DataSet.DEBIASED_FEEDBACK else labels.count_cells(table.comparison),
-            others=table.other_revisions,
+            other_revisions=table.other_revisions,
         )
     ]
     details: dict[str, object] = {

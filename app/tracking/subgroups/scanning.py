@@ -180,5 +180,5 @@ def read_features(
         counts = ~np.logical_or.reduce([outcomes == Outcome.UNCLASSIFIED, *left_out.values()])
         mask, no_group = pa.array(counts), np.full(len(outcomes), NEITHER)
         lacks_answer = rows["outcome"].is_null().to_numpy()
-        records = count_records("", (), no_group, outcomes, answers="predictions", lacks_answer=lacks_answer, others=left_out)
+        records = count_records("", (), no_group, outcomes, answers="predictions", lacks_answer=lacks_answer, excluded=left_out)
         yield FeatureRecords({name: columns[name].filter(mask) for name in names}, (outcomes == Outcome.FAVOURABLE)[counts], records)

@@ -103,7 +103,7 @@ def test_the_largest_of_two_equal_distances_has_the_ends_of_one_of_them() -> Non
     signed = np.random.default_rng(2).normal(0.5, 0.1, (5_000, 1, 2))
     parts = np.abs(signed)
 
-    interval = intervals_of_parts(np.array([0.5]), parts, 0.0, vanishing=signed, whole=np.max)[0]
+    interval = intervals_of_parts(np.array([0.5]), parts, 0.0, vanishing=signed, reduce=np.max)[0]
 
     assert interval.lower == pytest.approx(0.5 - 1.96 * 0.1, abs=0.02)
     assert interval.upper == pytest.approx(0.5 + 1.96 * 0.1, abs=0.02)
@@ -114,7 +114,7 @@ def test_a_part_that_may_be_zero_adds_nothing_to_the_lower_end_of_a_mean() -> No
     random = np.random.default_rng(2)
     signed = np.stack([random.normal(0.02, 0.1, 5_000), random.normal(0.6, 0.1, 5_000)], axis=1)[:, None]
 
-    interval = intervals_of_parts(np.array([0.31]), np.abs(signed), 0.0, vanishing=signed, whole=np.mean)[0]
+    interval = intervals_of_parts(np.array([0.31]), np.abs(signed), 0.0, vanishing=signed, reduce=np.mean)[0]
 
     assert interval.lower == pytest.approx((0.6 - 1.96 * 0.1) / 2, abs=0.01)
 

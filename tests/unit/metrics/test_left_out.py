@@ -146,7 +146,7 @@ def test_every_record_is_counted_or_left_out_for_its_first_reason(records: list[
         answers="predictions",
         lacks_answer=lacks_answer.astype(np.bool_),
         lacks_value=lacks_value.astype(np.bool_),
-        others=others,
+        excluded=others,
     )
     written = replace(found, words={"newest": "10,000", "other": "b.csv"}).to_json()
 
