@@ -53,10 +53,10 @@ def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None
             end(session, alert, Resolution.SUPERSEDED)
             del unresolved[subject]
     by_subject: dict[AlertSubject, list[ComparisonState]] = {}
-    for one in evidence.comparisons:
-        subject = AlertSubject(data=one.data, metric=one.metric, attribute=one.attribute, group=one.group)
-        if one.group is not None and condition.covers(subject):
-            by_subject.setdefault(subject, []).append(one)
+    for state in evidence.comparisons:
+        subject = AlertSubject(data=state.data, metric=state.metric, attribute=state.attribute, group=state.group)
+        if state.group is not None and condition.covers(subject):
+            by_subject.setdefault(subject, []).append(state)
     for subject, sides in by_subject.items():
         _decide(session, rule, subject, sides, unresolved.get(subject), evidence)
 
@@ -64,14 +64,14 @@ def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None
 def _decide(
     session: Session, rule: Rule, subject: AlertSubject, sides: Sequence[ComparisonState], alert: Alert | None, evidence: DeploymentEvidence
 ) -> None:
-    if any(one.is_stale for one in sides):
+    if any(side.is_stale for side in sides):
         return
-    opened = [one for one in sides if one.state is State.UNFAIR]
+    opened = [side for side in sides if side.state is State.UNFAIR]
     if opened:
-        found = confirm(session, rule, subject, facts_of_evidence(opened[0], evidence), alert=alert, check=None)
+        confirmed = confirm(session, rule, subject, facts_of_evidence(opened[0], evidence), alert=alert, check=None)
         since, alarm_at = opened[0].since, opened[0].alarm_at
-        if alert is None and found is not None and since is not None and alarm_at is not None:
+        if alert is None and confirmed is not None and since is not None and alarm_at is not None:
             # A worker reads the records: that takes too long here.
-            queue_for_alert(session, found.deployment_no, Span(start=since, end=alarm_at), alert_no=found.no)
+            queue_for_alert(session, confirmed.deployment_no, Span(start=since, end=alarm_at), alert_no=confirmed.no)
     elif alert is not None:
         end(session, alert, Resolution.RECOVERED, facts_of_fair_evidence(sides, GroupWords.of(evidence.monitor)))

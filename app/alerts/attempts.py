@@ -33,5 +33,5 @@ class Undelivered:
 
 def pause_after(attempts: int, failure: Undelivered, now: datetime) -> timedelta:
     """Returns the pause after failed attempt number `attempts` (from 1): doubling, at least the receiver's."""
-    own = min(FIRST_PAUSE_SECONDS * 2.0 ** min(attempts - 1, 10), LONGEST_PAUSE_SECONDS)
-    return timedelta(seconds=max(own, retry_after_seconds(failure.retry_after, now) or 0.0))
+    pause = min(FIRST_PAUSE_SECONDS * 2.0 ** min(attempts - 1, 10), LONGEST_PAUSE_SECONDS)
+    return timedelta(seconds=max(pause, retry_after_seconds(failure.retry_after, now) or 0.0))

@@ -61,8 +61,8 @@ def send_mail(mail: EmailMessage, server: MailServer) -> Delivered | Undelivered
         is_refused = isinstance(error, smtplib.SMTPDataError) and error.smtp_code >= _PERMANENT
         return Undelivered(reason=f"The mail server {server.host}:{server.port} {reason}.", is_refused=is_refused)
     if refused:
-        code, words = next(iter(refused.values()))
-        return Delivered(f"The mail server refused {len(refused)} of the addresses: {code} {_shown(_said(words), server)}.")
+        code, reply = next(iter(refused.values()))
+        return Delivered(f"The mail server refused {len(refused)} of the addresses: {code} {_shown(_said(reply), server)}.")
     return Delivered()
 
 
@@ -136,8 +136,8 @@ def _reason(error: OSError | ValueError) -> str:
         case smtplib.SMTPAuthenticationError():
             reason = f"refused the user or the password: {error.smtp_code} {_said(error.smtp_error)}"
         case smtplib.SMTPRecipientsRefused():
-            code, words = next(iter(error.recipients.values()))
-            reason = f"refused every address: {code} {_said(words)}"
+            code, reply = next(iter(error.recipients.values()))
+            reason = f"refused every address: {code} {_said(reply)}"
         case smtplib.SMTPResponseException():
             reason = f"answered {error.smtp_code} {_said(error.smtp_error)}"
         case smtplib.SMTPServerDisconnected() if isinstance(error.__context__, TimeoutError):
@@ -153,8 +153,8 @@ def _reason(error: OSError | ValueError) -> str:
     return reason
 
 
-def _said(words: bytes | str) -> str:
-    text = words.decode(errors="replace") if isinstance(words, bytes) else words
+def _said(reply: bytes | str) -> str:
+    text = reply.decode(errors="replace") if isinstance(reply, bytes) else reply
     return " ".join("".join(character if character.isprintable() else " " for character in text).split())
 
 

@@ -60,7 +60,7 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
         if check.state is not CheckState.SUCCEEDED or check.carried_from or is_overtaken(session, check):
             return
         unresolved = {alert.subject: alert for alert in unresolved_of_rule(session, rule.no)}
-        words = GroupWords.of(monitor_of(session, rule.deployment_no))
+        names = GroupWords.of(monitor_of(session, rule.deployment_no))
         for figure in figures_of(session, check, condition):
             if figure.value is None or figure.carried_forward:
                 continue
@@ -79,10 +79,10 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
                     if len(moments) < needed:
                         continue
                     in_a_row, since = condition.checks_in_a_row, moments[-1] if moments else figure.at
-                facts = facts_of_figure(figure, check, in_a_row=in_a_row, since=since, words=words)
+                facts = facts_of_figure(figure, check, in_a_row=in_a_row, since=since, names=names)
                 confirm(session, rule, subject, facts, alert=alert, check=check)
             elif figure.verdict == Verdict.FAIR and alert is not None:
-                recovery = facts_of_figure(figure, check, in_a_row=1, since=figure.at, words=words)
+                recovery = facts_of_figure(figure, check, in_a_row=1, since=figure.at, names=names)
                 end(session, alert, Resolution.RECOVERED, recovery)
     elif isinstance(condition, FailedChecksCondition):
         _count_failures(session, rule, condition, check)
@@ -152,7 +152,7 @@ def evaluate_ended_checks(database: Database) -> int:
     """Updates the alerts for ended checks, a deployment's in the order of spans; returns their number."""
     with database.transaction() as session:
         waiting = deployments_with_ended_checks(session)
-    done = 0
+    evaluated = 0
     for deployment_no in in_turn(waiting):
         while True:
             with database.transaction() as session:
@@ -167,8 +167,8 @@ def evaluate_ended_checks(database: Database) -> int:
                     break
                 for no in rule_nos(session, deployment_no, AFTER_CHECKS):
                     run_guarded(session, partial(_apply_rule_to_check, session, no, check_no), rule_no=no, check_no=check_no)
-            done += 1
-    return done
+            evaluated += 1
+    return evaluated
 
 
 def evaluate_passing_time(database: Database) -> None:

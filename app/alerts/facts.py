@@ -19,16 +19,16 @@ from ..views.renaming import rename_state
 Facts = dict[str, object]
 
 
-def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int, since: datetime, words: GroupWords | None = None) -> Facts:
+def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int, since: datetime, names: GroupWords | None = None) -> Facts:
     judged, is_worst = judged_figure(measurement), measurement.worst_of is not None
-    named = measurement if words is None else words.rename(measurement)
+    named = measurement if names is None else names.rename(measurement)
     display: Facts = {}
-    if named is not measurement and words is not None:
+    if named is not measurement and names is not None:
         display = {
             "display_sentence": " ".join((sentence_of(named), *statements_of(named))),
             "display_disadvantaged_group": judged_figure(named).disadvantaged_group,
         }
-        display |= {} if is_worst else _name_group(measurement.attribute, measurement.group, words)
+        display |= {} if is_worst else _name_group(measurement.attribute, measurement.group, names)
     records = (check.window or {}).get(LEFT_OUT, {}).get(measurement.data.value, {}).get(measurement.attribute)
     figures = {name: getattr(measurement, name) for name in ("value", "lower", "upper", "lower_limit", "upper_limit")}
     return {
@@ -48,50 +48,50 @@ def facts_of_figure(measurement: Measurement, check: CheckRun, *, in_a_row: int,
     }
 
 
-def facts_of_evidence(found: ComparisonState, evidence: DeploymentEvidence) -> Facts:
-    words = GroupWords.of(evidence.monitor)
-    parts = [note] if (note := note_first_hour(found)) is not None else []
-    parts += [QUIET] if found.is_quiet else []
+def facts_of_evidence(state: ComparisonState, evidence: DeploymentEvidence) -> Facts:
+    names = GroupWords.of(evidence.monitor)
+    remarks = [note] if (note := note_first_hour(state)) is not None else []
+    remarks += [QUIET] if state.is_quiet else []
 
-    def word(one: ComparisonState) -> str:
-        return " ".join((say_comparison(replace(one, is_quiet=False)), *parts))
+    def word(comparison: ComparisonState) -> str:
+        return " ".join((say_comparison(replace(comparison, is_quiet=False)), *remarks))
 
-    named = rename_state(words, found)
-    display: Facts = {"display_sentence": word(named), **_name_group(found.attribute, found.group, words)} if named != found else {}
-    times = {name: getattr(found, name) for name in ("since", "earliest", "latest", "alarm_at")}
-    times["counted_from"] = found.counted_from if found.reaches_first_hour else None
-    lower, upper = found.interval
-    lines = [line for records in evidence.records.get(found.data, ()) if records.attribute == found.attribute for line in records.lines]
+    named = rename_state(names, state)
+    display: Facts = {"display_sentence": word(named), **_name_group(state.attribute, state.group, names)} if named != state else {}
+    times = {name: getattr(state, name) for name in ("since", "earliest", "latest", "alarm_at")}
+    times["counted_from"] = state.counted_from if state.reaches_first_hour else None
+    lower, upper = state.interval
+    lines = [line for records in evidence.records.get(state.data, ()) if records.attribute == state.attribute for line in records.lines]
     return {
-        "sentence": word(found),
+        "sentence": word(state),
         **display,
-        "started": found.since and say_start(found.since, found.earliest, found.latest),
-        "at": None if found.until is None else found.until.isoformat(),
+        "started": state.since and say_start(state.since, state.earliest, state.latest),
+        "at": None if state.until is None else state.until.isoformat(),
         **{name: None if time is None else time.isoformat() for name, time in times.items()},
-        "direction": found.direction.value,
-        "lower_limit": found.limit if found.direction is UnfairSide.BELOW else None,
-        "upper_limit": found.limit if found.direction is UnfairSide.ABOVE else None,
+        "direction": state.direction.value,
+        "lower_limit": state.limit if state.direction is UnfairSide.BELOW else None,
+        "upper_limit": state.limit if state.direction is UnfairSide.ABOVE else None,
         "interval": [lower, upper],
         "counted": " ".join(lines) or None,
-        "log_evidence": found.log_evidence,
-        "log_threshold": found.log_threshold,
+        "log_evidence": state.log_evidence,
+        "log_threshold": state.log_threshold,
         "false_alarm_hours": evidence.monitor.evidence.false_alarm_hours,
-        "no_new_evidence": found.is_quiet,
-        "comparison_id": found.figure_id,
+        "no_new_evidence": state.is_quiet,
+        "comparison_id": state.figure_id,
         "monitor_version": evidence.monitor.version,
         "model_revision": evidence.model_revision,
     }
 
 
-def facts_of_fair_evidence(sides: Sequence[ComparisonState], words: GroupWords) -> Facts:
+def facts_of_fair_evidence(sides: Sequence[ComparisonState], names: GroupWords) -> Facts:
     """Returns the facts of the end of an alarm: enough evidence, or changed counts of past hours."""
     plain = _describe_end(sides)
-    named = [rename_state(words, one) for one in sides]
+    named = [rename_state(names, side) for side in sides]
     return plain if named == list(sides) else plain | {"display_sentence": _describe_end(named)["sentence"]}
 
 
 def _describe_end(sides: Sequence[ComparisonState]) -> Facts:
-    ended = max((one for one in sides if one.resolved_at is not None), key=lambda one: str(one.resolved_at), default=None)
+    ended = max((side for side in sides if side.resolved_at is not None), key=lambda side: str(side.resolved_at), default=None)
     if ended is None or ended.resolved_at is None or ended.fair_since is None:
         sentence = f"Past hours have changed, and without an alarm when they are counted again: {name_figure(sides[0])}."
         return {"sentence": sentence, "at": None if sides[0].until is None else sides[0].until.isoformat()}
@@ -146,8 +146,8 @@ def facts_of_news(newest: datetime, *, now: datetime) -> Facts:
     return {"sentence": "Records are logged again.", "at": now.isoformat(), "newest_record_at": newest.isoformat()}
 
 
-def _name_group(attribute: str | None, group: str | None, words: GroupWords) -> Facts:
-    return {} if attribute is None or group is None else {"display_group": words.label(attribute, group)}
+def _name_group(attribute: str | None, group: str | None, names: GroupWords) -> Facts:
+    return {} if attribute is None or group is None else {"display_group": names.label(attribute, group)}
 
 
 def _in_a_row(check: CheckRun, in_a_row: int, since: datetime) -> Facts:

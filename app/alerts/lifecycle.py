@@ -70,14 +70,14 @@ def remind(session: Session, deployment_no: int) -> None:
 
 def record_acknowledgement(session: Session, alert: Alert, *, by: str, note: str | None) -> tuple[Alert, bool]:
     """Returns the alert, and whether this call acknowledged it: the first person counts."""
-    taken = acknowledge(session, alert, by=by, note=note)
-    if taken is None:
+    acknowledged = acknowledge(session, alert, by=by, note=note)
+    if acknowledged is None:
         present = get_alert(session, alert.id)
         if present.state is AlertState.RESOLVED:
             raise Conflict(f"Alert {alert.id} is resolved; there is nothing left to acknowledge.")
         return present, False
-    queue_notifications(session, taken, Event.ACKNOWLEDGED)
-    return taken, True
+    queue_notifications(session, acknowledged, Event.ACKNOWLEDGED)
+    return acknowledged, True
 
 
 def record_assignment(session: Session, alert: Alert, assignee: str | None) -> tuple[Alert, bool]:
@@ -111,11 +111,17 @@ def close_by_hand(session: Session, alert: Alert, *, by: str, note: str, reason:
     if present.state is AlertState.RESOLVED:
         raise Conflict(f"Alert {alert.id} is resolved; there is nothing left to close.")
     close_alarms(session, present)
-    for one in unresolved_about(session, present):
-        closed = close(session, one, facts_of_closing(one), by=by, note=note, reason=reason)
+    for unresolved in unresolved_about(session, present):
+        closed = close(session, unresolved, facts_of_closing(unresolved), by=by, note=note, reason=reason)
         if closed is not None:
             queue_notifications(session, closed, Event.RESOLVED)
-            log.info("alert_resolved", alert=one.id, deployment=one.deployment_id, rule=one.rule_id, resolution=Resolution.CLOSED.value)
+            log.info(
+                "alert_resolved",
+                alert=unresolved.id,
+                deployment=unresolved.deployment_id,
+                rule=unresolved.rule_id,
+                resolution=Resolution.CLOSED.value,
+            )
     return get_alert(session, alert.id), True
 
 

@@ -27,21 +27,19 @@ def mail_server_of(settings: Settings) -> MailServer | None:
     if settings.smtp_url is None or not settings.smtp_url.get_secret_value():
         return None
     try:
-        parts = urlsplit(settings.smtp_url.get_secret_value())
-        host, port = parts.hostname, parts.port
+        url = urlsplit(settings.smtp_url.get_secret_value())
+        host, port = url.hostname, url.port
     except ValueError as error:
         raise _unreadable() from error
-    if parts.scheme not in _PORTS or not host or parts.path.strip("/") or parts.query or parts.fragment:
+    if url.scheme not in _PORTS or not host or url.path.strip("/") or url.query or url.fragment:
         raise _unreadable()
-    user, password = (unquote(part) if part else None for part in (parts.username, parts.password))
+    user, password = (unquote(text) if text else None for text in (url.username, url.password))
     if (user is None) != (password is None) or not f"{user}{password}".isascii():
         raise SetupError("EVENHAND_SMTP_URL must hold both a user and a password or neither, in ASCII.")
     if not is_mail_address(settings.smtp_sender):
         raise SetupError("EVENHAND_SMTP_SENDER must be the e-mail address that alerts come from, such as evenhand@example.com.")
     sender = settings.smtp_sender
-    return MailServer(
-        host=host, port=port or _PORTS[parts.scheme], is_tls=parts.scheme == "smtps", user=user, password=password, sender=sender
-    )
+    return MailServer(host=host, port=port or _PORTS[url.scheme], is_tls=url.scheme == "smtps", user=user, password=password, sender=sender)
 
 
 def _unreadable() -> SetupError:

@@ -55,7 +55,7 @@ def post_json(
 
     # The path gives access to some receivers, and they echo it. The longest piece first, so that none is left in part.
     pieces = {parsed.raw_path.decode("ascii"), parsed.path, *parsed.path.split("/")}
-    pieces |= {part for pair in parsed.params.multi_items() for part in pair}
+    pieces |= {piece for pair in parsed.params.multi_items() for piece in pair}
     reason, answer = outcome.reason, outcome.answer
     for piece in sorted((piece for piece in pieces if len(piece) >= _LEAST_SECRET_CHARACTERS), key=len, reverse=True):
         reason, answer = reason.replace(piece, "[redacted]"), answer.replace(piece, "[redacted]")
@@ -104,14 +104,14 @@ _ZERO_WIDTH_SPACE = "\u200b"
 
 
 def slack_body(body: Mapping[str, Any]) -> bytes:
-    said = [f"*{_escaped(headline(body))}*", _escaped(sentence(body))]
+    texts = [f"*{_escaped(headline(body))}*", _escaped(sentence(body))]
     lines = [(name, _escaped(value)) for name, value in facts(body)]
     fields = [_markdown(f"*{name}*\n{value}") for name, value in lines]
-    blocks: list[dict[str, Any]] = [{"type": "section", "text": _markdown(text)} for text in said if text]
+    blocks: list[dict[str, Any]] = [{"type": "section", "text": _markdown(text)} for text in texts if text]
     blocks += [
         {"type": "section", "fields": fields[start : start + _FIELDS_PER_SECTION]} for start in range(0, len(fields), _FIELDS_PER_SECTION)
     ]
-    text = "\n".join([*said, *(f"{name}: {value}" for name, value in lines)])
+    text = "\n".join([*texts, *(f"{name}: {value}" for name, value in lines)])
     return msgspec.json.encode({"text": text, "blocks": blocks})
 
 
@@ -121,7 +121,7 @@ def _markdown(text: str) -> dict[str, Any]:
 
 
 def _escaped(text: str) -> str:
-    escaped = _ACTIVE.sub(lambda found: found.group() + _ZERO_WIDTH_SPACE, text).translate(_ESCAPES)
+    escaped = _ACTIVE.sub(lambda match: match.group() + _ZERO_WIDTH_SPACE, text).translate(_ESCAPES)
     # A cut escape would show as text.
     return escaped if len(escaped) <= _MOST_TEXT else re.sub(r"&\w*$", "", escaped[:_MOST_TEXT]) + "…"
 

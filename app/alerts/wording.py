@@ -31,7 +31,7 @@ def headline(body: Mapping[str, Any]) -> str:
         happened = "Report" if report["state"] == "ready" else "Report failed"
         return _line(f"{happened}: {report['deployment_name']}: {report['schedule_name']}", _MOST_HEADLINE)
     # Messages queued by an earlier version have no names.
-    named = " / ".join(str(one) for one in (about["attribute"], about.get("group_name") or about["group"]) if one is not None)
+    named = " / ".join(str(name) for name in (about["attribute"], about.get("group_name") or about["group"]) if name is not None)
     what = f"{_HAPPENED[body['event']]}: {about['deployment_name']}: {about['rule_name']}"
     return _line(f"{what}: {named}" if named else what, _MOST_HEADLINE)
 
@@ -45,16 +45,16 @@ def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
     if about is None:
         return _report_facts(body.get("report"))
     # Of a resolved alert, the figures that show that it has passed.
-    found: Mapping[str, Any] = {**about["facts"], **(about["facts"].get("recovery") or {})}
-    value, lower, upper = (_number(found.get(name)) for name in ("value", "lower", "upper"))
+    figures: Mapping[str, Any] = {**about["facts"], **(about["facts"].get("recovery") or {})}
+    value, lower, upper = (_number(figures.get(name)) for name in ("value", "lower", "upper"))
     if value is not None and (lower is not None or upper is not None):
         value = f"{value}, interval {lower or 'open'} to {upper or 'open'}"
-    least, most = _number(found.get("lower_limit")), _number(found.get("upper_limit"))
-    limits = None if least is None and most is None else f"{least} to {most}"
-    if (least is None) != (most is None):
-        limits = f"at most {most}" if least is None else f"at least {least}"
-    side, group = found.get("disadvantaged"), found.get("display_disadvantaged_group") or found.get("disadvantaged_group")
-    if group is not None and found.get("scope") != "worst_pair":
+    least, highest = _number(figures.get("lower_limit")), _number(figures.get("upper_limit"))
+    limits = None if least is None and highest is None else f"{least} to {highest}"
+    if (least is None) != (highest is None):
+        limits = f"at most {highest}" if least is None else f"at least {least}"
+    side, group = figures.get("disadvantaged"), figures.get("display_disadvantaged_group") or figures.get("disadvantaged_group")
+    if group is not None and figures.get("scope") != "worst_pair":
         side = f"{group} ({side})"
 
     change, reason = about.get("change") or {}, about.get("closing_reason")
@@ -67,12 +67,12 @@ def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Metric", about["metric"] and f"{about['metric']} on {about['data']} data"),
         ("Value", value),
         ("Limits", limits),
-        ("Records", found.get("n")),
-        ("Counted", found.get("counted")),
-        ("Verdict", VERDICT_WORDS.get(found.get("verdict")) if found.get("verdict") else None),
+        ("Records", figures.get("n")),
+        ("Counted", figures.get("counted")),
+        ("Verdict", VERDICT_WORDS.get(figures.get("verdict")) if figures.get("verdict") else None),
         ("At a disadvantage", side),
-        ("Check", found.get("check_id")),
-        ("Checks in a row", found.get("checks_in_a_row")),
+        ("Check", figures.get("check_id")),
+        ("Checks in a row", figures.get("checks_in_a_row")),
         ("Opened", about["opened_at"]),
         ("Last seen", about["last_seen_at"]),
         ("Acknowledged", about["acknowledged_by"] and f"by {about['acknowledged_by']} at {about['acknowledged_at']}"),
@@ -113,7 +113,7 @@ def _number(value: object) -> str | None:
     return write_minus(f"{value:.6g}") if isinstance(value, int | float) else None
 
 
-def _line(text: str, most: int) -> str:
+def _line(text: str, limit: int) -> str:
     line = _UNPRINTABLE.sub(" ", text).strip()
     # After the cut, so that no isolate is left open.
-    return isolate(line if len(line) <= most else f"{line[: most - 1]}…")
+    return isolate(line if len(line) <= limit else f"{line[: limit - 1]}…")

@@ -22,12 +22,12 @@ def bin_numbers(numbers: FloatArray, bins: int = MIN_BINS) -> IntArray:
     """
     if bins < MIN_BINS:
         raise ValueError(f"expected at least {MIN_BINS} bins, found {bins}")
-    known = numbers[~np.isnan(numbers)]
-    different = np.unique(known)
-    ends = different if len(different) <= bins else np.unique(np.quantile(known, np.arange(1, bins) / bins))
+    present = numbers[~np.isnan(numbers)]
+    different = np.unique(present)
+    ends = different if len(different) <= bins else np.unique(np.quantile(present, np.arange(1, bins) / bins))
     # `left`: a number that is an end belongs to the bin below.
-    found = np.searchsorted(ends, numbers, side="left") + 1
-    return np.where(np.isnan(numbers), 0, found).astype(np.int64)
+    codes = np.searchsorted(ends, numbers, side="left") + 1
+    return np.where(np.isnan(numbers), 0, codes).astype(np.int64)
 
 
 def count_cells(
@@ -42,6 +42,6 @@ def count_cells(
     size = int(cells.max(initial=0)) + 1
     ends = np.cumsum([len(records) for records in populations])[:-1]
     return tuple(
-        CellCounts(*(np.bincount(own, weights, size).astype(np.float64) for weights in (favourable[records], None)))
-        for own, records in zip(np.split(cells, ends), populations, strict=True)
+        CellCounts(*(np.bincount(own_cells, weights, size).astype(np.float64) for weights in (favourable[records], None)))
+        for own_cells, records in zip(np.split(cells, ends), populations, strict=True)
     )

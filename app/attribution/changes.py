@@ -45,21 +45,21 @@ def explain_change_of_gap(monitored: BeforeAndAfter, reference: BeforeAndAfter) 
 
 
 def _change_of(side: BeforeAndAfter, *, is_log: bool = False) -> ChangeParts:
-    parts = divide_difference(side.after, side.before)
+    division = divide_difference(side.after, side.before)
     scale = _logarithmic_mean(float(side.after.rate), float(side.before.rate)) if is_log else 1.0
-    return ChangeParts(*(float(part) / scale for part in (parts.difference, parts.who, parts.how, parts.no_counterpart)))
+    return ChangeParts(*(float(share) / scale for share in (division.difference, division.who, division.how, division.no_counterpart)))
 
 
-def _logarithmic_mean(one: float, other: float) -> float:
-    """(one - other) / ln(one / other), which turns a difference into one of logarithms."""
+def _logarithmic_mean(first: float, second: float) -> float:
+    """(first - second) / ln(first / second), which turns a difference into one of logarithms."""
     # For equal rates the quotient is 0 / 0; its limit is the rate.
-    return one if one == other else (one - other) / log1p((one - other) / other)
+    return first if first == second else (first - second) / log1p((first - second) / second)
 
 
-def _subtract(one: ChangeParts, other: ChangeParts) -> ChangeParts:
+def _subtract(first: ChangeParts, second: ChangeParts) -> ChangeParts:
     return ChangeParts(
-        one.change - other.change,
-        one.who_asked - other.who_asked,
-        one.how_answered - other.how_answered,
-        one.no_counterpart - other.no_counterpart,
+        first.change - second.change,
+        first.who_asked - second.who_asked,
+        first.how_answered - second.how_answered,
+        first.no_counterpart - second.no_counterpart,
     )

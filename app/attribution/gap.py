@@ -40,14 +40,14 @@ def carry_gap(
         ArithmeticError: the shares do not sum to the gap of the pairs, a fault of Evenhand.
     """
     contributions = plan.attribute(answered)
-    known = np.isfinite(contributions).all(axis=1)
-    if not known.any():
+    is_complete = np.isfinite(contributions).all(axis=1)
+    if not is_complete.any():
         return None
-    used = contributions[known]
+    used = contributions[is_complete]
     shares = used.mean(axis=0)
     # From the outcomes, not the contributions, which would compare a sum with itself.
-    gap = float(answered.monitored[known].mean() - answered.reference[known].mean())
+    gap = float(answered.monitored[is_complete].mean() - answered.reference[is_complete].mean())
     if abs(shares.sum() - gap) > SUM_TOLERANCE:
         raise ArithmeticError(f"the shares sum to {shares.sum()!r}, and the gap of the pairs is {gap!r}")
-    ends = resample_means(used, pairs.units[known], rng, draws)
-    return CarriedGap(gap_of_window, gap, shares, ends, pairs=int(known.sum()), left_out=int((~known).sum()))
+    ends = resample_means(used, pairs.units[is_complete], rng, draws)
+    return CarriedGap(gap_of_window, gap, shares, ends, pairs=int(is_complete.sum()), left_out=int((~is_complete).sum()))

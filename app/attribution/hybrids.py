@@ -92,7 +92,7 @@ class AllHybrids:
         contributions = np.empty((self.pairs, size))
         for player in range(size):
             without = every[every >> player & 1 == 0]
-            before = sum(without >> other & 1 for other in range(size))
+            before = sum(without >> member & 1 for member in range(size))
             # Differences first: weighted sums would leave dust where a player changes nothing.
             contributions[:, player] = (outcomes[:, without | 1 << player] - outcomes[:, without]) @ share[before]
         return contributions

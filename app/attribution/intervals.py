@@ -28,12 +28,12 @@ def resample_means(values: FloatArray, units: IntArray, rng: np.random.Generator
     Pairs with a record in common vary together and are one unit. Percentiles of the resampled means, stretched by the root of n / (n - 1)
     for n units, because resamples vary less than samples.
     """
-    known, place = np.unique(units, return_inverse=True)
-    count, players = len(known), values.shape[1]
+    distinct, positions = np.unique(units, return_inverse=True)
+    count, players = len(distinct), values.shape[1]
     if count < MIN_UNITS:
         return Ends(np.full(players, np.nan), np.full(players, np.nan))
-    sizes = np.bincount(place, minlength=count).astype(np.float64)
-    sums = np.column_stack([np.bincount(place, column, minlength=count) for column in values.T])
+    sizes = np.bincount(positions, minlength=count).astype(np.float64)
+    sums = np.column_stack([np.bincount(positions, column, minlength=count) for column in values.T])
     means = np.empty((draws, players))
     for start in range(0, draws, _AT_ONCE):
         size = min(_AT_ONCE, draws - start)

@@ -28,18 +28,18 @@ class RecordPairs:
         return len(np.unique(self.units)) < len(self)
 
 
-def count_pairs(monitored: int, reference: int, most: int) -> int:
+def count_pairs(monitored: int, reference: int, limit: int) -> int:
     """Number of pairs: at most as many as the larger group has records, 0 if one group is empty."""
-    return min(most, max(monitored, reference)) if min(monitored, reference) > 0 else 0
+    return min(limit, max(monitored, reference)) if min(monitored, reference) > 0 else 0
 
 
-def draw_pairs(monitored: int, reference: int, most: int, rng: np.random.Generator) -> RecordPairs:
-    """At most `most` random pairs.
+def draw_pairs(monitored: int, reference: int, limit: int, rng: np.random.Generator) -> RecordPairs:
+    """At most `limit` random pairs.
 
     The larger group's records are used once at most, the scarcer one's about equally often.
     """
     # More pairs would reuse records of both groups, and no resampling of one would be right.
-    size = count_pairs(monitored, reference, most)
+    size = count_pairs(monitored, reference, limit)
     of_monitored, of_reference = (_draw(group, size, rng) for group in (monitored, reference))
     scarcer = of_monitored if monitored < reference else of_reference
     return RecordPairs(of_monitored, of_reference, units=np.arange(size) if size <= min(monitored, reference) else scarcer)

@@ -46,12 +46,12 @@ class DifferenceParts:
         return np.stack([self.who, self.how, self.no_counterpart], axis=-1)
 
 
-def divide_difference(one: CellCounts, other: CellCounts) -> DifferenceParts:
-    """Parts of one's rate - other's rate. Without a common cell all has no counterpart."""
-    common = (one.records > 0) & (other.records > 0)
-    difference = one.rate - other.rate
+def divide_difference(first: CellCounts, second: CellCounts) -> DifferenceParts:
+    """Parts of the first rate - the second. Without a common cell all has no counterpart."""
+    common = (first.records > 0) & (second.records > 0)
+    difference = first.rate - second.rate
     shares, rates = [], []
-    for side in (one, other):
+    for side in (first, second):
         # Shares of all records would leave a part where all rates are equal.
         within = np.where(common, side.records, 0.0)
         shares.append(np.nan_to_num(_divide(within, within.sum(axis=-1, keepdims=True))))
@@ -64,10 +64,10 @@ def divide_difference(one: CellCounts, other: CellCounts) -> DifferenceParts:
     return DifferenceParts(difference, who, how, no_counterpart=difference - who - how)
 
 
-def resample_parts(one: CellCounts, other: CellCounts, rng: np.random.Generator, draws: int = 2000) -> Ends:
+def resample_parts(first: CellCounts, second: CellCounts, rng: np.random.Generator, draws: int = 2000) -> Ends:
     """95 % intervals of the parts in the order of `stacked`, by resampling the records of each side."""
-    parts = divide_difference(*(_resample(side, rng, draws) for side in (one, other))).stacked()
-    low, high = np.quantile(parts, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    divisions = divide_difference(*(_resample(side, rng, draws) for side in (first, second))).stacked()
+    low, high = np.quantile(divisions, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     return Ends(low, high)
 
 
@@ -82,5 +82,7 @@ def _resample(side: CellCounts, rng: np.random.Generator, draws: int) -> CellCou
     return CellCounts(favourable, favourable + unfavourable)
 
 
-def _divide(part: FloatArray, whole: FloatArray) -> FloatArray:
-    return np.asarray(np.divide(part, whole, out=np.full(np.broadcast(part, whole).shape, np.nan), where=whole > 0))
+def _divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    return np.asarray(
+        np.divide(numerator, denominator, out=np.full(np.broadcast(numerator, denominator).shape, np.nan), where=denominator > 0)
+    )

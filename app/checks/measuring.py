@@ -64,7 +64,7 @@ def measure_table(
     """Picked metrics (None: the monitor's) of one table, in the scopes (None: all).
 
     `at` is the end of its time, `lacking` the reasons why it has no strata or scores. `labels` says who has a label, of a table that needs
-    them and does not say it itself, `others` what is left out of it.
+    them and does not say it itself, `other_revisions` what is left out of it.
     """
     members = _members(monitor, comparison)
     everybody = comparison == EVERYBODY

@@ -30,20 +30,20 @@ ScopesOf = Callable[[str, DataSet], Collection[str]]
 def rule_problems(content: RuleContent, *, schema: RecordSchema, known_metrics: Collection[str], scopes_of: ScopesOf) -> list[FieldProblem]:
     """Returns every problem of the rule for a deployment of that schema. Does not look for its channels."""
     named = name_problem(content.name)
-    found = [] if named is None else [FieldProblem("name", named)]
+    problems = [] if named is None else [FieldProblem("name", named)]
     if content.remind_after_hours is not None:
-        found += check_bounds("remind_after_hours", content.remind_after_hours, MAX_HOURS)
-    found += _check_list("channels", content.channels, MAX_CHANNELS, least=0)
+        problems += check_bounds("remind_after_hours", content.remind_after_hours, MAX_HOURS)
+    problems += _check_list("channels", content.channels, MAX_CHANNELS, least=0)
 
     condition = content.condition
     if isinstance(condition, StaleDataCondition):
-        return [*found, *check_bounds("condition.hours", condition.hours, MAX_HOURS)]
+        return [*problems, *check_bounds("condition.hours", condition.hours, MAX_HOURS)]
     if isinstance(condition, EvidenceCondition):
-        return [*found, *_check_evidence_condition(condition, schema, known_metrics)]
-    found += check_bounds("condition.checks_in_a_row", condition.checks_in_a_row, MAX_IN_A_ROW)
+        return [*problems, *_check_evidence_condition(condition, schema, known_metrics)]
+    problems += check_bounds("condition.checks_in_a_row", condition.checks_in_a_row, MAX_IN_A_ROW)
     if isinstance(condition, VerdictCondition):
-        found += _check_verdict_condition(condition, schema, known_metrics, scopes_of)
-    return found
+        problems += _check_verdict_condition(condition, schema, known_metrics, scopes_of)
+    return problems
 
 
 def _check_verdict_condition(
@@ -61,13 +61,13 @@ def _check_verdict_condition(
     problems = list(_check_list("condition.metrics", condition.metrics, MAX_METRICS))
     yield from problems
     for index, metric in enumerate(() if problems else condition.metrics):
-        place = f"condition.metrics[{index}]"
+        field = f"condition.metrics[{index}]"
         if metric not in known_metrics:
-            yield FieldProblem(place, f"{metric[:100]!r} {unknown_metric(metric, known_metrics)}")
+            yield FieldProblem(field, f"{metric[:100]!r} {unknown_metric(metric, known_metrics)}")
         elif not any(condition.scope in scopes_of(metric, data) for data in condition.data):
             listed = ", ".join(condition.data)
             message = f"{metric!r} has no figure of the scope {condition.scope} on {listed}; choose another scope or data set"
-            yield FieldProblem(place, message)
+            yield FieldProblem(field, message)
 
     yield from _check_attributes(condition.attributes, schema)
     if condition.scope not in (Scope.GROUP, Scope.WORST):
@@ -94,17 +94,17 @@ def _check_attributes(attributes: Sequence[str] | None, schema: RecordSchema) ->
     yield from problems
     columns = {column.name for column in (*schema.features, *schema.meta)}
     for index, attribute in enumerate(() if problems else attributes or ()):
-        for part in (part for part in Comparison.from_label(attribute, columns).features if part not in columns):
-            message = f"{part[:200]!r} is neither a feature nor a meta field of the deployment"
+        for feature in (feature for feature in Comparison.from_label(attribute, columns).features if feature not in columns):
+            message = f"{feature[:200]!r} is neither a feature nor a meta field of the deployment"
             yield FieldProblem(f"condition.attributes[{index}]", message)
 
 
-def _check_list(place: str, items: Sequence[str], most: int, *, least: int = 1) -> Iterator[FieldProblem]:
+def _check_list(field: str, items: Sequence[str], limit: int, *, least: int = 1) -> Iterator[FieldProblem]:
     if len(items) < least:
-        yield FieldProblem(place, "must list at least one")
-    if len(items) > most:
-        yield FieldProblem(place, f"must list at most {most}, found {len(items)}")
+        yield FieldProblem(field, "must list at least one")
+    if len(items) > limit:
+        yield FieldProblem(field, f"must list at most {limit}, found {len(items)}")
         return
     for index, item in enumerate(items):
         if item in items[:index]:
-            yield FieldProblem(f"{place}[{index}]", f"{str(item)[:200]!r} is listed twice")
+            yield FieldProblem(f"{field}[{index}]", f"{str(item)[:200]!r} is listed twice")

@@ -15,5 +15,5 @@ def isolate(text: str) -> str:
 
     Characters that change direction are shown as their number, so that a name cannot turn a sentence round.
     """
-    visible = _CONTROL.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)
-    return _RUN.sub(lambda found: f"{FIRST}{found[0]}{LAST}", visible)
+    visible = _CONTROL.sub(lambda match: f"[U+{ord(match[0]):04X}]", text)
+    return _RUN.sub(lambda match: f"{FIRST}{match[0]}{LAST}", visible)

@@ -52,36 +52,38 @@ class CategoryMapping:
 
 
 def mapping_problems(mappings: Sequence[CategoryMapping]) -> list[FieldProblem]:
-    found = []
+    problems = []
     if len(mappings) > MAX_MAPPINGS:
-        found.append(FieldProblem("categories", f"must map at most {MAX_MAPPINGS} attributes, found {len(mappings)}"))
-    names = [one.attribute for one in mappings]
-    for one in mappings:
-        place = f"categories.{one.attribute}"
-        if names.count(one.attribute) > 1:
-            found.append(FieldProblem(place, "is mapped twice"))
-        if bool(one.values) == bool(one.weights):
-            found.append(FieldProblem(place, "must have `values`, a category for each value, or `weights`, one for each column"))
-        if max(len(one.values), len(one.weights)) > MAX_VALUES:
-            found.append(FieldProblem(place, f"must have at most {MAX_VALUES} values or columns"))
-        if one.scheme is not None and one.scheme not in SCHEMES:
-            found.append(FieldProblem(f"{place}.scheme", f"must be one of {', '.join(SCHEMES)}, found {one.scheme!r:.100}"))
+        problems.append(FieldProblem("categories", f"must map at most {MAX_MAPPINGS} attributes, found {len(mappings)}"))
+    names = [mapping.attribute for mapping in mappings]
+    for mapping in mappings:
+        field = f"categories.{mapping.attribute}"
+        if names.count(mapping.attribute) > 1:
+            problems.append(FieldProblem(field, "is mapped twice"))
+        if bool(mapping.values) == bool(mapping.weights):
+            problems.append(FieldProblem(field, "must have `values`, a category for each value, or `weights`, one for each column"))
+        if max(len(mapping.values), len(mapping.weights)) > MAX_VALUES:
+            problems.append(FieldProblem(field, f"must have at most {MAX_VALUES} values or columns"))
+        if mapping.scheme is not None and mapping.scheme not in SCHEMES:
+            problems.append(FieldProblem(f"{field}.scheme", f"must be one of {', '.join(SCHEMES)}, found {mapping.scheme!r:.100}"))
             continue
-        known = None if one.scheme is None else SCHEMES[one.scheme]
-        categories = [*one.values.values(), *one.weights.values()]
-        found += [
-            FieldProblem(place, f"{category!r:.100} is not a category of {one.scheme}, which has {', '.join(known or ())}")
+        scheme_categories = None if mapping.scheme is None else SCHEMES[mapping.scheme]
+        categories = [*mapping.values.values(), *mapping.weights.values()]
+        problems += [
+            FieldProblem(field, f"{category!r:.100} is not a category of {mapping.scheme}, which has {', '.join(scheme_categories or ())}")
             for category in dict.fromkeys(categories)
-            if known is not None and category not in known
+            if scheme_categories is not None and category not in scheme_categories
         ]
         if any(not category.strip() for category in categories):
-            found.append(FieldProblem(place, "has a category without a name; leave out values whose category is unknown"))
-        if len(set(one.weights.values())) < len(one.weights):
-            found.append(FieldProblem(place, "has two columns of weights for one category"))
-        if one.reference is not None and one.reference not in one.weights.values():
-            named = ", ".join(one.weights.values()) or "none"
-            found.append(FieldProblem(f"{place}.reference", f"must be a category that has weights ({named}), found {one.reference!r:.100}"))
-    return found
+            problems.append(FieldProblem(field, "has a category without a name; leave out values whose category is unknown"))
+        if len(set(mapping.weights.values())) < len(mapping.weights):
+            problems.append(FieldProblem(field, "has two columns of weights for one category"))
+        if mapping.reference is not None and mapping.reference not in mapping.weights.values():
+            named = ", ".join(mapping.weights.values()) or "none"
+            problems.append(
+                FieldProblem(f"{field}.reference", f"must be a category that has weights ({named}), found {mapping.reference!r:.100}")
+            )
+    return problems
 
 
 def require_mappings(mappings: Sequence[CategoryMapping]) -> None:
@@ -92,25 +94,25 @@ def require_mappings(mappings: Sequence[CategoryMapping]) -> None:
 def parse_mappings(text: str) -> tuple[CategoryMapping, ...]:
     """Returns the mappings of a JSON object by attribute: `{"race": {"scheme": "eeo-1", "values": {"W": "White"}}}`."""
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except ValueError as error:
         raise InvalidInput.of("categories", f"must be JSON: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise InvalidInput.of("categories", 'must be an object such as {"race": {"scheme": "eeo-1", "values": {"W": "White"}}}')
-    mappings = tuple(_read_mapping(name, one) for name, one in found.items())
+    mappings = tuple(_read_mapping(name, stored) for name, stored in document.items())
     require_mappings(mappings)
     return mappings
 
 
-def _read_mapping(name: str, found: Any) -> CategoryMapping:  # noqa: ANN401 - any JSON
+def _read_mapping(name: str, stored: Any) -> CategoryMapping:  # noqa: ANN401 - any JSON
     members = {"scheme", "values", "weights", "reference"}
-    if not isinstance(found, dict) or not set(found) <= members:
+    if not isinstance(stored, dict) or not set(stored) <= members:
         raise InvalidInput.of(f"categories.{name}", f"must be an object with the members {', '.join(sorted(members))}")
     for member in ("values", "weights"):
-        texts = found.get(member, {})
-        if not isinstance(texts, dict) or not all(isinstance(one, str) for one in texts.values()):
+        texts = stored.get(member, {})
+        if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
             raise InvalidInput.of(f"categories.{name}.{member}", "must be an object of texts: the name of the category by value or column")
     for member in ("scheme", "reference"):
-        if not isinstance(found.get(member), str | None):
-            raise InvalidInput.of(f"categories.{name}.{member}", f"must be text, found {found[member]!r:.100}")
-    return CategoryMapping(attribute=name, **found)
+        if not isinstance(stored.get(member), str | None):
+            raise InvalidInput.of(f"categories.{name}.{member}", f"must be text, found {stored[member]!r:.100}")
+    return CategoryMapping(attribute=name, **stored)

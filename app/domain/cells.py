@@ -40,12 +40,12 @@ def number(value: Json) -> int | float:
     if type(value) not in (int, float):
         raise CellRefused(f"must be a number, found {shown(value)}")
     try:
-        found = float(value)
+        converted = float(value)
     except OverflowError as error:
         raise CellRefused("must be a number that double precision can hold") from error
-    if not math.isfinite(found):
-        raise CellRefused(f"must be a finite number, found {found}")
-    return tidy(found)
+    if not math.isfinite(converted):
+        raise CellRefused(f"must be a finite number, found {converted}")
+    return tidy(converted)
 
 
 def integer(value: Json) -> int:
@@ -93,14 +93,14 @@ def scalar(value: Json) -> str | int | float | bool:
     check = _SCALARS.get(type(value))
     if check is None:
         raise CellRefused(f"must be text, a number or a boolean, found {shown(value)}")
-    found: str | int | float | bool = check(value)
-    return found
+    checked: str | int | float | bool = check(value)
+    return checked
 
 
 def probability(value: Json) -> int | float | list[int | float]:
     """A number in [0, 1], or an array of them; one that rounding moved out is 0 or 1."""
     if type(value) is list:
-        return [_probability(part) for part in value]
+        return [_probability(element) for element in value]
     return _probability(value)
 
 
@@ -170,10 +170,10 @@ def shown(value: Json) -> str:
 
 
 def _probability(value: Json) -> int | float:
-    found = round_probability(number(value))
-    if found is None:
+    rounded = round_probability(number(value))
+    if rounded is None:
         raise CellRefused(f"must lie within [0, 1], found {shown(value)}")
-    return found
+    return rounded
 
 
 def _parse_number(text: str) -> int | float | str:

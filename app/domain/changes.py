@@ -26,10 +26,10 @@ def changes_between(before: Mapping[str, Any] | None, after: Mapping[str, Any] |
         for field in dict.fromkeys((*old, *new))
         if old.get(field) != new.get(field) or json.dumps(old.get(field)) != json.dumps(new.get(field))
     ]
-    found: dict[str, Any] = {_short(field): [_short(old.get(field)), _short(new.get(field))] for field in differing[:MOST_CHANGES]}
+    changes: dict[str, Any] = {_short(field): [_short(old.get(field)), _short(new.get(field))] for field in differing[:MOST_CHANGES]}
     if len(differing) > MOST_CHANGES:
-        found[MORE] = len(differing) - MOST_CHANGES
-    return found
+        changes[MORE] = len(differing) - MOST_CHANGES
+    return changes
 
 
 def _flat(path: str, value: object) -> Iterator[tuple[str, Any]]:

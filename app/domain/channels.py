@@ -67,26 +67,26 @@ class Channel:
 
 def content_problems(content: ChannelContent, *, is_new: bool) -> list[FieldProblem]:
     """Returns the problems of a channel, except for its URL's host; a stored one may leave its secrets out."""
-    found = [("name", name_problem(content.name))]
+    findings = [("name", name_problem(content.name))]
     match content.kind:
         case ChannelKind.EMAIL:
-            found += [("url", _refuse_unused(content.url, "e-mail")), ("secret", _refuse_unused(content.secret, "e-mail"))]
+            findings += [("url", _refuse_unused(content.url, "e-mail")), ("secret", _refuse_unused(content.secret, "e-mail"))]
             if not content.to:
-                found.append(("to", "must name at least one address"))
+                findings.append(("to", "must name at least one address"))
             elif len(content.to) > MAX_RECIPIENTS:
-                found.append(("to", f"must name at most {MAX_RECIPIENTS} addresses, found {len(content.to)}; use a mailing list"))
+                findings.append(("to", f"must name at most {MAX_RECIPIENTS} addresses, found {len(content.to)}; use a mailing list"))
             # Mail servers ignore case in practice.
             elif len({address.lower() for address in content.to}) < len(content.to):
-                found.append(("to", "names an address twice"))
+                findings.append(("to", "names an address twice"))
             else:
                 message = "must be an e-mail address such as risk@example.com, in ASCII and without a display name"
-                found += [(f"to[{no}]", message) for no, address in enumerate(content.to) if not is_mail_address(address)]
+                findings += [(f"to[{no}]", message) for no, address in enumerate(content.to) if not is_mail_address(address)]
         case ChannelKind.SLACK:
             # The URL cannot be read back, so a change of the name must not need it.
-            found += [("url", _check_url(content.url, is_needed=is_new)), ("to", "is for e-mail only" if content.to else None)]
-            found.append(("secret", _refuse_unused(content.secret, "slack, whose URL is the secret")))
+            findings += [("url", _check_url(content.url, is_needed=is_new)), ("to", "is for e-mail only" if content.to else None)]
+            findings.append(("secret", _refuse_unused(content.secret, "slack, whose URL is the secret")))
         case ChannelKind.WEBHOOK:
-            found += [("url", _check_url(content.url, is_needed=True)), ("to", "is for e-mail only" if content.to else None)]
+            findings += [("url", _check_url(content.url, is_needed=True)), ("to", "is for e-mail only" if content.to else None)]
             if content.secret is not None:
                 try:
                     key = base64.b64decode(content.secret.removeprefix(SECRET_PREFIX), validate=True)
@@ -94,8 +94,8 @@ def content_problems(content: ChannelContent, *, is_new: bool) -> list[FieldProb
                     key = b""
                 if not content.secret.startswith(SECRET_PREFIX) or not MIN_SECRET_BYTES <= len(key) <= MAX_SECRET_BYTES:
                     expected = f"must be {SECRET_PREFIX} and the base64 of {MIN_SECRET_BYTES} to {MAX_SECRET_BYTES} random bytes"
-                    found.append(("secret", f"{expected}, or left out to have one made"))
-    return [FieldProblem(name, message) for name, message in found if message is not None]
+                    findings.append(("secret", f"{expected}, or left out to have one made"))
+    return [FieldProblem(name, message) for name, message in findings if message is not None]
 
 
 def with_secret(content: ChannelContent, before: Channel | None) -> ChannelContent:
@@ -120,8 +120,8 @@ def is_mail_address(text: str) -> bool:
 
 
 def _origin(url: str) -> tuple[str, str]:
-    parts = urlsplit(url)
-    return parts.scheme.lower(), parts.netloc.lower()
+    split_url = urlsplit(url)
+    return split_url.scheme.lower(), split_url.netloc.lower()
 
 
 def _refuse_unused(value: str | None, kind: str) -> str | None:

@@ -108,10 +108,10 @@ class WindowCounts:
 
     @classmethod
     def of(cls, window: Mapping[str, object] | None) -> "WindowCounts":
-        stored = {name: one for name, one in (window or {}).items() if isinstance(one, int)}
-        own = stored.get("records")
+        stored = {name: count for name, count in (window or {}).items() if isinstance(count, int)}
+        own_records = stored.get("records")
         return cls(
-            records=None if own is None else own + stored.get("additional_records", 0),
+            records=None if own_records is None else own_records + stored.get("additional_records", 0),
             unclassified=stored.get("unclassified_records"),
             needed=stored.get("min_records"),
         )

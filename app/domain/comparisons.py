@@ -27,13 +27,13 @@ class Comparison:
 
         There is one way to divide it, because no column's name begins with another's and × (`joining_problem`).
         """
-        words = label.split(TOGETHER) if label else []
+        pieces = label.split(TOGETHER) if label else []
         longest = max((name.count(TOGETHER) for name in columns), default=0) + 1
         features: list[str] = []
-        while words:
-            starts = [TOGETHER.join(words[:size]) for size in range(1, min(longest, len(words)) + 1)]
-            features.append(next((name for name in starts if name in columns), words[0]))
-            del words[: features[-1].count(TOGETHER) + 1]
+        while pieces:
+            starts = [TOGETHER.join(pieces[:size]) for size in range(1, min(longest, len(pieces)) + 1)]
+            features.append(next((name for name in starts if name in columns), pieces[0]))
+            del pieces[: features[-1].count(TOGETHER) + 1]
         return cls(tuple(features))
 
     @property
@@ -50,9 +50,16 @@ class Comparison:
 
     def reference_label(self, monitor: Monitor) -> str | None:
         """Returns the labels of the reference groups; None where every other value is one."""
-        listed = [None if one.reference is None else [label_of(value) for value in one.reference] for one in self.members(monitor)]
-        known = [labels for labels in listed if labels is not None]
-        return TOGETHER.join(", ".join(labels) for labels in known) if known and len(known) == len(listed) else None
+        listed = [
+            None if attribute.reference is None else [label_of(value) for value in attribute.reference]
+            for attribute in self.members(monitor)
+        ]
+        reference_labels = [labels for labels in listed if labels is not None]
+        return (
+            TOGETHER.join(", ".join(labels) for labels in reference_labels)
+            if reference_labels and len(reference_labels) == len(listed)
+            else None
+        )
 
 
 def comparisons_of(monitor: Monitor) -> list[Comparison]:
@@ -69,13 +76,16 @@ def split_group(label: str, members: Sequence[MonitoredAttribute]) -> list[tuple
 
     Values that were merely seen may hold × as a word of their own: of several ways, at most `MOST_WAYS` are returned.
     """
-    groups = [None if one.reference is None else {label_of(value) for value in (*one.monitored, *one.reference)} for one in members]
-    words = label.split(TOGETHER)
-    found: list[tuple[str, ...]] = []
-    for cuts in combinations(range(1, len(words)), len(members) - 1):
-        parts = tuple(TOGETHER.join(words[start:end]) for start, end in pairwise((0, *cuts, len(words))))
-        if all(listed is None or part in listed for part, listed in zip(parts, groups, strict=True)):
-            found.append(parts)
-        if len(found) == MOST_WAYS:
+    groups = [
+        None if attribute.reference is None else {label_of(value) for value in (*attribute.monitored, *attribute.reference)}
+        for attribute in members
+    ]
+    pieces = label.split(TOGETHER)
+    divisions: list[tuple[str, ...]] = []
+    for cuts in combinations(range(1, len(pieces)), len(members) - 1):
+        labels = tuple(TOGETHER.join(pieces[start:end]) for start, end in pairwise((0, *cuts, len(pieces))))
+        if all(listed is None or piece in listed for piece, listed in zip(labels, groups, strict=True)):
+            divisions.append(labels)
+        if len(divisions) == MOST_WAYS:
             break
-    return found
+    return divisions

@@ -42,49 +42,49 @@ _CATEGORIES_ONLY = {FieldType.STRING, FieldType.BOOLEAN}
 def definition_problems(definition: Definition) -> list[FieldProblem]:
     texts: dict[str, str | None] = {"name": definition.name, "model_revision": definition.model_revision}
     texts |= {"owner": definition.owner, "purpose": definition.purpose}
-    found = [problem for field, text in texts.items() if text is not None for problem in _check_name(field, text)]
+    problems = [problem for field, text in texts.items() if text is not None for problem in _check_name(field, text)]
     if not definition.features:
-        found.append(FieldProblem("features", "must list at least one column"))
+        problems.append(FieldProblem("features", "must list at least one column"))
     names = {column.name for column in (*definition.features, *definition.meta)}
-    seen: set[str] = set()
-    for part, columns in (("features", definition.features), ("meta", definition.meta)):
+    listed: set[str] = set()
+    for section, columns in (("features", definition.features), ("meta", definition.meta)):
         for index, column in enumerate(columns):
-            place = f"{part}[{index}]"
-            found += _check_name(f"{place}.name", column.name)
+            path = f"{section}[{index}]"
+            problems += _check_name(f"{path}.name", column.name)
             joining = joining_problem(column.name, names)
             if joining:
-                found.append(FieldProblem(f"{place}.name", joining))
+                problems.append(FieldProblem(f"{path}.name", joining))
             if column.type in _CATEGORIES_ONLY and column.kind is not FieldKind.CATEGORICAL:
                 message = f"a {column.type.value} column must be categorical; only integer and number columns can be numeric"
-                found.append(FieldProblem(f"{place}.kind", message))
-            if column.name in seen:
+                problems.append(FieldProblem(f"{path}.kind", message))
+            if column.name in listed:
                 message = f"{column.name!r} names two columns; names must differ over features and meta"
-                found.append(FieldProblem(f"{place}.name", message))
-            seen.add(column.name)
-            found += storage_problems(
-                place,
+                problems.append(FieldProblem(f"{path}.name", message))
+            listed.add(column.name)
+            problems += storage_problems(
+                path,
                 column,
-                is_feature=part == "features",
+                is_feature=section == "features",
                 has_endpoint=definition.endpoint is not None,
                 is_batch=definition.payload is not None,
             )
 
     outputs, features = definition.outputs, {column.name for column in definition.features}
     named = (("prediction", outputs.prediction), ("probability", outputs.probability), ("label", outputs.label))
-    seen = set()
-    for part, name in ((part, name) for part, name in named if name is not None):
-        found += _check_name(f"outputs.{part}", name)
+    listed = set()
+    for output, name in ((output, name) for output, name in named if name is not None):
+        problems += _check_name(f"outputs.{output}", name)
         if name in features:
             message = f"{name!r} is a feature, too; an answer that repeats its inputs could not be read"
-            found.append(FieldProblem(f"outputs.{part}", message))
-        if name in seen and not (part == "probability" and outputs.has_only_probabilities):
-            hint = "; list outputs.classes if the prediction is the likeliest class" if part == "probability" else ""
-            found.append(FieldProblem(f"outputs.{part}", f"{name!r} names two outputs{hint}"))
-        seen.add(name)
-    found += _check_classes(definition)
-    found += table_problems(definition)
+            problems.append(FieldProblem(f"outputs.{output}", message))
+        if name in listed and not (output == "probability" and outputs.has_only_probabilities):
+            hint = "; list outputs.classes if the prediction is the likeliest class" if output == "probability" else ""
+            problems.append(FieldProblem(f"outputs.{output}", f"{name!r} names two outputs{hint}"))
+        listed.add(name)
+    problems += _check_classes(definition)
+    problems += table_problems(definition)
     has_tables = definition.payload is not None
-    return found if definition.endpoint is None else [*found, *_check_endpoint(definition.endpoint, has_tables=has_tables)]
+    return problems if definition.endpoint is None else [*problems, *_check_endpoint(definition.endpoint, has_tables=has_tables)]
 
 
 def _check_classes(definition: Definition) -> Iterator[FieldProblem]:
@@ -95,16 +95,16 @@ def _check_classes(definition: Definition) -> Iterator[FieldProblem]:
         yield FieldProblem(where, "is for binary and multiclass deployments; a regression has no classes")
     if not MIN_CLASSES <= len(classes) <= MAX_CLASSES:
         yield FieldProblem(where, f"must list {MIN_CLASSES} to {MAX_CLASSES:,} classes, found {len(classes)}")
-    seen: set[str] = set()
-    for place, one in enumerate(classes):
-        at = f"{where}[{place}]"
-        if isinstance(one, str):
-            yield from _check_name(at, one)
-        elif isinstance(one, float) and not math.isfinite(one):
+    listed: set[str] = set()
+    for index, class_value in enumerate(classes):
+        at = f"{where}[{index}]"
+        if isinstance(class_value, str):
+            yield from _check_name(at, class_value)
+        elif isinstance(class_value, float) and not math.isfinite(class_value):
             yield FieldProblem(at, "must be a finite number")
-        if spelled(one) in seen:
-            yield FieldProblem(at, f"lists the class {spelled(one)} a second time")
-        seen.add(spelled(one))
+        if spelled(class_value) in listed:
+            yield FieldProblem(at, f"lists the class {spelled(class_value)} a second time")
+        listed.add(spelled(class_value))
 
 
 def _check_source(endpoint: Endpoint, *, has_tables: bool) -> Iterator[FieldProblem]:
@@ -129,9 +129,9 @@ def _check_endpoint(endpoint: Endpoint, *, has_tables: bool) -> Iterator[FieldPr
     yield from check_bounds("endpoint.page_size", endpoint.page_size, MAX_PAGE_SIZE)
     yield from check_bounds("endpoint.concurrency", endpoint.concurrency, MAX_CONCURRENCY)
     if not MIN_TIMEOUT_SECONDS <= endpoint.timeout_seconds <= MAX_TIMEOUT_SECONDS:
-        found = f"found {endpoint.timeout_seconds}"
+        actual = f"found {endpoint.timeout_seconds}"
         yield FieldProblem(
-            "endpoint.timeout_seconds", f"must be between {MIN_TIMEOUT_SECONDS} and {MAX_TIMEOUT_SECONDS:.0f} seconds, {found}"
+            "endpoint.timeout_seconds", f"must be between {MIN_TIMEOUT_SECONDS} and {MAX_TIMEOUT_SECONDS:.0f} seconds, {actual}"
         )
     rate = endpoint.requests_per_second
     if rate is not None and not MIN_REQUESTS_PER_SECOND <= rate <= MAX_REQUESTS_PER_SECOND:
@@ -169,17 +169,17 @@ def _check_headers(endpoint: Endpoint) -> Iterator[FieldProblem]:
     if len(endpoint.headers) > MAX_HEADERS:
         yield FieldProblem("endpoint.headers", f"must have at most {MAX_HEADERS} members, found {len(endpoint.headers)}")
     credentials = endpoint.credentials
-    own = "" if credentials is None else credentials.name if credentials.kind is CredentialsKind.HEADER else "authorization"
-    seen = {own.lower()}
+    own_header = "" if credentials is None else credentials.name if credentials.kind is CredentialsKind.HEADER else "authorization"
+    header_names = {own_header.lower()}
     for name, value in endpoint.headers.items():
         where = f"endpoint.headers.{printable(name)}"
         if not _HEADER_NAME.fullmatch(name):
             yield FieldProblem(where, "is not the name of an HTTP header")
         elif name.lower() in _OWN_HEADERS or name.lower().startswith("proxy-"):
             yield FieldProblem(where, "says how a request is sent, which Evenhand decides")
-        elif name.lower() in seen:
+        elif name.lower() in header_names:
             yield FieldProblem(where, "is sent already, by the credentials or a header of the same name")
-        seen.add(name.lower())
+        header_names.add(name.lower())
         problem = character_problem(value)
         if problem or not value or len(value) > MAX_SECRET:
             yield FieldProblem(where, problem or f"must have 1 to {MAX_SECRET:,} characters")
@@ -200,14 +200,14 @@ def table_problems(definition: Definition) -> Iterator[FieldProblem]:
         return
     columns = payload.columns
     names = {"id": columns.id, "scored_at": columns.scored_at, "prediction": columns.prediction}
-    names |= {part: name for part in ("probability", "label", "model_revision") if (name := getattr(columns, part)) is not None}
+    names |= {role: name for role in ("probability", "label", "model_revision") if (name := getattr(columns, role)) is not None}
     yield from _check_names("payload.columns", names)
-    for part, mapped, of_schema in (("features", columns.features, definition.features), ("meta", columns.meta, definition.meta)):
-        known = {column.name for column in of_schema}
+    for section, mapped, of_schema in (("features", columns.features, definition.features), ("meta", columns.meta, definition.meta)):
+        column_names = {column.name for column in of_schema}
         for name, stored in mapped.items():
-            if name not in known:
-                yield FieldProblem(f"payload.columns.{part}", f"{name!r} is not one of the deployment's {part}")
-            yield from _check_names(f"payload.columns.{part}", {name: stored})
+            if name not in column_names:
+                yield FieldProblem(f"payload.columns.{section}", f"{name!r} is not one of the deployment's {section}")
+            yield from _check_names(f"payload.columns.{section}", {name: stored})
     yield from _check_partition("payload", payload)
     if feedback is not None:
         of_label = feedback.columns
@@ -221,7 +221,7 @@ def _check_partition(where: str, table: PayloadTable | FeedbackTable) -> Iterato
 
 
 def _check_names(where: str, names: Mapping[str, str]) -> Iterator[FieldProblem]:
-    for part, name in names.items():
+    for role, name in names.items():
         problem = name_problem(name)
         if problem:
-            yield FieldProblem(f"{where}.{part}", problem)
+            yield FieldProblem(f"{where}.{role}", problem)

@@ -74,9 +74,9 @@ class Column:
         return self.type if self.storage is None else self.storage.sent
 
 
-def has_protected(*parts: tuple[Column, ...]) -> bool:
+def has_protected(*sections: tuple[Column, ...]) -> bool:
     """Returns whether any column is stored in another form than it is sent."""
-    return any(column.storage for part in parts for column in part)
+    return any(column.storage for section in sections for column in section)
 
 
 @frozen(kw_only=True)

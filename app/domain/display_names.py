@@ -25,7 +25,7 @@ class DisplayNames:
     groups: tuple[GroupName, ...] = ()
 
     def find(self, feature: str, group: str) -> str | None:
-        return next((one.name for one in self.groups if (one.feature, one.group) == (feature, group)), None)
+        return next((group_name.name for group_name in self.groups if (group_name.feature, group_name.group) == (feature, group)), None)
 
 
 def display_name_problems(names: DisplayNames, groups: Mapping[str, Collection[str] | None]) -> Iterator[FieldProblem]:
@@ -36,23 +36,23 @@ def display_name_problems(names: DisplayNames, groups: Mapping[str, Collection[s
         yield FieldProblem("names.groups", f"must name at most {MAX_NAMED_GROUPS:,} groups, found {len(names.groups):,}")
         return
     named: dict[str, dict[str, str]] = {}
-    for one in names.groups:
-        place = f"names.groups.{one.feature}.{one.group}"
-        if one.feature not in groups:
-            yield FieldProblem(f"names.groups.{one.feature}", "is not an attribute that the monitor watches")
+    for group_name in names.groups:
+        field = f"names.groups.{group_name.feature}.{group_name.group}"
+        if group_name.feature not in groups:
+            yield FieldProblem(f"names.groups.{group_name.feature}", "is not an attribute that the monitor watches")
             continue
-        labels = groups[one.feature]
-        if labels is not None and one.group not in labels:
-            yield FieldProblem(place, f"is not a group of {one.feature!r}; its groups are {quote_names(sorted(labels))}")
-        yield from _check_text(place, one.name)
-        other = named.setdefault(one.feature, {}).setdefault(one.name.strip().casefold(), one.group)
-        if other != one.group:
-            yield FieldProblem(place, f"is the name of {other!r:.100}, too; two groups with one name cannot be distinguished")
+        labels = groups[group_name.feature]
+        if labels is not None and group_name.group not in labels:
+            yield FieldProblem(field, f"is not a group of {group_name.feature!r}; its groups are {quote_names(sorted(labels))}")
+        yield from _check_text(field, group_name.name)
+        namesake = named.setdefault(group_name.feature, {}).setdefault(group_name.name.strip().casefold(), group_name.group)
+        if namesake != group_name.group:
+            yield FieldProblem(field, f"is the name of {namesake!r:.100}, too; two groups with one name cannot be distinguished")
 
 
-def _check_text(place: str, text: str) -> Iterator[FieldProblem]:
+def _check_text(field: str, text: str) -> Iterator[FieldProblem]:
     problem = name_problem(text)
     if problem is None and len(text) > MAX_DISPLAY_NAME:
         problem = f"must have at most {MAX_DISPLAY_NAME} characters, found {len(text)}"
     if problem is not None:
-        yield FieldProblem(place, problem)
+        yield FieldProblem(field, problem)

@@ -22,30 +22,30 @@ def find_encoding(name: str) -> str | None:
     return UTF_8 if codec == "utf-8-sig" else codec if _OF_FILES.fullmatch(codec) else None
 
 
-def decode_parts(parts: Iterable[bytes], encoding: str, place: str) -> Iterator[str]:
+def decode_parts(chunks: Iterable[bytes], encoding: str, field: str) -> Iterator[str]:
     """Yields the text of each part of a file, without a byte order mark.
 
     Raises:
-        InvalidInput: the bytes are of another encoding; `place` is the field.
+        InvalidInput: the bytes are of another encoding (problem of `field`).
     """
     decoder = codecs.getincrementaldecoder("utf-8-sig" if encoding == UTF_8 else encoding)()
     offset, line, guess = 0, 1, "latin-1"
-    for part in chain(parts, (b"",)):
-        if offset == 0 and (part[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) or b"\0" in part[:2]):
-            guess = "utf-16-le" if b"\0" in part[:2] else "utf-16"
+    for chunk in chain(chunks, (b"",)):
+        if offset == 0 and (chunk[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) or b"\0" in chunk[:2]):
+            guess = "utf-16-le" if b"\0" in chunk[:2] else "utf-16"
         try:
-            text = _decode(decoder, part, is_first=offset == 0)
+            text = _decode(decoder, chunk, is_first=offset == 0)
         except UnicodeError as error:
             where = "the beginning"
             if isinstance(error, UnicodeDecodeError):
                 # The decoder may have kept bytes of the part before.
-                where = locate_fault(error, offset + len(part) - len(error.object), line)
+                where = locate_fault(error, offset + len(chunk) - len(error.object), line)
             raise InvalidInput.of(
-                place,
+                field,
                 f"{where} is not {encoding.upper()}. Name the encoding that it has: --encoding {guess}, for example, or at an upload"
                 f" charset={guess} in the content type",
             ) from None
-        offset += len(part)
+        offset += len(chunk)
         line += text.count("\n")
         yield text
 
@@ -56,9 +56,9 @@ def locate_fault(error: UnicodeDecodeError, offset: int = 0, line: int = 1) -> s
     return f"byte {error.object[error.start]:02X} at offset {offset + error.start:,} (line {line:,})"
 
 
-def _decode(decoder: codecs.IncrementalDecoder, part: bytes, *, is_first: bool) -> str:
-    text = decoder.decode(part, final=not part)
+def _decode(decoder: codecs.IncrementalDecoder, chunk: bytes, *, is_first: bool) -> str:
+    text = decoder.decode(chunk, final=not chunk)
     if is_first and "\0" in text[:4]:
         # UTF-16 read as single bytes, or as UTF-8 without a byte order mark.
-        raise UnicodeDecodeError("latin-1", part, part.index(0), len(part), "NUL")
+        raise UnicodeDecodeError("latin-1", chunk, chunk.index(0), len(chunk), "NUL")
     return text

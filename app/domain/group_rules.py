@@ -49,17 +49,17 @@ class Condition:
             return number is not None and any(number in interval for interval in self.intervals)
         text = canonical(value)
         if self.excluded is not None:
-            return all(text != canonical(one) for one in self.excluded)
-        return any(text == canonical(one) for one in self.values)
+            return all(text != canonical(excluded) for excluded in self.excluded)
+        return any(text == canonical(listed) for listed in self.values)
 
     @property
     def words(self) -> str:
-        parts = [interval.words for interval in self.intervals]
-        parts += [_name_values(self.values)] if self.values else []
+        phrases = [interval.words for interval in self.intervals]
+        phrases += [_name_values(self.values)] if self.values else []
         if self.excluded is not None:
-            parts.append(f"not {_name_values(self.excluded)}" if self.excluded else "any value")
-        parts += ["no value"] if self.or_missing else []
-        return f"{self.feature} {' or '.join(parts)}"
+            phrases.append(f"not {_name_values(self.excluded)}" if self.excluded else "any value")
+        phrases += ["no value"] if self.or_missing else []
+        return f"{self.feature} {' or '.join(phrases)}"
 
 
 @frozen
@@ -73,7 +73,7 @@ class GroupRule:
         return tuple(dict.fromkeys(condition.feature for conditions in self.any_of for condition in conditions))
 
     def is_met_by(self, values: Mapping[str, Scalar | None]) -> bool:
-        return any(all(one.is_met_by(values.get(one.feature)) for one in conditions) for conditions in self.any_of)
+        return any(all(condition.is_met_by(values.get(condition.feature)) for condition in conditions) for conditions in self.any_of)
 
     @property
     def label(self) -> str:

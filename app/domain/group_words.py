@@ -36,21 +36,21 @@ class GroupWords:
     def is_named(self, attribute: str, group: str) -> bool:
         return bool(self._find_names(attribute, group))
 
-    def rename(self, one: Measurement) -> Measurement:
-        if one.attribute is None or not self.names.groups:
-            return one
-        attribute, known = one.attribute, one.details
+    def rename(self, measurement: Measurement) -> Measurement:
+        if measurement.attribute is None or not self.names.groups:
+            return measurement
+        attribute, details = measurement.attribute, measurement.details
 
         def call(group: str | None) -> str | None:
             return None if group is None else self._say_names(attribute, group) or group
 
         named = replace(
-            known,
-            subject=call(known.subject),
-            monitored=call(known.monitored),
-            reference=call(known.reference),
+            details,
+            subject=call(details.subject),
+            monitored=call(details.monitored),
+            reference=call(details.reference),
         )
-        return replace(one, details=named)
+        return replace(measurement, details=named)
 
     def parts(self, attribute: str, group: str) -> tuple[str, ...]:
         """Returns the names or labels of a group by feature; one only, where the label cannot be divided."""
@@ -58,7 +58,7 @@ class GroupWords:
         features = Comparison.from_label(attribute).features
         if divided is None:
             return (group,)
-        return tuple(self.names.find(feature, part) or part for feature, part in zip(features, divided, strict=True))
+        return tuple(self.names.find(feature, label) or label for feature, label in zip(features, divided, strict=True))
 
     def subject(self, attribute: str, group: str) -> str:
         """Returns a group for a sentence, in the plural: `women under 26`, or `records with sex female`."""
@@ -73,7 +73,7 @@ class GroupWords:
         features, divided = Comparison.from_label(attribute).features, self._divide(attribute, group)
         if divided is None:
             return f"{attribute} {group}"
-        return " and ".join(f"{feature} {part}" for feature, part in zip(features, divided, strict=True))
+        return " and ".join(f"{feature} {label}" for feature, label in zip(features, divided, strict=True))
 
     def _say_names(self, attribute: str, group: str) -> str:
         names = self._find_names(attribute, group)
@@ -81,32 +81,32 @@ class GroupWords:
 
     def _find_names(self, attribute: str, group: str) -> Sequence[str]:
         """Returns the display names, those that name people first; none unless every part has one."""
-        found = self._name_parts(attribute, group)
-        if found or _SEPARATOR not in group:
-            return found
-        each = [" ".join(self._name_parts(attribute, one)) for one in group.split(_SEPARATOR)]
-        return [" or ".join(each)] if all(each) else []
+        names = self._name_parts(attribute, group)
+        if names or _SEPARATOR not in group:
+            return names
+        alternatives = [" ".join(self._name_parts(attribute, label)) for label in group.split(_SEPARATOR)]
+        return [" or ".join(alternatives)] if all(alternatives) else []
 
     def _name_parts(self, attribute: str, group: str) -> list[str]:
         divided = self._divide(attribute, group)
         if divided is None:
             return []
         features = Comparison.from_label(attribute).features
-        found = [self.names.find(feature, part) for feature, part in zip(features, divided, strict=True)]
+        display_names = [self.names.find(feature, label) for feature, label in zip(features, divided, strict=True)]
         # "Aged 18–25 women" is no English, whichever attribute comes first.
-        names = sorted((name for name in found if name is not None), key=lambda name: name.startswith(_PHRASES))
-        return names if len(names) == len(found) else []
+        names = sorted((name for name in display_names if name is not None), key=lambda name: name.startswith(_PHRASES))
+        return names if len(names) == len(display_names) else []
 
     def _divide(self, attribute: str, group: str) -> tuple[str, ...] | None:
         features = Comparison.from_label(attribute).features
         if len(features) == 1:
             return (group,)
-        by_feature = {one.feature: one for one in self.attributes}
+        by_feature = {attribute.feature: attribute for attribute in self.attributes}
         members = [by_feature[feature] for feature in features if feature in by_feature]
         if len(members) == len(features):
-            ways = split_group(group, members)
+            divisions = split_group(group, members)
             # Divided in two ways, the label would name other people.
-            return ways[0] if len(ways) == 1 else None
+            return divisions[0] if len(divisions) == 1 else None
         # The monitor may have changed since the check that named the group.
         plain = tuple(group.split(TOGETHER))
         return plain if len(plain) == len(features) else None

@@ -62,10 +62,12 @@ class NearTwin:
     is_group: bool = False
 
 
-def count_twins(feature: str, records: Mapping[Any, int], listed: Iterable[GroupValue], seen: Sequence[object] = ()) -> Counter[NearTwin]:
-    """Returns the near twins of listed values among those of a column, with their `records`, and those among groups merely `seen`."""
+def count_twins(
+    feature: str, records: Mapping[Any, int], listed: Iterable[GroupValue], observed: Sequence[object] = ()
+) -> Counter[NearTwin]:
+    """Returns the near twins of listed values among those of a column, with their `records`, and those among groups merely `observed`."""
     twins = {NearTwin(feature, value, original): records[value] for value, original in find_twins(records, listed).items()}
-    alike = find_twins(seen, drop_twins(seen))
+    alike = find_twins(observed, drop_twins(observed))
     return Counter(twins | {NearTwin(feature, value, alike[value], is_group=True): records.get(value, 0) for value in alike})
 
 
@@ -81,12 +83,12 @@ def describe_twins(twins: Counter[NearTwin], fate: str = "so it is in no group u
     return sentences
 
 
-def describe_misspelled(attribute: MonitoredAttribute, seen: Collection[Any]) -> list[str]:
+def describe_misspelled(attribute: MonitoredAttribute, observed: Collection[Any]) -> list[str]:
     """Returns a sentence on each listed value that no record has, where records have it in other letters."""
     listed = (*attribute.monitored, *(attribute.reference or ()))
-    others = {fold(value): value for value in seen if value not in listed}
-    missing = [value for value in listed if value not in seen and fold(value) in others]
-    return [f"{attribute.feature!r}: no record has {value!r}, but records have {others[fold(value)]!r}" for value in missing]
+    spellings = {fold(value): value for value in observed if value not in listed}
+    missing = [value for value in listed if value not in observed and fold(value) in spellings]
+    return [f"{attribute.feature!r}: no record has {value!r}, but records have {spellings[fold(value)]!r}" for value in missing]
 
 
 def drop_twins(values: Iterable[object]) -> list[str]:
@@ -99,8 +101,8 @@ def find_twins(values: Iterable[object], listed: Iterable[GroupValue]) -> dict[s
     """Returns the values that are not listed and look like a listed one, and that one."""
     texts = dict.fromkeys(value for value in listed if isinstance(value, str))
     originals = {look_of(text): text for text in texts}
-    others = (value for value in values if isinstance(value, str) and value not in texts)
-    return {value: originals[text] for value in others if (text := look_of(value)) in originals}
+    unlisted = (value for value in values if isinstance(value, str) and value not in texts)
+    return {value: originals[text] for value in unlisted if (text := look_of(value)) in originals}
 
 
 def collapse_blanks(text: str) -> str:
@@ -121,22 +123,22 @@ class Group:
 
 
 def groups_of(
-    attribute: MonitoredAttribute, column: Column, seen: Iterable[Scalar], *, most: float = MOST_REFERENCE_VALUES
+    attribute: MonitoredAttribute, column: Column, observed: Iterable[Scalar], *, limit: float = MOST_REFERENCE_VALUES
 ) -> tuple[Group, ...]:
-    """Returns the attribute's groups; of the values `seen`, those not monitored and no near twins are reference if none is listed.
+    """Returns the attribute's groups; of the values `observed`, those not monitored and no near twins are reference if none is listed.
 
-    More than `most` are one group.
+    More than `limit` are one group.
     """
     monitored = tuple(Group(label_of(value), "monitored", value) for value in attribute.monitored)
     if attribute.reference is not None:
         return monitored + tuple(Group(label_of(value), "reference", value) for value in attribute.reference)
-    values = list(seen)
+    values = list(observed)
     placed = zip(values, positions(monitored, column, values), strict=True)
     twins = find_twins(values, attribute.monitored)
-    others = sorted({value for value, position in placed if position == NEITHER and value not in twins}, key=in_order)
-    if len(others) > most:
-        others = [EVERYBODY_ELSE]
-    return monitored + tuple(Group(label_of(value), "reference", value) for value in others)
+    unmonitored = sorted({value for value, position in placed if position == NEITHER and value not in twins}, key=in_order)
+    if len(unmonitored) > limit:
+        unmonitored = [EVERYBODY_ELSE]
+    return monitored + tuple(Group(label_of(value), "reference", value) for value in unmonitored)
 
 
 def group_test(value: GroupValue, column: Column) -> ValueTest:
@@ -146,16 +148,16 @@ def group_test(value: GroupValue, column: Column) -> ValueTest:
 def positions(groups: Sequence[Group], column: Column, values: Iterable[Scalar]) -> Iterator[int]:
     """Yields the position in `groups` of each value: the first group whose test it passes, else that of everybody else, else NEITHER."""
     tests = [group_test(group.value, column) for group in groups]
-    rest = next((place for place, group in enumerate(groups) if isinstance(group.value, EverybodyElse)), NEITHER)
+    else_position = next((index for index, group in enumerate(groups) if isinstance(group.value, EverybodyElse)), NEITHER)
     # One look-up for each value: a column may have as many values as records.
     of_text = {text: position for position, test in enumerate(tests) for text in test.texts}
     ranges = [(position, test) for position, test in enumerate(tests) if test.ranges]
-    seen = list(values)
-    twins = find_twins(seen, [group.value for group in groups]) if rest != NEITHER else {}
-    for value in seen:
-        position = of_text.get(canonical(value), NEITHER if value in twins else rest)
+    observed = list(values)
+    twins = find_twins(observed, [group.value for group in groups]) if else_position != NEITHER else {}
+    for value in observed:
+        position = of_text.get(canonical(value), NEITHER if value in twins else else_position)
         if ranges and position == NEITHER:
-            position = next((place for place, test in ranges if test.passes(value)), NEITHER)
+            position = next((index for index, test in ranges if test.passes(value)), NEITHER)
         yield position
 
 
@@ -167,12 +169,12 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
     Raises:
     InvalidInput: there are too many combinations, or two have one label.
     """
-    place, counts = f"intersections.{TOGETHER.join(features)}", [len(of_one) for of_one in groups]
+    field, counts = f"intersections.{TOGETHER.join(features)}", [len(of_one) for of_one in groups]
     if len(counts) > 1 and prod(counts) > MAX_GROUPS_TOGETHER:
-        each = " × ".join(f"{count} of {feature}" for count, feature in zip(counts, features, strict=True))
+        numbers = " × ".join(f"{count} of {feature}" for count, feature in zip(counts, features, strict=True))
         raise InvalidInput.of(
-            place,
-            f"has {prod(counts):,} groups ({each}) where at most {MAX_GROUPS_TOGETHER:,} are measured; list fewer values for its"
+            field,
+            f"has {prod(counts):,} groups ({numbers}) where at most {MAX_GROUPS_TOGETHER:,} are measured; list fewer values for its"
             " attributes, list the reference values where they are left out, or remove the intersection",
         )
     named = list_combinations(groups)
@@ -181,7 +183,7 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
     if len(set(labels)) < len(labels):
         label = next(label for index, label in enumerate(labels) if label in labels[:index])
         raise InvalidInput.of(
-            place,
+            field,
             f"has two groups called {label!r}, because of values that hold × as a word of its own; list the reference values of its"
             " attributes",
         )

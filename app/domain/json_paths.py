@@ -32,16 +32,16 @@ class JsonPath:
         Raises:
         PathUnclear: there is nothing.
         """
-        found: Any = document
-        for place, step in enumerate(self.steps):
-            is_there = step in found if isinstance(found, dict) else isinstance(found, list) and isinstance(step, int) and step < len(found)
+        node: Any = document
+        for depth, step in enumerate(self.steps):
+            is_there = step in node if isinstance(node, dict) else isinstance(node, list) and isinstance(step, int) and step < len(node)
             if is_there:
-                found = found[step]
+                node = node[step]
             else:
-                raise PathUnclear(f"leads to nothing at {spell_path(self.steps[: place + 1])}")
-        if self.is_of_many and not isinstance(found, list):
+                raise PathUnclear(f"leads to nothing at {spell_path(self.steps[: depth + 1])}")
+        if self.is_of_many and not isinstance(node, list):
             raise PathUnclear("leads to no array")
-        return found
+        return node
 
 
 def parse_path(text: str) -> JsonPath:
@@ -51,16 +51,16 @@ def parse_path(text: str) -> JsonPath:
     steps: list[Step] = []
     at, is_of_many = 1, False
     while at < len(text):
-        found = _STEP.match(text, at)
-        if found is None or is_of_many:
-            rest = text[at : at + 40]
-            raise PathUnclear(f"cannot be read from {rest!r} on; it may have .name, ['name'] and [0], and [*] at its end")
-        name, quoted, index, many = found.groups()
-        if many is not None:
+        match = _STEP.match(text, at)
+        if match is None or is_of_many:
+            remainder = text[at : at + 40]
+            raise PathUnclear(f"cannot be read from {remainder!r} on; it may have .name, ['name'] and [0], and [*] at its end")
+        name, quoted, index, array = match.groups()
+        if array is not None:
             is_of_many = True
         else:
             steps.append(int(index) if index is not None else name if name is not None else re.sub(r"\\(.)", r"\1", quoted))
-        at = found.end()
+        at = match.end()
     if len(steps) > MOST_STEPS:
         raise PathUnclear(f"has {len(steps)} steps; at most {MOST_STEPS} are taken")
     return JsonPath(tuple(steps), is_of_many)
@@ -71,8 +71,8 @@ def member_path(name: str) -> JsonPath:
 
 
 def spell_path(steps: Sequence[Step]) -> str:
-    parts = (f"[{step}]" if isinstance(step, int) else "['" + re.sub(r"(['\\\\])", r"\\\1", step) + "']" for step in steps)
-    return "$" + "".join(parts)
+    spelled = (f"[{step}]" if isinstance(step, int) else "['" + re.sub(r"(['\\\\])", r"\\\1", step) + "']" for step in steps)
+    return "$" + "".join(spelled)
 
 
 @frozen
@@ -89,18 +89,18 @@ def build_document(placed: Iterable[PlacedValue]) -> Any:  # noqa: ANN401 - any 
     """
     root: dict[Step, Any] = {}
     has_elements = False
-    for one in placed:
+    for placed_value in placed:
         at: Any = root
-        for step in ("", *one.path.steps[:-1]) if one.path.steps else ():
+        for step in ("", *placed_value.path.steps[:-1]) if placed_value.path.steps else ():
             has_elements |= step.__class__ is int
             at = at.setdefault(step, _Branch())
             if not isinstance(at, _Branch):
-                raise PathUnclear(f"lies within another value, at {spell_path(one.path.steps)}")
-        last = one.path.steps[-1] if one.path.steps else ""
+                raise PathUnclear(f"lies within another value, at {spell_path(placed_value.path.steps)}")
+        last = placed_value.path.steps[-1] if placed_value.path.steps else ""
         has_elements |= last.__class__ is int
         if last in at:
-            raise PathUnclear(f"has the place of another value, {spell_path(one.path.steps)}")
-        at[last] = one.value
+            raise PathUnclear(f"has the place of another value, {spell_path(placed_value.path.steps)}")
+        at[last] = placed_value.value
     empty = _count_empty(root.get("")) if has_elements else 0
     if empty > MOST_EMPTY:
         raise PathUnclear(f"leaves {empty:,} elements of arrays without a value; at most {MOST_EMPTY:,} are written as null")

@@ -121,7 +121,7 @@ class Profile:
     unread: str | None = None
 
     def attribute(self, feature: str) -> AttributeProfile | None:
-        return next((one for one in self.attributes if one.feature == feature), None)
+        return next((profile for profile in self.attributes if profile.feature == feature), None)
 
 
 @frozen(kw_only=True)

@@ -24,7 +24,7 @@ def mitigation_problems(settings: MitigationSettings, monitor: Monitor) -> list[
 
 
 def mitigated_attributes(settings: MitigationSettings, monitor: Monitor) -> tuple[str, ...]:
-    return tuple(one.feature for one in monitor.attributes if one.rule is None and settings.mitigates(one.feature))
+    return tuple(attribute.feature for attribute in monitor.attributes if attribute.rule is None and settings.mitigates(attribute.feature))
 
 
 def unused_attributes(settings: MitigationSettings, monitor: Monitor | None) -> tuple[str, ...]:

@@ -52,77 +52,81 @@ def monitor_problems(
     `conditional_metrics` are those of the known ones that compare within strata.
     """
     picked, strata = monitor.metrics, monitor.strata
-    found = [*_check_outcomes(monitor, problem_type), *_check_attributes(monitor, schema, known_metrics), *_check_intersections(monitor)]
+    problems = [*_check_outcomes(monitor, problem_type), *_check_attributes(monitor, schema, known_metrics), *_check_intersections(monitor)]
 
     if picked is not None and not picked:
-        found.append(FieldProblem("metrics", "must list at least one metric; leave it out for the usual ones"))
+        problems.append(FieldProblem("metrics", "must list at least one metric; leave it out for the usual ones"))
     if picked is not None and len(picked) > len(known_metrics):
-        found.append(FieldProblem("metrics", f"must list at most the {len(known_metrics)} metrics there are, found {len(picked):,}"))
+        problems.append(FieldProblem("metrics", f"must list at most the {len(known_metrics)} metrics there are, found {len(picked):,}"))
     else:
-        found += check_names("metrics[{}]", picked or (), known_metrics, lambda key: unknown_metric(key, known_metrics))
+        problems += check_names("metrics[{}]", picked or (), known_metrics, lambda key: unknown_metric(key, known_metrics))
 
     needing = [key for key in picked or () if key in conditional_metrics]
     if strata is None and needing:
         compare = "compares" if len(needing) == 1 else "compare"
         message = f"is required by {' and '.join(needing)}, which {compare} within the values of a column"
-        found.append(FieldProblem("strata", message))
+        problems.append(FieldProblem("strata", message))
     if strata is not None and schema.column(strata) is None:
-        found.append(FieldProblem("strata", f"{strata!r:.100} is neither a feature nor a meta field of the deployment"))
+        problems.append(FieldProblem("strata", f"{strata!r:.100} is neither a feature nor a meta field of the deployment"))
 
     if monitor.min_records < 1:
-        found.append(FieldProblem("min_records", f"must be at least 1, found {monitor.min_records}"))
+        problems.append(FieldProblem("min_records", f"must be at least 1, found {monitor.min_records}"))
     if not monitor.min_records <= monitor.max_records <= MAX_RECORDS:
         bounds = f"min_records ({monitor.min_records}) and {MAX_RECORDS:,}"
-        found.append(FieldProblem("max_records", f"must be between {bounds}, found {monitor.max_records}"))
-    found += check_bounds("draws", monitor.draws, MAX_DRAWS)
+        problems.append(FieldProblem("max_records", f"must be between {bounds}, found {monitor.max_records}"))
+    problems += check_bounds("draws", monitor.draws, MAX_DRAWS)
     if number_problem(monitor.seed):
-        found.append(FieldProblem("seed", "must be a signed 64-bit integer"))
+        problems.append(FieldProblem("seed", "must be a signed 64-bit integer"))
     evidence = monitor.evidence
     if evidence.person is not None and schema.column(evidence.person) is None:
-        found.append(FieldProblem("evidence.person", f"{evidence.person!r:.100} is neither a feature nor a meta field of the deployment"))
-    found += check_bounds("evidence.label_horizon_hours", evidence.label_horizon_hours, MAX_LABEL_HORIZON_HOURS)
-    found += check_bounds("evidence.false_alarm_hours", evidence.false_alarm_hours, MAX_FALSE_ALARM_HOURS)
-    found += check_bounds("attribution.max_rows", monitor.attribution.max_rows, MAX_ATTRIBUTED_ROWS)
-    found += display_name_problems(monitor.names, labels_by_feature(monitor))
-    return found
+        problems.append(
+            FieldProblem("evidence.person", f"{evidence.person!r:.100} is neither a feature nor a meta field of the deployment")
+        )
+    problems += check_bounds("evidence.label_horizon_hours", evidence.label_horizon_hours, MAX_LABEL_HORIZON_HOURS)
+    problems += check_bounds("evidence.false_alarm_hours", evidence.false_alarm_hours, MAX_FALSE_ALARM_HOURS)
+    problems += check_bounds("attribution.max_rows", monitor.attribution.max_rows, MAX_ATTRIBUTED_ROWS)
+    problems += display_name_problems(monitor.names, labels_by_feature(monitor))
+    return problems
 
 
 def labels_by_feature(monitor: Monitor) -> dict[str, list[str] | None]:
     """Returns the labels of the groups of each attribute; None where every other value that is seen is a group, too."""
     return {
-        one.feature: None if one.reference is None else [label_of(value) for value in (*one.monitored, *one.reference)]
-        for one in monitor.attributes
+        attribute.feature: None
+        if attribute.reference is None
+        else [label_of(value) for value in (*attribute.monitored, *attribute.reference)]
+        for attribute in monitor.attributes
     }
 
 
 def unknown_metric(key: str, known_metrics: Collection[str]) -> str:
     near = nearest(key, known_metrics)
-    meant = ";" if near is None else f"; did you mean {near}?"
-    return f"is not a metric{meant} GET /v1/metrics lists them"
+    hint = ";" if near is None else f"; did you mean {near}?"
+    return f"is not a metric{hint} GET /v1/metrics lists them"
 
 
-def check_listed(place: str, values: tuple[GroupValue, ...], column: Column) -> Iterator[FieldProblem]:
+def check_listed(field: str, values: tuple[GroupValue, ...], column: Column) -> Iterator[FieldProblem]:
     if len(values) > MAX_GROUPS:
-        yield from _check_length(place, values, MAX_GROUPS)
+        yield from _check_length(field, values, MAX_GROUPS)
         return
-    yield from _check_list(place, values)
+    yield from _check_list(field, values)
     for index, value in enumerate(values):
-        yield from _check_type(f"{place}[{index}]", value, column)
+        yield from _check_type(f"{field}[{index}]", value, column)
 
 
 def _check_outcomes(monitor: Monitor, problem_type: ProblemType) -> Iterator[FieldProblem]:
     sides = (("favourable", monitor.outcomes.favourable), ("unfavourable", monitor.outcomes.unfavourable))
     wants_ranges = problem_type is ProblemType.REGRESSION
-    too_long = [problem for part, values in sides for problem in _check_length(part, values, MAX_OUTCOMES)]
+    too_long = [problem for name, values in sides for problem in _check_length(name, values, MAX_OUTCOMES)]
     if too_long:
         yield from too_long
         return
-    for part, values in sides:
-        yield from _check_list(part, values)
+    for name, values in sides:
+        yield from _check_list(name, values)
         for index, value in enumerate(values):
             if isinstance(value, Range) != wants_ranges:
-                wanted = "a range [lo, hi]" if wants_ranges else "a class value"
-                yield FieldProblem(f"{part}[{index}]", f"must be {wanted} for a {problem_type.value} model, found {_show(value)}")
+                expected = "a range [lo, hi]" if wants_ranges else "a class value"
+                yield FieldProblem(f"{name}[{index}]", f"must be {expected} for a {problem_type.value} model, found {_show(value)}")
     yield from _check_overlap("unfavourable", monitor.outcomes.favourable, monitor.outcomes.unfavourable, "favourable")
     if not wants_ranges and len({_name_type(value) for _, values in sides for value in values if not isinstance(value, Range)}) > 1:
         yield FieldProblem("unfavourable", "mixes types with favourable: class values must be all text, all numbers or all true/false")
@@ -134,23 +138,23 @@ def _check_attributes(monitor: Monitor, schema: RecordSchema, known_metrics: Col
     if len(monitor.attributes) > MAX_ATTRIBUTES:
         yield FieldProblem("attributes", f"must list at most {MAX_ATTRIBUTES} attributes, found {len(monitor.attributes)}")
         return
-    seen: set[str] = set()
+    configured: set[str] = set()
     for index, attribute in enumerate(monitor.attributes):
-        place = f"attributes[{index}]"
-        if attribute.feature in seen:
-            yield FieldProblem(f"{place}.feature", f"{attribute.feature!r} is configured twice")
-        seen.add(attribute.feature)
+        field = f"attributes[{index}]"
+        if attribute.feature in configured:
+            yield FieldProblem(f"{field}.feature", f"{attribute.feature!r} is configured twice")
+        configured.add(attribute.feature)
         column = schema.column(attribute.feature)
         if attribute.rule is not None:
-            yield from rule_problems(place, attribute, schema)
+            yield from rule_problems(field, attribute, schema)
         elif column is None:
-            yield FieldProblem(f"{place}.feature", f"{attribute.feature!r} is neither a feature nor a meta field of the deployment")
+            yield FieldProblem(f"{field}.feature", f"{attribute.feature!r} is neither a feature nor a meta field of the deployment")
         if attribute.rule is None:
-            yield from _check_groups(place, attribute, column)
-        yield from _check_limits(place, attribute, known_metrics)
+            yield from _check_groups(field, attribute, column)
+        yield from _check_limits(field, attribute, known_metrics)
 
         picked, features = attribute.correlated_features, {column.name for column in schema.features}
-        listed = f"{place}.correlated_features"
+        listed = f"{field}.correlated_features"
         if picked and attribute.feature in features:
             yield FieldProblem(listed, f"are for meta fields; {attribute.feature!r} is a feature, which copies change directly")
         elif len(picked) > len(features):
@@ -159,72 +163,72 @@ def _check_attributes(monitor: Monitor, schema: RecordSchema, known_metrics: Col
             yield from check_names(f"{listed}[{{}}]", picked, features, lambda _name: "is not a feature of the deployment")
 
 
-def _check_groups(place: str, attribute: MonitoredAttribute, column: Column | None) -> Iterator[FieldProblem]:
+def _check_groups(field: str, attribute: MonitoredAttribute, column: Column | None) -> Iterator[FieldProblem]:
     reference = attribute.reference
     lists = [
-        (f"{place}.{part}", values) for part, values in (("monitored", attribute.monitored), ("reference", reference)) if values is not None
+        (f"{field}.{name}", values) for name, values in (("monitored", attribute.monitored), ("reference", reference)) if values is not None
     ]
-    too_long = [problem for part, values in lists for problem in _check_length(part, values, MAX_GROUPS)]
+    too_long = [problem for name, values in lists for problem in _check_length(name, values, MAX_GROUPS)]
     if too_long:
         yield from too_long
         return
-    for part, values in lists:
-        yield from _check_list(part, values)
+    for name, values in lists:
+        yield from _check_list(name, values)
         for index, value in enumerate(values):
             if column is not None:
-                yield from _check_type(f"{part}[{index}]", value, column)
+                yield from _check_type(f"{name}[{index}]", value, column)
 
     listed = (*attribute.monitored, *(reference or ()))
     kinds = {isinstance(value, Range) for value in listed}
     if len(kinds) > 1:
-        yield FieldProblem(f"{place}.monitored", "mixes ranges and values between or within the groups; use one form for the attribute")
+        yield FieldProblem(f"{field}.monitored", "mixes ranges and values between or within the groups; use one form for the attribute")
     elif len({_name_type(value) for value in listed if not isinstance(value, Range)}) > 1:
         yield FieldProblem(
-            f"{place}.monitored", "mixes types between or within the groups; values must be all text, all numbers or all true/false"
+            f"{field}.monitored", "mixes types between or within the groups; values must be all text, all numbers or all true/false"
         )
     if reference is None and True in kinds:
         yield FieldProblem(
-            f"{place}.reference", "is required for ranges; it can be left out only for values, where it means every other value"
+            f"{field}.reference", "is required for ranges; it can be left out only for values, where it means every other value"
         )
     if reference is not None:
-        yield from _check_overlap(f"{place}.reference", attribute.monitored, reference, "monitored")
+        yield from _check_overlap(f"{field}.reference", attribute.monitored, reference, "monitored")
 
 
-def _check_type(place: str, value: GroupValue, column: Column) -> Iterator[FieldProblem]:
+def _check_type(field: str, value: GroupValue, column: Column) -> Iterator[FieldProblem]:
     if isinstance(value, Range):
         if column.kind is not FieldKind.NUMERIC:
-            yield FieldProblem(place, f"{column.name!r} is categorical; ranges are for numeric features only")
+            yield FieldProblem(field, f"{column.name!r} is categorical; ranges are for numeric features only")
         elif column.type is FieldType.INTEGER and -math.inf < value.lo <= value.hi < math.inf and math.ceil(value.lo) > value.hi:
-            yield FieldProblem(place, f"{_show(value)} holds no whole number, and {column.name!r} has no others")
+            yield FieldProblem(field, f"{_show(value)} holds no whole number, and {column.name!r} has no others")
         return
     # To Python true is an int, and so is of the type of a number.
     fitting = isinstance(value, _FITTING[column.type]) and isinstance(value, bool) == (column.type is FieldType.BOOLEAN)
     if not fitting or (column.type is FieldType.INTEGER and isinstance(value, float) and not value.is_integer()):
-        yield FieldProblem(place, f"must be of the type {column.type.value} like the column {column.name!r}, found {_show(value)}")
+        yield FieldProblem(field, f"must be of the type {column.type.value} like the column {column.name!r}, found {_show(value)}")
     elif (problem := stored_form_problem(value, column)) is not None:
-        yield FieldProblem(place, problem)
+        yield FieldProblem(field, problem)
 
 
-def _check_limits(place: str, attribute: MonitoredAttribute, known_metrics: Collection[str]) -> Iterator[FieldProblem]:
+def _check_limits(field: str, attribute: MonitoredAttribute, known_metrics: Collection[str]) -> Iterator[FieldProblem]:
     threshold, upper = attribute.threshold, attribute.upper_threshold
     if not 0 < threshold <= 1:
         percent = f"; {threshold:g} % is {threshold / 100:g}" if threshold > 1 else ""
-        yield FieldProblem(f"{place}.threshold", f"must be above 0 and at most 1, found {threshold:g}{percent}")
+        yield FieldProblem(f"{field}.threshold", f"must be above 0 and at most 1, found {threshold:g}{percent}")
     # Left out, it is the mirror image of the threshold.
     if upper is not None and not (math.isfinite(upper) and upper >= 1) and not math.isclose(upper * threshold, 1):
-        yield FieldProblem(f"{place}.upper_threshold", f"must be a ratio of at least 1 (1.25 mirrors 0.8), found {upper}")
+        yield FieldProblem(f"{field}.upper_threshold", f"must be a ratio of at least 1 (1.25 mirrors 0.8), found {upper}")
 
     for metric, limits in attribute.metric_limits:
-        of_metric = f"{place}.metric_limits.{metric}"
+        of_metric = f"{field}.metric_limits.{metric}"
         if metric not in known_metrics:
             yield FieldProblem(of_metric, unknown_metric(metric, known_metrics))
-        given = [limit for limit in (limits.lower, limits.upper) if limit is not None]
-        if not given:
+        bounds = [limit for limit in (limits.lower, limits.upper) if limit is not None]
+        if not bounds:
             yield FieldProblem(of_metric, "must have a lower or an upper limit")
-        elif not all(math.isfinite(limit) for limit in given):
+        elif not all(math.isfinite(limit) for limit in bounds):
             yield FieldProblem(of_metric, "limits must be finite numbers")
-        elif given[0] > given[-1]:
-            yield FieldProblem(of_metric, f"lower {given[0]} is above upper {given[-1]}")
+        elif bounds[0] > bounds[-1]:
+            yield FieldProblem(of_metric, f"lower {bounds[0]} is above upper {bounds[-1]}")
 
 
 def _check_intersections(monitor: Monitor) -> Iterator[FieldProblem]:
@@ -232,76 +236,76 @@ def _check_intersections(monitor: Monitor) -> Iterator[FieldProblem]:
     if len(monitor.intersections) > MAX_INTERSECTIONS:
         yield FieldProblem("intersections", f"must list at most {MAX_INTERSECTIONS} intersections, found {len(monitor.intersections)}")
         return
-    seen: set[frozenset[str]] = set()
+    intersections: set[frozenset[str]] = set()
     for index, features in enumerate(monitor.intersections):
-        place = f"intersections[{index}]"
+        field = f"intersections[{index}]"
         if len(features) not in INTERSECTION_SIZES:
-            yield FieldProblem(place, f"must name two or three attributes, found {len(features)}")
+            yield FieldProblem(field, f"must name two or three attributes, found {len(features)}")
         if len(set(features)) < len(features):
-            yield FieldProblem(place, "names an attribute twice")
-        for part, feature in enumerate(features):
+            yield FieldProblem(field, "names an attribute twice")
+        for number, feature in enumerate(features):
             if feature not in configured:
-                yield FieldProblem(f"{place}[{part}]", f"{feature!r} is not one of the configured attributes")
-        if frozenset(features) in seen:
-            yield FieldProblem(place, "is listed twice")
-        seen.add(frozenset(features))
+                yield FieldProblem(f"{field}[{number}]", f"{feature!r} is not one of the configured attributes")
+        if frozenset(features) in intersections:
+            yield FieldProblem(field, "is listed twice")
+        intersections.add(frozenset(features))
         members = [configured[feature] for feature in features if feature in configured]
-        yield from _check_members(place, members)
+        yield from _check_members(field, members)
 
         # The strictest limits of its attributes apply to an intersection, and must leave something between them.
-        given = [(metric, limits) for attribute in members for metric, limits in attribute.metric_limits]
-        for metric in dict.fromkeys(name for name, _ in given):
-            lower = max((limits.lower for name, limits in given if name == metric and limits.lower is not None), default=-math.inf)
-            upper = min((limits.upper for name, limits in given if name == metric and limits.upper is not None), default=math.inf)
+        member_limits = [(metric, limits) for attribute in members for metric, limits in attribute.metric_limits]
+        for metric in dict.fromkeys(name for name, _ in member_limits):
+            lower = max((limits.lower for name, limits in member_limits if name == metric and limits.lower is not None), default=-math.inf)
+            upper = min((limits.upper for name, limits in member_limits if name == metric and limits.upper is not None), default=math.inf)
             if lower > upper:
                 message = f"is compared with the strictest metric_limits of its attributes, and those of {metric} leave nothing"
-                yield FieldProblem(place, f"{message}: from {lower} to {upper}")
+                yield FieldProblem(field, f"{message}: from {lower} to {upper}")
 
 
-def _check_members(place: str, attributes: Sequence[MonitoredAttribute]) -> Iterator[FieldProblem]:
+def _check_members(field: str, attributes: Sequence[MonitoredAttribute]) -> Iterator[FieldProblem]:
     counts = [len(attribute.monitored) + len(attribute.reference or ()) for attribute in attributes]
     if len(counts) not in INTERSECTION_SIZES:
         return
     if prod(counts) > MAX_GROUPS_TOGETHER:
-        each = " × ".join(f"{count} of {attribute.feature}" for count, attribute in zip(counts, attributes, strict=True))
-        message = f"has {prod(counts):,} groups ({each}) where at most {MAX_GROUPS_TOGETHER:,} are measured"
-        yield FieldProblem(place, f"{message}; list fewer values or ranges for its attributes")
+        numbers = " × ".join(f"{count} of {attribute.feature}" for count, attribute in zip(counts, attributes, strict=True))
+        message = f"has {prod(counts):,} groups ({numbers}) where at most {MAX_GROUPS_TOGETHER:,} are measured"
+        yield FieldProblem(field, f"{message}; list fewer values or ranges for its attributes")
         return
     # Values may hold × as a word of their own as long as no two groups have the same label.
     listed = ([label_of(value) for value in (*attribute.monitored, *(attribute.reference or ()))] for attribute in attributes)
     times_called = Counter(TOGETHER.join(labels) for labels in product(*map(dict.fromkeys, listed)))
     label, times = max(times_called.items(), key=lambda item: item[1], default=("", 0))
     if times > 1:
-        yield FieldProblem(place, f"has two groups called {label!r:.450}, because of values that hold × as a word of its own; write x")
+        yield FieldProblem(field, f"has two groups called {label!r:.450}, because of values that hold × as a word of its own; write x")
 
 
-def _check_list(place: str, values: tuple[GroupValue, ...]) -> Iterator[FieldProblem]:
+def _check_list(field: str, values: tuple[GroupValue, ...]) -> Iterator[FieldProblem]:
     if not values:
-        yield FieldProblem(place, "must list at least one value")
+        yield FieldProblem(field, "must list at least one value")
     for index, value in enumerate(values):
         problem = _find_problem(value)
         if problem:
-            yield FieldProblem(f"{place}[{index}]", problem)
-    seen: set[str] = set()
+            yield FieldProblem(f"{field}[{index}]", problem)
+    texts: set[str] = set()
     for index, value in enumerate(values):
         if isinstance(value, Range):
             continue
-        if canonical(value) in seen:
-            yield FieldProblem(f"{place}[{index}]", f"{_show(value)} is listed twice")
-        seen.add(canonical(value))
+        if canonical(value) in texts:
+            yield FieldProblem(f"{field}[{index}]", f"{_show(value)} is listed twice")
+        texts.add(canonical(value))
     ranges = _ranges(values)
     if len(ranges) > MAX_RANGES:
-        yield FieldProblem(place, f"must list at most {MAX_RANGES} ranges, found {len(ranges)}")
+        yield FieldProblem(field, f"must list at most {MAX_RANGES} ranges, found {len(ranges)}")
     for (_, earlier), (index, later) in combinations(ranges[:MAX_RANGES], 2):
         if earlier.overlaps(later):
             yield FieldProblem(
-                f"{place}[{index}]", f"{_show(later)} overlaps {_show(earlier)} in the same list (both ends belong to a range)"
+                f"{field}[{index}]", f"{_show(later)} overlaps {_show(earlier)} in the same list (both ends belong to a range)"
             )
 
 
-def _check_length(place: str, values: tuple[GroupValue, ...], most: int) -> Iterator[FieldProblem]:
-    if len(values) > most:
-        yield FieldProblem(place, f"must list at most {most:,} values or ranges, found {len(values):,}")
+def _check_length(field: str, values: tuple[GroupValue, ...], limit: int) -> Iterator[FieldProblem]:
+    if len(values) > limit:
+        yield FieldProblem(field, f"must list at most {limit:,} values or ranges, found {len(values):,}")
 
 
 def _find_problem(value: GroupValue) -> str | None:
@@ -314,18 +318,18 @@ def _find_problem(value: GroupValue) -> str | None:
     return number_problem(value)
 
 
-def _check_overlap(place: str, others: tuple[GroupValue, ...], values: tuple[GroupValue, ...], other_name: str) -> Iterator[FieldProblem]:
+def _check_overlap(field: str, listed: tuple[GroupValue, ...], values: tuple[GroupValue, ...], other_name: str) -> Iterator[FieldProblem]:
     # Each is compared with each other one: a longer list is refused elsewhere, and must not take minutes here.
-    ranges = _ranges(others)[:MAX_RANGES]
-    taken = {canonical(other) for other in others if not isinstance(other, Range)}
+    ranges = _ranges(listed)[:MAX_RANGES]
+    listed_texts = {canonical(value) for value in listed if not isinstance(value, Range)}
     for index, value in enumerate(values):
         if not isinstance(value, Range):
-            if canonical(value) in taken:
-                yield FieldProblem(f"{place}[{index}]", f"{_show(value)} is listed as {other_name}, too")
+            if canonical(value) in listed_texts:
+                yield FieldProblem(f"{field}[{index}]", f"{_show(value)} is listed as {other_name}, too")
             continue
-        for _, other in ranges:
-            if value.overlaps(other):
-                yield FieldProblem(f"{place}[{index}]", f"{_show(value)} overlaps {_show(other)}, which is listed as {other_name}")
+        for _, listed_range in ranges:
+            if value.overlaps(listed_range):
+                yield FieldProblem(f"{field}[{index}]", f"{_show(value)} overlaps {_show(listed_range)}, which is listed as {other_name}")
 
 
 def _ranges(values: tuple[GroupValue, ...]) -> list[tuple[int, Range]]:

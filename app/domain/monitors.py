@@ -58,8 +58,8 @@ class MonitoredAttribute:
     found_by: FoundBy | None = None
 
     @classmethod
-    def of_rule(cls, name: str, rule: GroupRule, **more: Any) -> "MonitoredAttribute":  # noqa: ANN401 - the other members
-        return cls(feature=name, monitored=(rule.label,), reference=(ALL_OTHERS,), rule=rule, **more)
+    def of_rule(cls, name: str, rule: GroupRule, **members: Any) -> "MonitoredAttribute":  # noqa: ANN401 - the other members
+        return cls(feature=name, monitored=(rule.label,), reference=(ALL_OTHERS,), rule=rule, **members)
 
     @property
     def columns(self) -> tuple[str, ...]:

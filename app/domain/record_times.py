@@ -147,8 +147,8 @@ class TimeRule:
         # Digits of another century are most often written in another form.
         possible = {form: at for form, at in readings.items() if form in (self.form, _ISO, _ISO_DATE) or EPOCH <= at <= self.latest}
         if len(possible) > 1:
-            meant = " or ".join(f"{at:%Y-%m-%d %H:%M} ({form})" for form, at in possible.items())
-            raise InvalidInput.of("time", f"{text!r} may be {meant}; say how it is written with --time-format")
+            described = " or ".join(f"{at:%Y-%m-%d %H:%M} ({form})" for form, at in possible.items())
+            raise InvalidInput.of("time", f"{text!r} may be {described}; say how it is written with --time-format")
         if _DEFAULT_CELL.fullmatch(text) or any(map(_is_default, (possible or readings).values())):
             return TimeReading(Impossible.DEFAULT_DATE)
         if not possible:
@@ -207,8 +207,11 @@ class TimeTally:
         # Where some digits are no date, others may be a wrong one, such as a month that is a day.
         if 2 * count <= self.records and (self.unread_digits < 3 or 100 * self.unread_digits <= self.digits):  # noqa: PLR2004
             return None
-        most, *others = sorted(self.left_out.values(), key=lambda times: -times.count)
-        reasons = [f"{most}".removesuffix(")") + f"{_name_year(most.first)})", *(f"{times.count:,} {times.reason}" for times in others)]
+        commonest, *rarer = sorted(self.left_out.values(), key=lambda times: -times.count)
+        reasons = [
+            f"{commonest}".removesuffix(")") + f"{_name_year(commonest.first)})",
+            *(f"{times.count:,} {times.reason}" for times in rarer),
+        ]
         form = rule.guess_form(self.unread)
         perhaps = "" if form is None else f" (here perhaps {form!r})"
         lead = f"has no usable time in {count:,} of {self.records:,} records: {', '.join(reasons)}"

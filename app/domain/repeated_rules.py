@@ -8,24 +8,26 @@ from ..errors import FieldProblem
 _INT64 = 2**63
 
 
-def check_names(place: str, names: Sequence[str], known: Collection[str], describe_unknown: Callable[[str], str]) -> Iterator[FieldProblem]:
+def check_names(
+    field: str, names: Sequence[str], known_names: Collection[str], describe_unknown: Callable[[str], str]
+) -> Iterator[FieldProblem]:
     """Yields a problem for each name that is not known, or that was listed before.
 
-    `place` is formatted with the name's index; `describe_unknown` returns the end of a sentence that begins with the name.
+    `field` is formatted with the name's index; `describe_unknown` returns the end of a sentence that begins with the name.
     """
-    seen: set[str] = set()
+    listed: set[str] = set()
     for index, name in enumerate(names):
         # Names are cut, because a caller may send megabytes of one.
-        if name not in known:
-            yield FieldProblem(place.format(index), f"{name!r:.100} {describe_unknown(name)}")
-        elif name in seen:
-            yield FieldProblem(place.format(index), f"{name!r:.100} is listed twice")
-        seen.add(name)
+        if name not in known_names:
+            yield FieldProblem(field.format(index), f"{name!r:.100} {describe_unknown(name)}")
+        elif name in listed:
+            yield FieldProblem(field.format(index), f"{name!r:.100} is listed twice")
+        listed.add(name)
 
 
-def check_bounds(place: str, number: int, most: int) -> list[FieldProblem]:
-    """Returns the problem of a number that is not between 1 and `most`."""
-    return [] if 1 <= number <= most else [FieldProblem(place, f"must be between 1 and {most:,}, found {number}")]
+def check_bounds(field: str, number: int, limit: int) -> list[FieldProblem]:
+    """Returns the problem of a number that is not between 1 and `limit`."""
+    return [] if 1 <= number <= limit else [FieldProblem(field, f"must be between 1 and {limit:,}, found {number}")]
 
 
 def number_problem(value: float) -> str | None:

@@ -98,5 +98,5 @@ def periods_between(rhythm: ReportRhythm, after: datetime, until: datetime) -> I
 
 
 def _first_of(month: int) -> datetime:
-    year, place = divmod(month, _MONTHS_OF_YEAR)
-    return datetime(year, place + 1, 1, tzinfo=UTC)
+    year, month_index = divmod(month, _MONTHS_OF_YEAR)
+    return datetime(year, month_index + 1, 1, tzinfo=UTC)

@@ -15,21 +15,21 @@ MOST_CONJUNCTIONS = 4
 MOST_VALUES = 100
 
 
-def rule_problems(place: str, attribute: MonitoredAttribute, schema: RecordSchema) -> Iterator[FieldProblem]:
+def rule_problems(field: str, attribute: MonitoredAttribute, schema: RecordSchema) -> Iterator[FieldProblem]:
     names = {column.name for column in (*schema.features, *schema.meta)}
     problem = name_problem(attribute.feature) or joining_problem(attribute.feature, names)
     if attribute.feature in names:
         problem = "is a column of the deployment; an attribute by a rule has a name of its own"
     if problem is not None:
-        yield FieldProblem(f"{place}.feature", problem)
+        yield FieldProblem(f"{field}.feature", problem)
     rule = attribute.rule or GroupRule(())
     if attribute.monitored != (rule.label,) or attribute.reference != (ALL_OTHERS,):
-        yield FieldProblem(f"{place}.monitored", "must be left out with reference: the rule says who is in the monitored group")
+        yield FieldProblem(f"{field}.monitored", "must be left out with reference: the rule says who is in the monitored group")
     if not 1 <= len(rule.any_of) <= MOST_CONJUNCTIONS:
-        yield FieldProblem(f"{place}.rule.any_of", f"must have 1 to {MOST_CONJUNCTIONS} lists of conditions, found {len(rule.any_of)}")
+        yield FieldProblem(f"{field}.rule.any_of", f"must have 1 to {MOST_CONJUNCTIONS} lists of conditions, found {len(rule.any_of)}")
         return
     for index, conditions in enumerate(rule.any_of):
-        of_list = f"{place}.rule.any_of[{index}]"
+        of_list = f"{field}.rule.any_of[{index}]"
         if not 1 <= len(conditions) <= MOST_CONDITIONS:
             yield FieldProblem(of_list, f"must have 1 to {MOST_CONDITIONS} conditions, found {len(conditions)}")
             continue
@@ -45,27 +45,27 @@ def rule_problems(place: str, attribute: MonitoredAttribute, schema: RecordSchem
                 yield from _check_condition(of_condition, condition, column)
 
 
-def _check_condition(place: str, condition: Condition, column: Column) -> Iterator[FieldProblem]:
+def _check_condition(field: str, condition: Condition, column: Column) -> Iterator[FieldProblem]:
     named = {"values": condition.values or None, "intervals": condition.intervals or None, "excluded": condition.excluded}
     listed = {name: members for name, members in named.items() if members is not None}
     if len(listed) > 1 or not (listed or condition.or_missing):
-        yield FieldProblem(place, f"must have one of values, intervals and excluded, found {' and '.join(listed) or 'none of them'}")
+        yield FieldProblem(field, f"must have one of values, intervals and excluded, found {' and '.join(listed) or 'none of them'}")
         return
     for name, members in listed.items():
         if len(members) > MOST_VALUES:
-            yield FieldProblem(f"{place}.{name}", f"must list at most {MOST_VALUES}, found {len(members):,}")
+            yield FieldProblem(f"{field}.{name}", f"must list at most {MOST_VALUES}, found {len(members):,}")
             return
     if condition.intervals and column.kind is not FieldKind.NUMERIC:
-        yield FieldProblem(f"{place}.intervals", f"are for numbers, and {column.name!r:.210} is categorical; list its values")
+        yield FieldProblem(f"{field}.intervals", f"are for numbers, and {column.name!r:.210} is categorical; list its values")
     for index, interval in enumerate(condition.intervals):
         problem = _find_interval_problem(interval)
         if problem is not None:
-            yield FieldProblem(f"{place}.intervals[{index}]", problem)
+            yield FieldProblem(f"{field}.intervals[{index}]", problem)
     for name, values in (("values", condition.values), ("excluded", condition.excluded or ())):
         for index, value in enumerate(values):
             problem = name_problem(value) if isinstance(value, str) else number_problem(value)
             if problem is not None:
-                yield FieldProblem(f"{place}.{name}[{index}]", problem)
+                yield FieldProblem(f"{field}.{name}[{index}]", problem)
 
 
 def _find_interval_problem(interval: NumberInterval) -> str | None:

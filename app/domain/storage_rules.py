@@ -14,37 +14,37 @@ from .values import Scalar
 def group_labels(column: Column) -> Callable[[Scalar], str | None]:
     """Returns the function from a value to the label of its group; None for one in no group. A label is taken for itself."""
     groups = column.storage.groups if column.storage else ()
-    labels = frozenset(one.label for one in groups)
-    members = [Group(one.label, "monitored", value) for one in groups for value in one.values]
+    labels = frozenset(group.label for group in groups)
+    members = [Group(group.label, "monitored", value) for group in groups for value in group.values]
     sent = sent_column(column)
 
     def find(value: Scalar) -> str | None:
-        (place,) = positions(members, sent, (value,))
-        if place != NEITHER:
-            return members[place].label
+        (position,) = positions(members, sent, (value,))
+        if position != NEITHER:
+            return members[position].label
         return value if isinstance(value, str) and value in labels else None
 
     return find
 
 
-def storage_problems(place: str, column: Column, *, is_feature: bool, has_endpoint: bool, is_batch: bool) -> Iterator[FieldProblem]:
+def storage_problems(field: str, column: Column, *, is_feature: bool, has_endpoint: bool, is_batch: bool) -> Iterator[FieldProblem]:
     storage = column.storage
     if storage is None:
         return
     if column.type is not FieldType.STRING or column.kind is not FieldKind.CATEGORICAL:
         message = "must be string and categorical with a storage: text is stored. Name the type of the values that are sent as storage.sent"
-        yield FieldProblem(f"{place}.type", message)
+        yield FieldProblem(f"{field}.type", message)
     if is_feature and has_endpoint:
         yield FieldProblem(
-            f"{place}.storage",
+            f"{field}.storage",
             "must be left out for a feature of a deployment with an endpoint: its model cannot be asked again without the value."
             " Log the column as a meta field, or leave the endpoint out; no copies of records are then scored",
         )
     if is_batch:
         yield FieldProblem(
-            f"{place}.storage", "must be left out where the records lie in your own tables, which Evenhand reads and does not store"
+            f"{field}.storage", "must be left out where the records lie in your own tables, which Evenhand reads and does not store"
         )
-    yield from _check_groups(f"{place}.storage.groups", column, storage)
+    yield from _check_groups(f"{field}.storage.groups", column, storage)
 
 
 def _check_groups(where: str, column: Column, storage: Storage) -> Iterator[FieldProblem]:
@@ -56,12 +56,12 @@ def _check_groups(where: str, column: Column, storage: Storage) -> Iterator[Fiel
     if not 1 <= len(groups) <= MAX_GROUPS:
         yield FieldProblem(where, f"must list 1 to {MAX_GROUPS} groups, found {len(groups):,}")
         return
-    seen: set[str] = set()
+    labels: set[str] = set()
     for index, group in enumerate(groups):
         problem = name_problem(group.label)
-        if group.label in seen:
+        if group.label in labels:
             problem = f"{group.label!r:.100} is the label of two groups"
         if problem:
             yield FieldProblem(f"{where}[{index}].label", problem)
-        seen.add(group.label)
+        labels.add(group.label)
         yield from check_listed(f"{where}[{index}].values", group.values, sent_column(column))

@@ -53,15 +53,15 @@ class _NotStrict(Exception):
 
 
 def _refuse_repeated(members: list[tuple[Any, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = dict(members)
-    if len(found) < len(members):
-        seen: set[str] = set()
+    document: dict[str, Any] = dict(members)
+    if len(document) < len(members):
+        names: set[str] = set()
         for name, _ in members:
-            if name in seen:
+            if name in names:
                 shown = name[:_SHOWN] if name.isprintable() else ascii(name[:_SHOWN])[1:-1]
                 raise _NotStrict(f"names the member '{shown}' twice in one object")
-            seen.add(name)
-    return found
+            names.add(name)
+    return document
 
 
 def _refuse_vanishing(text: str) -> float:

@@ -32,7 +32,7 @@ def name_problem(text: str) -> str | None:
     return character_problem(text)
 
 
-def joining_problem(text: str, others: Collection[str]) -> str | None:
+def joining_problem(text: str, joined_names: Collection[str]) -> str | None:
     """Returns the problem of a name that is to be joined with any of the others by ` × `.
 
     Without this the label `a × b × c` could be of `a` and `b × c`, or of `a × b` and `c`.
@@ -40,8 +40,8 @@ def joining_problem(text: str, others: Collection[str]) -> str | None:
     # With blanks, so that a × at either end is found: `a ×` and `b` would be joined like `a` and `× b`.
     if f" {text} ".startswith(TOGETHER) or f" {text} ".endswith(TOGETHER):
         return "must neither begin nor end with × as a word of its own, which joins what is watched together; write x"
-    words = text.split(TOGETHER)
-    first = next((start for size in range(1, len(words)) if (start := TOGETHER.join(words[:size])) in others), None)
+    pieces = text.split(TOGETHER)
+    first = next((start for size in range(1, len(pieces)) if (start := TOGETHER.join(pieces[:size])) in joined_names), None)
     if first is not None:
         return f"must not be the name of the column {first!r}, × and more: × joins the names of what is watched together; write x"
     return None
@@ -67,8 +67,8 @@ def character_problem(text: str) -> str | None:
     return None
 
 
-def printable(text: str, most: int = _MOST_PRINTABLE) -> str:
+def printable(text: str, limit: int = _MOST_PRINTABLE) -> str:
     """Returns the text with lone surrogates and control characters as escapes, and without its end if it is very long."""
-    if len(text) > most:
-        text = text[:most] + "…"
-    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text.encode("utf-8", "backslashreplace").decode())
+    if len(text) > limit:
+        text = text[:limit] + "…"
+    return CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text.encode("utf-8", "backslashreplace").decode())

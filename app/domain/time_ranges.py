@@ -177,19 +177,19 @@ def period_before(span: Span) -> Span | None:
 
 
 STEPS = (
-    *(timedelta(minutes=one) for one in (1, 5, 15, 30)),
-    *(HOUR * one for one in (1, 2, 3, 4, 6, 8, 12)),
-    *(timedelta(days=one) for one in (1, 2, 7, 28, 364)),
+    *(timedelta(minutes=minutes) for minutes in (1, 5, 15, 30)),
+    *(HOUR * hours for hours in (1, 2, 3, 4, 6, 8, 12)),
+    *(timedelta(days=days) for days in (1, 2, 7, 28, 364)),
 )
 """Each after 12 hours is whole days, after 2 days whole weeks."""
 
 
-def step_of_picture(span: Span, most: int) -> timedelta:
-    """Returns the shortest step of which the span has at most `most`; beyond the steps, so many weeks as are needed."""
+def step_of_picture(span: Span, limit: int) -> timedelta:
+    """Returns the shortest step of which the span has at most `limit`; beyond the steps, so many weeks as are needed."""
     length = span.end - span.start
     # The ends of the span may cut the first and the last step, so one more than fits is needed.
-    found = next((step for step in STEPS if length <= step * (most - 1)), None)
-    return _WEEK * -(-length // (_WEEK * (most - 1))) if found is None else found
+    shortest = next((step for step in STEPS if length <= step * (limit - 1)), None)
+    return _WEEK * -(-length // (_WEEK * (limit - 1))) if shortest is None else shortest
 
 
 def _read_word(name: str, text: str, kind: type[_Word]) -> _Word | None:

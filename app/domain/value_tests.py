@@ -27,17 +27,17 @@ class ValueTest:
         return (number is not None and any(number in bounds for bounds in self.ranges)) or canonical(value) in self.texts
 
 
-def outcome_test(members: Sequence[GroupValue], others: Sequence[GroupValue] = ()) -> ValueTest:
-    """Returns the test that an answer passes which is among these favourable, or unfavourable, members; `others` are on the other side.
+def outcome_test(members: Sequence[GroupValue], opposite: Sequence[GroupValue] = ()) -> ValueTest:
+    """Returns the test that an answer passes among these favourable, or unfavourable, members; those in `opposite` are on the other side.
 
     Under a number or a range only numbers pass. Under a text anything passes that is written so, such as a number out of CSV; under a
     boolean anything that spells it, such as `True`, `TRUE` and `1`, unless that is listed by itself.
     """
     texts = tuple(canonical(member) for member in members if not isinstance(member, Range))
     ranges = tuple(member for member in members if isinstance(member, Range))
-    taken = {fold(member) for member in (*members, *others) if not isinstance(member, bool)}
+    folded = {fold(member) for member in (*members, *opposite) if not isinstance(member, bool)}
     listed = {canonical(member) for member in members if isinstance(member, bool)}
-    spellings = tuple(text for text, value in BOOLEANS.items() if canonical(value) in listed and text not in taken)
+    spellings = tuple(text for text, value in BOOLEANS.items() if canonical(value) in listed and text not in folded)
     return ValueTest(texts, ranges, any(is_numeric(member) for member in members), spellings)
 
 

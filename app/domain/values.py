@@ -38,8 +38,8 @@ class Range(NamedTuple):
     def __contains__(self, value: float) -> bool:  # type: ignore[override]  # not the two ends
         return self.lo <= value <= self.hi
 
-    def overlaps(self, other: "Range") -> bool:
-        return self.lo <= other.hi and other.lo <= self.hi
+    def overlaps(self, compared: "Range") -> bool:
+        return self.lo <= compared.hi and compared.lo <= self.hi
 
     @property
     def label(self) -> str:
@@ -102,9 +102,9 @@ def shown_value(value: Any) -> Any:  # noqa: ANN401 - a value as it was stored: 
         case str() if len(value) > MAX_TEXT:
             return f"{value[:MAX_TEXT]}… (cut: {len(value):,} characters)"
         case list() | tuple():
-            return [shown_value(part) for part in value]
+            return [shown_value(element) for element in value]
         case dict():
-            return {name: shown_value(part) for name, part in value.items()}
+            return {name: shown_value(member) for name, member in value.items()}
         case _:
             return value
 

@@ -51,14 +51,14 @@ def weigh_against_fairness(hours: Hours, limit: Limit, past: Past | None = None)
 
     Without `past`, it is that of `hours`.
     """
-    known = look_back(hours) if past is None else past
-    return _weigh(hours, limit.inside, limit.bet_outside(known.reference), known)
+    history = look_back(hours) if past is None else past
+    return _weigh(hours, limit.inside, limit.bet_outside(history.reference), history)
 
 
 def weigh_against_unfairness(hours: Hours, limit: Limit, past: Past | None = None) -> FloatArray:
     """Ln E [H, A] against the claim that the comparison is at the limit or beyond; NaN for a skipped hour."""
-    known = look_back(hours) if past is None else past
-    return _weigh(hours, limit.outside, limit.bet_inside(known.reference), known)
+    history = look_back(hours) if past is None else past
+    return _weigh(hours, limit.outside, limit.bet_inside(history.reference), history)
 
 
 def log_e_values(hours: Hours, null: Null, monitored: FloatArray, reference: FloatArray) -> FloatArray:
@@ -138,7 +138,7 @@ class _Line(NamedTuple):
         return PreciseRate(self.a + self.slope * up, self.rest_a + self.slope * down), PreciseRate(self.b + up, self.rest_b + down)
 
     def take(self, chosen: _Places) -> "_Line":
-        return _Line(*(np.broadcast_to(part, chosen.shape)[chosen] for part in self))
+        return _Line(*(np.broadcast_to(column, chosen.shape)[chosen] for column in self))
 
 
 class _Bets(NamedTuple):
@@ -148,7 +148,7 @@ class _Bets(NamedTuple):
     n_b: FloatArray
 
     def take(self, chosen: _Places) -> "_Bets":
-        return _Bets(*(np.broadcast_to(part, chosen.shape)[chosen] for part in self))
+        return _Bets(*(np.broadcast_to(column, chosen.shape)[chosen] for column in self))
 
 
 def _find_logits(line: _Line, bets: _Bets) -> FloatArray:
@@ -156,8 +156,8 @@ def _find_logits(line: _Line, bets: _Bets) -> FloatArray:
 
     The derivative increases: Newton's step is taken where it stays between the enclosing logits, else their middle.
     """
-    logit = np.array(np.broadcast_to(_guess_logits(line, bets), np.broadcast_shapes(*(part.shape for part in (*line, *bets)))))
-    found, places = logit, np.arange(logit.size)
+    logit = np.array(np.broadcast_to(_guess_logits(line, bets), np.broadcast_shapes(*(array.shape for array in (*line, *bets)))))
+    solution, positions = logit, np.arange(logit.size)
     bottom, top = np.full(logit.shape, -LARGEST_LOGIT), np.full(logit.shape, LARGEST_LOGIT)
     for _ in range(MOST_STEPS):
         value, slope = _derive(line, bets, *line.place(logit))
@@ -167,13 +167,13 @@ def _find_logits(line: _Line, bets: _Bets) -> FloatArray:
         # Close to the zero the sign of the derivative is rounding.
         is_found = np.abs(step) <= SMALLEST_STEP
         logit = np.where(is_found | ((newton > bottom) & (newton < top)), newton, (bottom + top) / 2)
-        found.flat[places] = logit.ravel()
-        going = np.asarray(~is_found & (top > bottom))
-        if not going.any():
+        solution.flat[positions] = logit.ravel()
+        is_open = np.asarray(~is_found & (top > bottom))
+        if not is_open.any():
             break
-        places, line, bets = places[going.ravel()], line.take(going), bets.take(going)
-        bottom, top, logit = bottom[going], top[going], logit[going]
-    return found
+        positions, line, bets = positions[is_open.ravel()], line.take(is_open), bets.take(is_open)
+        bottom, top, logit = bottom[is_open], top[is_open], logit[is_open]
+    return solution
 
 
 def _guess_logits(line: _Line, bets: _Bets) -> FloatArray:
@@ -216,13 +216,13 @@ def _project_on_ratio(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: Floa
     if is_steep.all():
         return _project_below(1 / slope, b, a, n_b, n_a)[::-1]
     flat, steep = _project_below(slope[~is_steep], a, b, n_a, n_b), _project_below(1 / slope[is_steep], b, a, n_b, n_a)[::-1]
-    found = []
+    rates = []
     for of_flat, of_steep in zip(flat, steep, strict=True):
-        rate, rest = np.empty((2, len(a), len(slope)))
-        for every, one, other in ((rate, of_flat.rate, of_steep.rate), (rest, of_flat.rest, of_steep.rest)):
-            every[:, ~is_steep], every[:, is_steep] = one, other
-        found.append(PreciseRate(rate, rest))
-    return found[0], found[1]
+        rate, complement = np.empty((2, len(a), len(slope)))
+        for every, of_flat_side, of_steep_side in ((rate, of_flat.rate, of_steep.rate), (complement, of_flat.rest, of_steep.rest)):
+            every[:, ~is_steep], every[:, is_steep] = of_flat_side, of_steep_side
+        rates.append(PreciseRate(rate, complement))
+    return rates[0], rates[1]
 
 
 def _project_below(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray) -> tuple[PreciseRate, PreciseRate]:
@@ -235,8 +235,8 @@ def _project_below(slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatAr
     root = np.sqrt(rest_middle**2 + 4 * slope * total * rest_sums)
     at_b = 2 * sums / (middle + root)
     with np.errstate(divide="ignore", invalid="ignore"):  # of the two forms of the root one may be 0 / 0
-        rest = np.where(rest_middle >= 0, (rest_middle + root) / (2 * slope * total), 2 * rest_sums / (root - rest_middle))
-    return PreciseRate(slope * at_b, 1 - slope + slope * rest), PreciseRate(at_b, rest)
+        complement = np.where(rest_middle >= 0, (rest_middle + root) / (2 * slope * total), 2 * rest_sums / (root - rest_middle))
+    return PreciseRate(slope * at_b, 1 - slope + slope * complement), PreciseRate(at_b, complement)
 
 
 def _estimate_reference(hours: Hours) -> FloatArray:

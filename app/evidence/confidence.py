@@ -53,13 +53,13 @@ class RunningInterval:
 
 def add_hours(intervals: Sequence[RunningInterval], hours: Sequence[Hours]) -> None:
     """Adds the next hours of its chapter to each interval; one scale."""
-    counts = [np.column_stack(_parts(one)) for one in hours]
-    weighed = _weigh([one.counts for one in intervals], counts, hours, intervals[0].scale) if intervals else []
-    for interval, own, (below, above) in zip(intervals, counts, weighed, strict=True):
+    counts = [np.column_stack(_parts(series)) for series in hours]
+    weighed = _weigh([interval.counts for interval in intervals], counts, hours, intervals[0].scale) if intervals else []
+    for interval, added, (below, above) in zip(intervals, counts, weighed, strict=True):
         # Hour by hour as in `follow_interval`: the same sums to the last digit.
         interval.below = _add_rows(interval.below, below)
         interval.above = _add_rows(interval.above, above)
-        interval.counts = _add_rows(interval.counts, own)
+        interval.counts = _add_rows(interval.counts, added)
 
 
 def _add_rows(start: FloatArray, rows: FloatArray) -> FloatArray:
@@ -103,8 +103,8 @@ def _weigh(
     earlier = np.concatenate(
         [
             # A series may have no hours.
-            start[None] if len(own) == 1 else np.add.accumulate(np.vstack([start, own[:-1]]), axis=0)[: len(own)]
-            for start, own in zip(before, counts, strict=True)
+            start[None] if len(hour_counts) == 1 else np.add.accumulate(np.vstack([start, hour_counts[:-1]]), axis=0)[: len(hour_counts)]
+            for start, hour_counts in zip(before, counts, strict=True)
         ]
     )
     monitored, reference = (earlier[:, 0] + 0.5) / (earlier[:, 1] + 1), (earlier[:, 2] + 0.5) / (earlier[:, 3] + 1)
@@ -117,11 +117,11 @@ def _weigh(
         logs = compare_with_line(together.between(start, start + MOST_ROWS), lines, monitored[rows], reference[rows, None])
         # An hour is evidence against one side of each value only.
         is_below = monitored[rows] < lines.slope * reference[rows, None] - lines.slack
-        known = np.where(np.isnan(logs), 0.0, logs)
-        below[rows], above[rows] = np.where(is_below, known, 0.0), np.where(is_below, 0.0, known)
+        increments = np.where(np.isnan(logs), 0.0, logs)
+        below[rows], above[rows] = np.where(is_below, increments, 0.0), np.where(is_below, 0.0, increments)
     ends = np.cumsum(sizes)[:-1]
     return list(zip(np.split(below, ends), np.split(above, ends), strict=True))
 
 
 def _parts(hours: Hours) -> list[FloatArray]:
-    return [part for side in (hours.monitored, hours.reference) for part in (side.favourable, side.records)]
+    return [counts for side in (hours.monitored, hours.reference) for counts in (side.favourable, side.records)]

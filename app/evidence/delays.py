@@ -45,12 +45,14 @@ def simulate_delay(limit: Limit, traffic: Traffic, monitored_rate: float, thresh
         counts = [rng.poisson(mean, RUNS) for mean in (traffic.monitored, traffic.reference)]
         favourable = [rng.binomial(count, rate) for count, rate in zip(counts, (monitored_rate, traffic.rate), strict=True)]
         # Each run is passed as an hour: none sees the others.
-        runs = Hours(*(Side(part.astype(np.float64), count.astype(np.float64)) for part, count in zip(favourable, counts, strict=True)))
+        runs = Hours(
+            *(Side(successes.astype(np.float64), count.astype(np.float64)) for successes, count in zip(favourable, counts, strict=True))
+        )
         logs = log_e_values(runs, limit.inside, limit.bet_outside(reference), reference[:, None])
         is_skipped = np.isnan(logs)
         sums = np.where(is_skipped, sums, logs + np.logaddexp(0.0, sums))
         bests = np.where(is_skipped, bests, logs + np.maximum(0.0, bests))
-        log_sum, log_best = (np.logaddexp.reduce(one, axis=1) - math.log(one.shape[1]) for one in (sums, bests))
+        log_sum, log_best = (np.logaddexp.reduce(logarithms, axis=1) - math.log(logarithms.shape[1]) for logarithms in (sums, bests))
         is_found |= (log_sum >= log_threshold) & (log_best >= log_threshold / 2)
         if is_found.sum() >= enough:
             return Delay(hour + 1, round((hour + 1) * (traffic.monitored + traffic.reference)))

@@ -187,10 +187,10 @@ def follow(
 def record_life(follower: Follower, weighed: Sequence[WeighedHour], find: FindOnset, log_threshold: float) -> Followed:
     """Adds the hours to the follower; evidence after each. `log_threshold` is the last hour's."""
     log_evidence, log_fairness, shown = np.zeros(len(weighed)), np.zeros(len(weighed)), []
-    for place, hour in enumerate(weighed):
+    for index, hour in enumerate(weighed):
         is_open = follower.open_episode is not None and not hour.is_closed
         follower.add(hour, find)
-        log_evidence[place] = follower.episodes[-1].log_evidence if is_open else follower.log_evidence
-        log_fairness[place] = follower.log_fairness
+        log_evidence[index] = follower.episodes[-1].log_evidence if is_open else follower.log_evidence
+        log_fairness[index] = follower.log_fairness
         shown.append(follower.proof.since is not None)
     return Followed(tuple(follower.episodes), log_evidence, log_fairness, log_threshold, tuple(shown), follower.proof.since)

@@ -30,14 +30,14 @@ def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool
     first = max(start, end - ONSET_HOURS)
     within = hours.between(first, end)
     # In an hour without records of both nothing can have changed.
-    seen = (within.monitored.records > 0) & (within.reference.records > 0)
-    likelihoods = np.where(seen[:, None], _log_likelihoods(within, limit.scale), 0.0)
+    has_both = (within.monitored.records > 0) & (within.reference.records > 0)
+    likelihoods = np.where(has_both[:, None], _log_likelihoods(within, limit.scale), 0.0)
     grid = RATIOS if limit.scale is Scale.RATIO else DIFFERENCES
     outside = grid < limit.value if limit.direction is UnfairSide.BELOW else grid > limit.value
     before, after = (likelihoods[:, side] for side in ((~outside, outside) if leaves else (outside, ~outside)))
     up_to = np.vstack([np.zeros(before.shape[1]), np.cumsum(before, axis=0)])[:-1].max(axis=1)
     from_on = np.cumsum(after[::-1], axis=0)[::-1].max(axis=1)
-    scores = np.where(seen, up_to + from_on, -np.inf)
+    scores = np.where(has_both, up_to + from_on, -np.inf)
     near = np.flatnonzero(scores >= scores.max() - TOLERANCE)
     return Onset(first + int(scores.argmax()), first + int(near[0]), first + int(near[-1]))
 

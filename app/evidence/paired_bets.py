@@ -44,15 +44,15 @@ Kind = tuple[float, float, int]
 
 def pair_hours(kinds: Sequence[Sequence[Kind]]) -> PairedHours:
     """Hours of these kinds, one list an hour."""
-    places: dict[tuple[float, float], int] = {}
+    columns: dict[tuple[float, float], int] = {}
     for hour in kinds:
         for monitored, reference, _ in hour:
-            places.setdefault((monitored, reference), len(places))
-    records = np.zeros((len(kinds), len(places)))
+            columns.setdefault((monitored, reference), len(columns))
+    records = np.zeros((len(kinds), len(columns)))
     for row, hour in zip(records, kinds, strict=True):
         for monitored, reference, count in hour:
-            row[places[monitored, reference]] += count
-    figures = np.array(list(places), dtype=np.float64).reshape(-1, 2)
+            row[columns[monitored, reference]] += count
+    figures = np.array(list(columns), dtype=np.float64).reshape(-1, 2)
     return PairedHours(figures[:, 0], figures[:, 1], records)
 
 

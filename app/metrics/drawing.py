@@ -181,7 +181,7 @@ def intervals_of(
 def intervals_of_parts(
     points: FloatArray, drawn: FloatArray, ideal: float, *, vanishing: FloatArray, reduce: Callable[..., FloatArray]
 ) -> list[Interval]:
-    """Intervals of K figures, each the largest, smallest or mean (`whole`) of P parts, drawn as [draws, K, P].
+    """Intervals of K figures, each the largest, smallest or mean (`reduce`) of P parts, drawn as [draws, K, P].
 
     The largest of several draws is too large on average. So each part has its own interval, and the ends are the largest of the parts'
     ends: the truth, one of the parts, lies outside all far ends only if outside its own. A part whose signed difference in `vanishing`

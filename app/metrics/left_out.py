@@ -251,7 +251,7 @@ def count_records(
 ) -> CountedRecords:
     """Counts records by their group (position, or -1), their outcome (0, 1, 2) and the first reason for which they are left out.
 
-    `answers` says whose the outcomes are, as the keys of ANSWERS; None: the figures are no rates of predictions. `others` mark further
+    `answers` says whose the outcomes are, as the keys of ANSWERS; None: the figures are no rates of predictions. `excluded` marks further
     records by reason. Without `lacks_value` there are no groups. With `repeats`, each entry is that many equal records.
     """
     is_unclassified = outcomes == UNCLASSIFIED

@@ -121,7 +121,7 @@ def _fit_attribute(goal: Goal, attribute: MonitoredAttribute, column: Column, pa
         if name not in goal.donors:
             raise InvalidInput.of(f"attributes.{name}.correlated_features", describe_missing_field(name))
         donors = donors_of_groups(goal.donors[name], grouping.groups, column, schema, attribute.correlated_features)
-    is_feature = any(one.name == column.name for one in schema.features)
+    is_feature = any(feature.name == column.name for feature in schema.features)
     return find_stand_ins(grouping, values, is_feature=is_feature, donors=donors)
 
 
@@ -131,9 +131,9 @@ def _find_cut_off(payload: Payload) -> tuple[CutOff | None, str | None]:
         return None, scores.reason
     if scores.reading.classes:
         return None, SEVERAL_CLASSES
-    known = ~np.isnan(scores.values)
-    below = float(scores.values[known & (payload.outcomes == Outcome.UNFAVOURABLE)].max())
-    above = float(scores.values[known & (payload.outcomes == Outcome.FAVOURABLE)].min())
+    has_score = ~np.isnan(scores.values)
+    below = float(scores.values[has_score & (payload.outcomes == Outcome.UNFAVOURABLE)].max())
+    above = float(scores.values[has_score & (payload.outcomes == Outcome.FAVOURABLE)].min())
     if below > above:
         return None, NOT_APART
     return CutOff(HALF if below <= HALF <= above else (below + above) / 2, below, above), None
@@ -156,25 +156,25 @@ def find_stand_ins(
     counts = np.bincount(grouping.codes + 1, minlength=len(grouping.groups) + 1)[1:][reference].astype(np.float64)
     shares = counts / counts.sum() if counts.sum() else np.full(len(reference), 1 / len(reference))
     lows = [value.lo if isinstance(value, Range) else value for value in (grouping.groups[position].value for position in reference)]
-    ranked = sorted(zip(shares.tolist(), reference, lows, strict=True), key=lambda one: (-one[0], *in_order(one[2])))[:MOST_VALUES]
-    kept = [(share, position) for share, position, _ in ranked if share > 0]
+    ranked = sorted(zip(shares.tolist(), reference, lows, strict=True), key=lambda shared: (-shared[0], *in_order(shared[2])))[:MOST_VALUES]
+    frequent = [(share, position) for share, position, _ in ranked if share > 0]
 
-    most_donors = max(MOST_DONORS // len(kept), 1)
+    most_donors = max(MOST_DONORS // len(frequent), 1)
     stand_ins, represented, covered = [], 0.0, 0.0
-    for share, position in kept:
+    for share, position in frequent:
         label = grouping.groups[position].label
         if donors is None:
             represented, covered = represented + share, covered + share
-            stand_ins += [StandIn(label, changes, share * part) for changes, part in _pick_values(grouping, position, values)]
+            stand_ins += [StandIn(label, changes, share * portion) for changes, portion in _pick_values(grouping, position, values)]
             continue
         lent = representative_donors(donors[position], most_donors)
         represented += share if lent.combinations else 0.0
         covered += share * lent.covered
-        stand_ins += [StandIn(label, tuple(changes.items()), share * part) for part, changes in lent.combinations]
+        stand_ins += [StandIn(label, tuple(changes.items()), share * portion) for portion, changes in lent.combinations]
     if not represented:
         return AttributeProfile(name, (), 0.0, NO_DONORS)
     # Groups without a donor have no stand-in: the shares of the others add up to 1.
-    return AttributeProfile(name, tuple(replace(one, share=one.share / represented) for one in stand_ins), covered)
+    return AttributeProfile(name, tuple(replace(stand_in, share=stand_in.share / represented) for stand_in in stand_ins), covered)
 
 
 def _pick_values(grouping: Grouping, position: int, values: pa.ChunkedArray) -> list[tuple[Changes, float]]:
@@ -184,15 +184,15 @@ def _pick_values(grouping: Grouping, position: int, values: pa.ChunkedArray) -> 
     logged = values.filter(pa.array(grouping.codes == position)).to_numpy()
     middles = (np.arange(QUANTILES) + 0.5) / QUANTILES
     if len(logged):
-        found = np.quantile(logged, middles, method="inverted_cdf")
+        quantiles = np.quantile(logged, middles, method="inverted_cdf")
     else:
         # Of a range of which no value has been logged, evenly spread values; whole numbers must not leave it by rounding.
-        found = value.lo + middles * (value.hi - value.lo)
+        quantiles = value.lo + middles * (value.hi - value.lo)
         if column.type is FieldType.INTEGER:
-            found = np.clip(np.round(found), np.ceil(value.lo), np.floor(value.hi))
-    distinct, times = np.unique(found, return_counts=True)
-    parts = zip(distinct.tolist(), times.tolist(), strict=True)
-    return [(((column.name, typed_value(one, column.type)),), count / QUANTILES) for one, count in parts]
+            quantiles = np.clip(np.round(quantiles), np.ceil(value.lo), np.floor(value.hi))
+    distinct, times = np.unique(quantiles, return_counts=True)
+    counted = zip(distinct.tolist(), times.tolist(), strict=True)
+    return [(((column.name, typed_value(number, column.type)),), count / QUANTILES) for number, count in counted]
 
 
 def current_profile(
@@ -253,7 +253,7 @@ def _basis(deployment: Deployment, monitor: Monitor, settings: MitigationSetting
 def _fit(database: Database, deployment: Deployment, monitor: Monitor, settings: MitigationSettings, *, now: datetime) -> Profile:
     with database.transaction() as session:
         donors = donors_of(session, deployment.no, _list_correlated(monitor))
-    basis = _basis(deployment, monitor, settings, {attribute: one.digest for attribute, one in donors.items()})
+    basis = _basis(deployment, monitor, settings, {attribute: attribute_donors.digest for attribute, attribute_donors in donors.items()})
     with arrow_reader(database) as reader:
         goal = Goal(deployment=deployment, monitor=monitor, settings=settings, donors=donors, basis=basis)
         return fit_profile(reader, goal, now=now)

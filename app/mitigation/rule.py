@@ -91,10 +91,10 @@ class CopyAnswers:
         return replace(self, shares=np.where(of_record, self.shares, 1.0)).select(has_share | ~of_record)
 
     def entries(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
+        entries_of: dict[int, list[int]] = {}
         for entry, record in enumerate(self.records.tolist()):
-            found.setdefault(record, []).append(entry)
-        return found
+            entries_of.setdefault(record, []).append(entry)
+        return entries_of
 
 
 def outcomes_as_reference(
@@ -108,28 +108,28 @@ def outcomes_as_reference(
     model predicts real numbers, the outcome of their mean counts; if the copies agree but their mean has another outcome, nothing is
     decided.
     """
-    found: IntArray = np.where(classified == 0, UNKNOWN, np.where(favourable == 0, int(Outcome.UNFAVOURABLE), int(Outcome.FAVOURABLE)))
+    outcomes: IntArray = np.where(classified == 0, UNKNOWN, np.where(favourable == 0, int(Outcome.UNFAVOURABLE), int(Outcome.FAVOURABLE)))
     is_divided = (favourable > 0) & (favourable < classified)
     # Most records have copies that agree: reading the answers of all would take many times longer.
     read = np.flatnonzero((classified > 1) if judge.mean_may_differ else is_divided)
     if not len(read):
-        return found
+        return outcomes
     answers = read_answers(read)
-    known = answers.select(answers.outcomes != UNKNOWN).weighted()
-    known = replace(known, records=np.searchsorted(read, known.records))
+    weighted = answers.select(answers.outcomes != UNKNOWN).weighted()
+    weighted = replace(weighted, records=np.searchsorted(read, weighted.records))
     sides = (int(Outcome.UNFAVOURABLE), int(Outcome.FAVOURABLE))
-    against, for_it = (np.bincount(known.records, known.shares * (known.outcomes == side), len(read)) for side in sides)
+    against, for_it = (np.bincount(weighted.records, weighted.shares * (weighted.outcomes == side), len(read)) for side in sides)
     by_share = np.where(np.abs(for_it - against) <= ALMOST, UNKNOWN, np.where(for_it > against, sides[1], sides[0]))
-    by_mean = _outcomes_of_means(mean_probabilities(known, len(read)), judge)
+    by_mean = _outcomes_of_means(mean_probabilities(weighted, len(read)), judge)
     decided = np.where(by_mean == UNKNOWN, by_share, by_mean)
     if judge.predicts_numbers:
-        numbers = mean_numbers(known, len(read))
+        numbers = mean_numbers(weighted, len(read))
         # A mean between the ranges decides nothing: the shares of its copies must not decide instead.
         of_mean = classify_cells(NumberCells(pa.array(numbers)), judge.rule)
-        of_mean = np.where(is_divided[read] | (of_mean == found[read]), of_mean, UNKNOWN)
+        of_mean = np.where(is_divided[read] | (of_mean == outcomes[read]), of_mean, UNKNOWN)
         decided = np.where(np.isnan(numbers), decided, of_mean)
-    found[read] = decided
-    return found
+    outcomes[read] = decided
+    return outcomes
 
 
 def mean_probabilities(answers: CopyAnswers, count: int) -> list[Probability]:
@@ -138,34 +138,36 @@ def mean_probabilities(answers: CopyAnswers, count: int) -> list[Probability]:
     None where a record has no copies, or where one of them has no probability or another form than the others.
     """
     weighted = answers.weighted()
-    found: list[Probability] = [None] * count
+    means: list[Probability] = [None] * count
     for record, entries in weighted.entries().items():
         shares = weighted.shares[entries].tolist()
         probabilities = [weighted.probabilities[entry] for entry in entries]
-        numbers = [one for one in probabilities if isinstance(one, int | float)]
-        lists = [one for one in probabilities if isinstance(one, tuple)]
+        numbers = [probability for probability in probabilities if isinstance(probability, int | float)]
+        lists = [probability for probability in probabilities if isinstance(probability, tuple)]
         if len(numbers) == len(entries):
-            found[record] = _mean(numbers, shares)
+            means[record] = _mean(numbers, shares)
         elif len(lists) == len(entries) and len(set(map(len, lists))) == 1:
-            found[record] = tuple(_mean(column, shares) for column in zip(*lists, strict=True))
-    return found
+            means[record] = tuple(_mean(column, shares) for column in zip(*lists, strict=True))
+    return means
 
 
 def mean_numbers(answers: CopyAnswers, count: int) -> FloatArray:
     """Returns the mean of each record's predicted numbers by share [records]; NaN where it has no copies, or one without a number."""
     weighted = answers.weighted()
-    found = np.full(count, np.nan)
+    means = np.full(count, np.nan)
     for record, entries in weighted.entries().items():
-        found[record] = _mean(weighted.numbers[entries].tolist(), weighted.shares[entries].tolist())
-    return found
+        means[record] = _mean(weighted.numbers[entries].tolist(), weighted.shares[entries].tolist())
+    return means
 
 
-def substitute(own: IntArray, as_reference: IntArray, is_monitored: BoolArray, mode: Mode) -> IntArray:
+def substitute(outcomes: IntArray, as_reference: IntArray, is_monitored: BoolArray, mode: Mode) -> IntArray:
     """Returns the outcomes [records] after mitigation; a record's own one where nothing better is known."""
-    is_known = is_monitored & (own != UNKNOWN) & (as_reference != UNKNOWN)
+    is_known = is_monitored & (outcomes != UNKNOWN) & (as_reference != UNKNOWN)
     # The code of the favourable outcome is the greater one, so lifting takes the maximum.
-    found: IntArray = np.where(is_known, as_reference if mode is Mode.REFERENCE_SUBSTITUTION else np.maximum(own, as_reference), own)
-    return found
+    mitigated: IntArray = np.where(
+        is_known, as_reference if mode is Mode.REFERENCE_SUBSTITUTION else np.maximum(outcomes, as_reference), outcomes
+    )
+    return mitigated
 
 
 def score_texts(texts: Sequence[str | None], reading: Reading | None) -> FloatArray:
@@ -181,38 +183,38 @@ def known_scores(texts: Sequence[str | None], reading: Reading | None) -> list[f
 
 
 def write_probabilities(probabilities: Iterable[Probability]) -> list[str | None]:
-    return [None if one is None else msgspec.json.encode(one).decode() for one in probabilities]
+    return [None if probability is None else msgspec.json.encode(probability).decode() for probability in probabilities]
 
 
 def read_probability(text: str | None) -> Probability:
     if text is None:
         return None
     try:
-        found: Probability = _DECODER.decode(text)
+        probability: Probability = _DECODER.decode(text)
     except msgspec.ValidationError:
         return None
-    return found
+    return probability
 
 
 def _outcomes_of_means(means: Sequence[Probability], judge: Judge) -> IntArray:
-    found: IntArray = np.full(len(means), UNKNOWN, dtype=np.int64)
+    codes: IntArray = np.full(len(means), UNKNOWN, dtype=np.int64)
     if judge.cut_off is not None:
         cut_off, scores = judge.cut_off, score_texts(write_probabilities(means), judge.reading)
         # Above the cut-off, or at or above the lowest favourable score seen, if all unfavourable ones seen are lower.
         was_seen = (cut_off.lowest_favourable > cut_off.highest_unfavourable) & (scores >= cut_off.lowest_favourable - ALMOST)
         is_favourable = was_seen | (scores > cut_off.value + ALMOST)
-        found = np.where(np.isnan(scores), UNKNOWN, np.where(is_favourable, int(Outcome.FAVOURABLE), int(Outcome.UNFAVOURABLE)))
+        codes = np.where(np.isnan(scores), UNKNOWN, np.where(is_favourable, int(Outcome.FAVOURABLE), int(Outcome.UNFAVOURABLE)))
     classes = judge.reading.classes if judge.reading is not None else ()
-    of_classes = [place for place, mean in enumerate(means) if isinstance(mean, tuple) and len(mean) == len(classes) > 0]
+    of_classes = [index for index, mean in enumerate(means) if isinstance(mean, tuple) and len(mean) == len(classes) > 0]
     if of_classes:
         # A model of several classes predicts the one with the greatest probability; equal ones must lead to one outcome.
-        table = np.array([means[place] for place in of_classes], dtype=np.float64)
+        table = np.array([means[index] for index in of_classes], dtype=np.float64)
         is_greatest = table.max(axis=1, keepdims=True) - table <= ALMOST
         outcomes = np.array([UNKNOWN if text is None else int(judge.rule.classify_text(text)) for text in classes])
         highest = np.where(is_greatest, outcomes, outcomes.min()).max(axis=1)
         lowest = np.where(is_greatest, outcomes, outcomes.max()).min(axis=1)
-        found[of_classes] = np.where(highest == lowest, highest, UNKNOWN)
-    return found
+        codes[of_classes] = np.where(highest == lowest, highest, UNKNOWN)
+    return codes
 
 
 def _mean(numbers: Sequence[float], shares: Sequence[float]) -> float:

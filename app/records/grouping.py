@@ -72,7 +72,7 @@ def group_records(
     """Returns the groups, as `groups_of`, and each record's place; `values` are numbers for a numeric column, else text."""
     cells = stored_cells(values, column)
     seen = cells.coded().values if attribute.reference is None else ()
-    groups = groups_of(attribute, column, seen, most=most)
+    groups = groups_of(attribute, column, seen, limit=most)
     return Grouping(column, groups, place(groups, column, cells))
 
 

@@ -60,7 +60,7 @@ class RowData:
         return np.where(self.codes == NEITHER, len(self.groups), self.codes)
 
     def sampled(self, limit: int) -> "RowData":
-        """Same records, or a random sample of `most`.
+        """Same records, or a random sample of `limit`.
 
         Random numbers come from the record's contents: neither data set, order nor other records matter.
         """

@@ -114,7 +114,7 @@ _OUTCOMES: Mapping[Data, tuple[Outcome, ...]] = MappingProxyType(
 
 
 def measure_rows(data: Data, rows: RowData, formulas: Mapping[str, str], *, limits: AllLimits = NO_LIMITS) -> list[Measured]:
-    """Metrics that `wanted` names, in its order, each with its formula's text; `data` decides the outcomes.
+    """Metrics that `formulas` names, in its order, each with its formula's text; `data` decides the outcomes.
 
     Of too many records (see `most_records`) a random sample is drawn. The value furthest out is chosen by `limits` (default: the
     catalogue's).

@@ -49,7 +49,7 @@ def standardise(features: FloatArray) -> FloatArray:
 
 
 def neighbour_shares(queried: FloatArray, among: Points, k: int) -> csr_array:
-    """Share [asked, points] of each point's records in the `k` nearest of each queried point; rows add up to 1.
+    """Share [queried, points] of each point's records in the `k` nearest of each queried point; rows add up to 1.
 
     A queried point among the points is its own neighbour.
 

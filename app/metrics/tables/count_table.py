@@ -70,7 +70,7 @@ class CountTable:
         return cls._place(tables, rows, groups)
 
     def regrouped(self, groups: Iterable[ComparedGroup], positions: npt.ArrayLike) -> Self:
-        """Same records in other groups, as if counted again: `places` holds each group's new position, or -1.
+        """Same records in other groups, as if counted again: `positions` holds each group's new position, or -1.
 
         Raises:
             ValueError: the places do not fit the groups.

@@ -37,7 +37,7 @@ class LoadedDetectors:
 
     def of_versions(self, session: Session, deployment_no: int, versions: Mapping[str, int]) -> dict[str, BiasDetector]:
         """Returns the detectors of these versions, by attribute, without those that cannot be read."""
-        found = {}
+        detectors = {}
         for attribute, version in versions.items():
             key = (deployment_no, attribute, version)
             with self._lock:
@@ -57,8 +57,8 @@ class LoadedDetectors:
                 while len(self._kept) > MOST_KEPT:
                     self._kept.popitem(last=False)
             if detector is not None:
-                found[attribute] = detector
-        return found
+                detectors[attribute] = detector
+        return detectors
 
 
 class Chooser(Protocol):
@@ -111,12 +111,14 @@ class DetectorChooser:
     ) -> list[bool]:
         """Returns whether any attribute is likely to bias the record; without any detector, whether it has a monitored attribute."""
         chosen = np.zeros(len(rows), dtype=np.bool_)
-        places: dict[str, list[int]] = {}
-        for place, (_, _, of_record) in enumerate(zip(rows, own_scores, attributes, strict=True)):
+        positions_of: dict[str, list[int]] = {}
+        for position, (_, _, of_record) in enumerate(zip(rows, own_scores, attributes, strict=True)):
             for attribute in of_record:
-                places.setdefault(attribute if attribute in self.detectors else ALL_TOGETHER, []).append(place)
-        for attribute, its_places in places.items():
+                positions_of.setdefault(attribute if attribute in self.detectors else ALL_TOGETHER, []).append(position)
+        for attribute, its_places in positions_of.items():
             once = sorted(set(its_places))
-            found = bias_scores(self.detectors, attribute, [rows[place] for place in once], [own_scores[place] for place in once])
-            chosen[once] |= True if found is None else found.is_likely
+            scores = bias_scores(
+                self.detectors, attribute, [rows[position] for position in once], [own_scores[position] for position in once]
+            )
+            chosen[once] |= True if scores is None else scores.is_likely
         return [bool(is_chosen) for is_chosen in chosen]

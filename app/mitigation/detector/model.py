@@ -56,32 +56,32 @@ class Encoding:
     @classmethod
     def fit(cls, columns: Sequence[Column], rows: Sequence[Sequence[Scalar | None]]) -> Self:
         """Returns the encoding with the most frequent values of the rows; equal frequencies in order of text."""
-        found: list[dict[str, int] | None] = []
-        for place, column in enumerate(columns):
+        codes: list[dict[str, int] | None] = []
+        for index, column in enumerate(columns):
             if column.kind is not FieldKind.CATEGORICAL:
-                found.append(None)
+                codes.append(None)
                 continue
-            seen = Counter(canonical(cell) for row in rows if (cell := row[place]) is not None)
-            known = sorted(seen, key=lambda text: (-seen[text], text))[:MOST_CATEGORIES]
-            found.append({text: code for code, text in enumerate(known, start=NO_CATEGORY + 1)})
-        return cls(tuple(found))
+            counts = Counter(canonical(cell) for row in rows if (cell := row[index]) is not None)
+            categories = sorted(counts, key=lambda text: (-counts[text], text))[:MOST_CATEGORIES]
+            codes.append({text: code for code, text in enumerate(categories, start=NO_CATEGORY + 1)})
+        return cls(tuple(codes))
 
     @property
     def categorical(self) -> list[int]:
-        return [place for place, codes in enumerate(self.codes) if codes is not None]
+        return [index for index, codes in enumerate(self.codes) if codes is not None]
 
     def encode(self, rows: Sequence[Sequence[Scalar | None]], own_scores: Sequence[float | None]) -> FloatArray:
         """Returns the records' numbers [rows, columns + 1]; the last is the model's own score."""
-        found = np.full((len(rows), len(self.codes) + 1), np.nan)
-        for numbers, row, score in zip(found, rows, own_scores, strict=True):
-            for place, (cell, codes) in enumerate(zip(row, self.codes, strict=True)):
+        encoded = np.full((len(rows), len(self.codes) + 1), np.nan)
+        for numbers, row, score in zip(encoded, rows, own_scores, strict=True):
+            for index, (cell, codes) in enumerate(zip(row, self.codes, strict=True)):
                 if codes is not None:
-                    numbers[place] = NO_CATEGORY if cell is None else codes.get(canonical(cell), NO_CATEGORY)
+                    numbers[index] = NO_CATEGORY if cell is None else codes.get(canonical(cell), NO_CATEGORY)
                 elif (number := float(cell) if isinstance(cell, bool) else number_of(cell)) is not None:
-                    numbers[place] = number
+                    numbers[index] = number
             numbers[-1] = np.nan if score is None else score
-        found[~np.isfinite(found)] = np.nan
-        return found.clip(-LARGEST, LARGEST)
+        encoded[~np.isfinite(encoded)] = np.nan
+        return encoded.clip(-LARGEST, LARGEST)
 
 
 # An extra, and seconds to import.
@@ -203,11 +203,11 @@ def find_threshold(scores: FloatArray, biased: BoolArray) -> float:
 
     It lies midway to the next lower score, because scores of one kind of record differ a little between classifiers.
     """
-    wanted, others = np.sort(scores[biased]), np.sort(scores[~biased])
-    reached = wanted[::-1][math.ceil(LEAST_RECALL * len(wanted)) - 1 :]
-    missed = np.searchsorted(wanted, reached)
-    found, needless = len(wanted) - missed, len(others) - np.searchsorted(others, reached)
-    gain = (1 + MISSED_WEIGHS) * found
+    biased_scores, unbiased_scores = np.sort(scores[biased]), np.sort(scores[~biased])
+    reached = biased_scores[::-1][math.ceil(LEAST_RECALL * len(biased_scores)) - 1 :]
+    missed = np.searchsorted(biased_scores, reached)
+    hits, needless = len(biased_scores) - missed, len(unbiased_scores) - np.searchsorted(unbiased_scores, reached)
+    gain = (1 + MISSED_WEIGHS) * hits
     best = reached[np.argmax(gain / (gain + MISSED_WEIGHS * missed + needless))]
     below = scores[scores < best]
     return float((best + (below.max() if below.size else 0.0)) / 2)
@@ -215,7 +215,7 @@ def find_threshold(scores: FloatArray, biased: BoolArray) -> float:
 
 def measure_quality(scores: FloatArray, biased: BoolArray, threshold: float) -> DetectorQuality:
     selected = scores >= threshold
-    found, chosen, all_biased, records = (int(part.sum()) for part in (selected & biased, selected, biased, np.ones_like(biased)))
+    hits, chosen, all_biased, records = (int(marks.sum()) for marks in (selected & biased, selected, biased, np.ones_like(biased)))
     ranked = ranking(ScoreBins.from_records(biased.astype(np.int64), 2, scores, None))
     limits = ranking_limits(ranked, np.array([[(~biased).sum(), biased.sum()]], dtype=np.float64))
     area = float(ranked.area[0])
@@ -223,8 +223,8 @@ def measure_quality(scores: FloatArray, biased: BoolArray, threshold: float) -> 
     lower, upper = min(area, float(limits.lower[0])), max(area, float(limits.upper[0]))
     return DetectorQuality(
         roc_auc=QualityFigure(value=area, lower=lower, upper=upper, method="delong_wilson", n=len(biased)),
-        precision=_measure_share(found, chosen, "no record held out is at or above the threshold"),
-        recall=_measure_share(found, all_biased, "no record held out is biased"),
+        precision=_measure_share(hits, chosen, "no record held out is at or above the threshold"),
+        recall=_measure_share(hits, all_biased, "no record held out is biased"),
         selected=_measure_share(chosen, records, "no record is held out"),
     )
 

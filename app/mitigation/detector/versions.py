@@ -58,12 +58,12 @@ def train(
     start = max(0, len(rows) - MOST_RECORDS)
     # In [0, 1); the salt of its own makes the places independent of other draws by id.
     digests = (hashlib.blake2b(record_id.encode(), digest_size=8, key=_SALT).digest() for record_id in ids[start:])
-    places = np.array([int.from_bytes(digest) / 2**64 for digest in digests], dtype=np.float64)
-    order = np.argsort(places, kind="stable")
+    draws = np.array([int.from_bytes(digest) / 2**64 for digest in digests], dtype=np.float64)
+    order = np.argsort(draws, kind="stable")
     records = list(zip(rows[start:], own_scores[start:], biased[start:], strict=True))
     used = [records[position] for position in order.tolist()]
     is_biased = np.array([is_biased for _, _, is_biased in used], dtype=np.bool_)
-    held_out = places[order] < HELD_OUT_SHARE
+    held_out = draws[order] < HELD_OUT_SHARE
     counts = DetectorCounts(
         records=len(biased),
         biased=sum(map(bool, biased)),
@@ -90,14 +90,14 @@ def _find_shortage(counts: DetectorCounts) -> str | None:
     biased, held_out = counts.used_biased, counts.held_out_biased
     kinds = (("biased", biased, held_out), ("not biased", counts.used - biased, counts.held_out - held_out))
     for kind, of_all, of_held_out in kinds:
-        parts = (
+        requirements = (
             (of_all, LEAST, f"of the {counts.used:,} monitored records with an unfavourable outcome"),
             (of_held_out, LEAST_HELD_OUT, f"of the {counts.held_out:,} records held out to measure quality"),
             (of_all - of_held_out, LEAST_LEARNED_FROM, f"of the {counts.used - counts.held_out:,} records to learn from"),
         )
-        for found, least, where in parts:
-            if found < least:
-                return f"{found:,} {where} are {kind}; at least {least} are needed."
+        for count, least, where in requirements:
+            if count < least:
+                return f"{count:,} {where} are {kind}; at least {least} are needed."
     return None
 
 
@@ -108,8 +108,8 @@ def _score_crosswise(numbers: FloatArray, biased: BoolArray, encoding: Encoding)
         folds[kind] = np.arange(int(kind.sum())) % FOLDS
     scores: FloatArray = np.empty(len(biased))
     for fold in range(FOLDS):
-        others: npt.NDArray[np.bool_] = folds != fold
-        scores[~others] = predict(_fit(numbers[others], biased[others], encoding), numbers[~others])
+        fitted: npt.NDArray[np.bool_] = folds != fold
+        scores[~fitted] = predict(_fit(numbers[fitted], biased[fitted], encoding), numbers[~fitted])
     return scores
 
 
@@ -128,9 +128,9 @@ def _fit(numbers: FloatArray, biased: BoolArray, encoding: Encoding) -> "HistGra
         random_state=0,
     )
     # A quantity without any value cannot be divided into bins.
-    known = np.where(np.isfinite(numbers).any(axis=0), numbers, 0.0)
+    complete = np.where(np.isfinite(numbers).any(axis=0), numbers, 0.0)
     with limit_threads():
-        return classifier.fit(known, biased)
+        return classifier.fit(complete, biased)
 
 
 GROWTH = 0.2
@@ -157,20 +157,24 @@ class DetectorEvidence:
 
 
 def train_detectors(
-    columns: Sequence[Column], evidence: Sequence[DetectorEvidence], known: Mapping[str, DetectorVersion], *, now: datetime
+    columns: Sequence[Column], evidence: Sequence[DetectorEvidence], newest: Mapping[str, DetectorVersion], *, now: datetime
 ) -> list[NewDetector]:
     """Returns the new versions to store: of each attribute, and of all together, whose training is due.
 
-    `known` are the newest versions for the same basis. Training is due where there is none, where biased records grew by a fifth, after a
+    `newest` are the newest versions for the same basis. Training is due where there is none, where biased records grew by a fifth, after a
     week, and where the library changed; a refusal is stored again where the records changed by a fifth.
     """
     if not evidence:
         return []
     several = [*evidence, pool_evidence(evidence)] if len(evidence) > 1 else list(evidence)
-    found = [new for one in several if (new := _train_if_due(columns, one, known.get(one.attribute), now)) is not None]
+    new_versions = [
+        new
+        for of_attribute in several
+        if (new := _train_if_due(columns, of_attribute, newest.get(of_attribute.attribute), now)) is not None
+    ]
     if len(evidence) == 1:
-        found += [replace(new, attribute=ALL_TOGETHER) for new in found]
-    return found
+        new_versions += [replace(new, attribute=ALL_TOGETHER) for new in new_versions]
+    return new_versions
 
 
 def pool_evidence(evidence: Sequence[DetectorEvidence]) -> DetectorEvidence:
@@ -181,9 +185,9 @@ def pool_evidence(evidence: Sequence[DetectorEvidence]) -> DetectorEvidence:
     ages: dict[str, int] = {}
     records: dict[str, tuple[Sequence[Scalar | None], float | None]] = {}
     biased: set[str] = set()
-    for one in evidence:
-        parts = zip(one.record_ids, one.rows, one.own_scores, one.biased, strict=True)
-        for age, (record_id, row, score, is_biased) in zip(range(len(one.record_ids), 0, -1), parts, strict=True):
+    for of_attribute in evidence:
+        of_records = zip(of_attribute.record_ids, of_attribute.rows, of_attribute.own_scores, of_attribute.biased, strict=True)
+        for age, (record_id, row, score, is_biased) in zip(range(len(of_attribute.record_ids), 0, -1), of_records, strict=True):
             ages[record_id] = min(age, ages.get(record_id, age))
             records[record_id] = row, score
             if is_biased:
@@ -201,8 +205,8 @@ def pool_evidence(evidence: Sequence[DetectorEvidence]) -> DetectorEvidence:
 def _train_if_due(columns: Sequence[Column], evidence: DetectorEvidence, last: DetectorVersion | None, now: datetime) -> NewDetector | None:
     records, biased = len(evidence.biased), sum(map(bool, evidence.biased))
     if last is not None and last.reason is None and last.made_by == LIBRARY and now - last.trained_at < RETRAINED_AFTER:
-        more = biased - last.counts.biased
-        if more <= 0 or more < GROWTH * last.counts.biased:
+        growth = biased - last.counts.biased
+        if growth <= 0 or growth < GROWTH * last.counts.biased:
             return None
     result = train(columns, evidence.rows, own_scores=evidence.own_scores, biased=evidence.biased, ids=evidence.record_ids)
     if isinstance(result, BiasDetector):

@@ -33,52 +33,52 @@ class Case:
     copies: CopySet = NO_COPIES
 
 
-def find_roles(plan: ActivePlan, asked: Asked) -> list[Roles]:
-    found: list[Roles] = [{} for _ in asked.features]
+def find_roles(plan: ActivePlan, asked_records: Asked) -> list[Roles]:
+    roles_of: list[Roles] = [{} for _ in asked_records.features]
     features, meta = ([column.name for column in columns] for columns in (plan.deployment.schema.features, plan.deployment.schema.meta))
     for attribute in plan.attributes:
         values: list[Any]
         if attribute.name in features:
-            values = [row[features.index(attribute.name)] for row in asked.features]
+            values = [row[features.index(attribute.name)] for row in asked_records.features]
         else:
-            values = [None if row is None else row[meta.index(attribute.name)] for row in asked.meta]
-        for roles, group in zip(found, attribute.listed.find(values), strict=True):
+            values = [None if row is None else row[meta.index(attribute.name)] for row in asked_records.meta]
+        for roles, group in zip(roles_of, attribute.listed.find(values), strict=True):
             if group is not None:
                 _, roles[attribute.name] = group
-    return found
+    return roles_of
 
 
-def pick_early_copies(plan: ActivePlan, asked: Asked, roles: Sequence[Roles]) -> dict[int, CopySet]:
+def pick_early_copies(plan: ActivePlan, asked_records: Asked, roles: Sequence[Roles]) -> dict[int, CopySet]:
     """Returns the copies, by record, that are few enough to be scored together with the records.
 
     A separate call takes longer than scoring some needless copies. None where a chooser first needs the model's answers.
     """
     if plan.chooser is not None:
         return {}
-    found: dict[int, CopySet] = {}
-    for place, of_record in enumerate(roles):
+    copies_of: dict[int, CopySet] = {}
+    for position, of_record in enumerate(roles):
         attributes = _list_monitored(of_record)
         copies = plan.copy_sets.of(attributes) if attributes else None
         if copies is not None:
-            found[place] = copies
-    count = sum(copies.count for copies in found.values())
+            copies_of[position] = copies
+    count = sum(copies.count for copies in copies_of.values())
     page_size = plan.model.endpoint.page_size
-    return found if count <= max(len(asked), FEW_COPIES) and len(asked) + count <= page_size else {}
+    return copies_of if count <= max(len(asked_records), FEW_COPIES) and len(asked_records) + count <= page_size else {}
 
 
-def open_cases(plan: ActivePlan, asked: Asked, roles: Sequence[Roles], predictions: Sequence[Prediction]) -> list[Case]:
+def open_cases(plan: ActivePlan, asked_records: Asked, roles: Sequence[Roles], predictions: Sequence[Prediction]) -> list[Case]:
     cases = []
-    for row, own, of_record in zip(asked.features, predictions, roles, strict=True):
-        case = Case(row, own, plan.decider.classify(own.outcome_value), _list_monitored(of_record))
+    for row, prediction, of_record in zip(asked_records.features, predictions, roles, strict=True):
+        case = Case(row, prediction, plan.decider.classify(prediction.outcome_value), _list_monitored(of_record))
         if not case.attributes:
-            case.decided = Debiased(own, Debiasing.REFERENCE if of_record else Debiasing.IN_NO_GROUP)
+            case.decided = Debiased(prediction, Debiasing.REFERENCE if of_record else Debiasing.IN_NO_GROUP)
         elif case.outcome is Outcome.UNCLASSIFIED:
-            case.decided = Debiased(own, Debiasing.UNCLASSIFIED)
+            case.decided = Debiased(prediction, Debiasing.UNCLASSIFIED)
         elif case.outcome is Outcome.FAVOURABLE and plan.settings.mode is Mode.LIFT_ONLY:
-            case.decided = Debiased(own, Debiasing.NOT_NEEDED)
+            case.decided = Debiased(prediction, Debiasing.NOT_NEEDED)
         else:
             case.copies = plan.copy_sets.of(case.attributes) or NO_COPIES
-            case.decided = None if case.copies.count else Debiased(own, Debiasing.UNDECIDED)
+            case.decided = None if case.copies.count else Debiased(prediction, Debiasing.UNDECIDED)
         cases.append(case)
 
     # A chooser knows unfavourable records only; the others get their copies.
@@ -105,14 +105,14 @@ def copy_rows(waiting: Sequence[Case]) -> list[Row]:
 
 def split_answers(answers: Sequence[Prediction], copies: Iterable[CopySet]) -> list[Sequence[Prediction]]:
     """Returns the answers to the copies of each record, of answers to all copies one after the other."""
-    found, start = [], 0
-    for one in copies:
-        found.append(answers[start : start + one.count])
-        start += one.count
-    return found
+    answer_sets, start = [], 0
+    for copy_set in copies:
+        answer_sets.append(answers[start : start + copy_set.count])
+        start += copy_set.count
+    return answer_sets
 
 
 def decide(plan: ActivePlan, waiting: Sequence[Case], answers: Sequence[Sequence[Prediction]]) -> None:
-    records = [CopiedRecord(case.own, case.outcome, case.copies, given) for case, given in zip(waiting, answers, strict=True)]
+    records = [CopiedRecord(case.own, case.outcome, case.copies, case_answers) for case, case_answers in zip(waiting, answers, strict=True)]
     for case, debiased in zip(waiting, plan.decider.substitute(records), strict=True):
         case.decided = debiased

@@ -32,8 +32,8 @@ class Substitution:
 
     def of(self, row: Row) -> list[Scalar | None]:
         copy = list(row)
-        for place, value in self.changes:
-            copy[place] = value
+        for column, value in self.changes:
+            copy[column] = value
         return copy
 
 
@@ -48,7 +48,7 @@ class CopySet:
 
     def rows(self, row: Row) -> Iterator[list[Scalar | None]]:
         """Returns the copies: those of all attributes together, then those of each alone."""
-        for substitution in [*self.together, *(one for _, substitutions in self.alone for one in substitutions)]:
+        for substitution in [*self.together, *(single for _, substitutions in self.alone for single in substitutions)]:
             yield substitution.of(row)
 
 
@@ -57,7 +57,7 @@ class CopySets:
 
     def __init__(self, profiles: Sequence[AttributeProfile], features: Sequence[str]) -> None:
         self._stand_ins = {profile.feature: profile.stand_ins for profile in profiles}
-        self._places = {name: place for place, name in enumerate(features)}
+        self._places = {name: index for index, name in enumerate(features)}
         self._kept: dict[tuple[str, ...], CopySet | None] = {}
 
     def of(self, monitored: tuple[str, ...]) -> CopySet | None:
@@ -65,32 +65,36 @@ class CopySets:
         if monitored not in self._kept:
             attributes = tuple(attribute for attribute in monitored if self._stand_ins[attribute])
             together = combine_stand_ins([self._stand_ins[attribute] for attribute in attributes], self._places)
-            alone = tuple((one, combine_stand_ins([self._stand_ins[one]], self._places)) for one in attributes if len(attributes) > 1)
+            alone = tuple(
+                (attribute, combine_stand_ins([self._stand_ins[attribute]], self._places))
+                for attribute in attributes
+                if len(attributes) > 1
+            )
             count = len(together) + sum(len(substitutions) for _, substitutions in alone)
             self._kept[monitored] = CopySet(attributes, together, alone, count) if attributes else None
         return self._kept[monitored]
 
 
-def combine_stand_ins(stand_ins: Sequence[Sequence[StandIn]], places: Mapping[str, int]) -> tuple[Substitution, ...]:
+def combine_stand_ins(stand_ins: Sequence[Sequence[StandIn]], positions: Mapping[str, int]) -> tuple[Substitution, ...]:
     """Returns every combination of one stand-in of each attribute, shares multiplied; of too many those with the greatest shares.
 
     Where two attributes change one feature, the later one counts. Shares that are all zero count equally.
     """
-    found: list[tuple[dict[int, Scalar | None], float]] = [({}, 1.0)]
+    combined: list[tuple[dict[int, Scalar | None], float]] = [({}, 1.0)]
     for of_one in stand_ins:
-        total = sum(one.share for one in of_one)
-        weighted = [(one, one.share / total if total > 0 else 1 / len(of_one)) for one in of_one]
-        found = [
-            (changes | {places[name]: value for name, value in one.changes}, share * weight)
-            for changes, share in found
-            for one, weight in weighted
+        total = sum(stand_in.share for stand_in in of_one)
+        weighted = [(stand_in, stand_in.share / total if total > 0 else 1 / len(of_one)) for stand_in in of_one]
+        combined = [
+            (changes | {positions[name]: value for name, value in stand_in.changes}, share * weight)
+            for changes, share in combined
+            for stand_in, weight in weighted
         ]
-        if len(found) > MOST_COPIES:
+        if len(combined) > MOST_COPIES:
             # A combination cut here ranks after that many others whatever follows, so none is lost that would have been kept.
-            ranked = sorted(range(len(found)), key=lambda place: (-found[place][1], place))
-            found = [found[place] for place in sorted(ranked[:MOST_COPIES])]
-    total = sum(share for _, share in found)
-    return tuple(Substitution(tuple(changes.items()), share / total) for changes, share in found)
+            ranked = sorted(range(len(combined)), key=lambda rank: (-combined[rank][1], rank))
+            combined = [combined[rank] for rank in sorted(ranked[:MOST_COPIES])]
+    total = sum(share for _, share in combined)
+    return tuple(Substitution(tuple(changes.items()), share / total) for changes, share in combined)
 
 
 class Debiasing(StrEnum):
@@ -143,85 +147,89 @@ class Decider:
 
     def substitute(self, records: Sequence[CopiedRecord]) -> list[Debiased]:
         together = [self._classify(record.copies.together, record.answers[: len(record.copies.together)]) for record in records]
-        own: IntArray = np.array([record.outcome for record in records], dtype=np.int64)
-        known = self._tabulate(together)
-        as_reference, after = self._decide(known, own)
-        probabilities = mean_probabilities(known, len(records))
-        numbers = mean_numbers(known, len(records)) if self.judge.predicts_numbers else None
-        changed_by = self._find_causes(records, np.flatnonzero(after != own).tolist())
+        outcomes: IntArray = np.array([record.outcome for record in records], dtype=np.int64)
+        answers = self._tabulate(together)
+        as_reference, after = self._decide(answers, outcomes)
+        probabilities = mean_probabilities(answers, len(records))
+        numbers = mean_numbers(answers, len(records)) if self.judge.predicts_numbers else None
+        changed_by = self._find_causes(records, np.flatnonzero(after != outcomes).tolist())
 
-        found = []
-        for place, record in enumerate(records):
-            outcome = Outcome(int(after[place]))
-            mean = None if numbers is None else float(numbers[place])
-            if as_reference[place] == UNKNOWN:
-                found.append(Debiased(record.own, Debiasing.UNDECIDED))
+        debiased = []
+        for index, record in enumerate(records):
+            outcome = Outcome(int(after[index]))
+            mean = None if numbers is None else float(numbers[index])
+            if as_reference[index] == UNKNOWN:
+                debiased.append(Debiased(record.own, Debiasing.UNDECIDED))
             elif outcome is record.outcome and self.mode is Mode.LIFT_ONLY:
-                found.append(Debiased(record.own, Debiasing.UNCHANGED))
+                debiased.append(Debiased(record.own, Debiasing.UNCHANGED))
             elif mean is not None and (math.isnan(mean) or self.classify(mean) is not outcome):
                 # Copies that agree may have a mean between the ranges: then there is no number to answer.
-                found.append(Debiased(record.own, Debiasing.UNDECIDED))
+                debiased.append(Debiased(record.own, Debiasing.UNDECIDED))
             else:
-                most = _find_most_frequent([one for one in together[place] if one.outcome is outcome]) if mean is None else Prediction(mean)
-                answer = Prediction(most.prediction, probabilities[place], most.label)
-                causes = changed_by.get(place, ())
-                found.append(Debiased(answer, Debiasing.CHANGED if causes else Debiasing.UNCHANGED, causes))
-        return found
+                prediction = (
+                    _find_most_frequent([answer for answer in together[index] if answer.outcome is outcome])
+                    if mean is None
+                    else Prediction(mean)
+                )
+                answer = Prediction(prediction.prediction, probabilities[index], prediction.label)
+                causes = changed_by.get(index, ())
+                debiased.append(Debiased(answer, Debiasing.CHANGED if causes else Debiasing.UNCHANGED, causes))
+        return debiased
 
     def _find_causes(self, records: Sequence[CopiedRecord], changed: Sequence[int]) -> dict[int, tuple[str, ...]]:
         """Returns, of each changed record, the attributes that change the outcome by themselves; where none does, all of them."""
-        places, attributes, alone = [], [], []
-        for place in changed:
-            copies, start = records[place].copies, len(records[place].copies.together)
+        positions, attributes, alone = [], [], []
+        for position in changed:
+            copies, start = records[position].copies, len(records[position].copies.together)
             for attribute, substitutions in copies.alone:
-                places.append(place)
+                positions.append(position)
                 attributes.append(attribute)
-                alone.append(self._classify(substitutions, records[place].answers[start : start + len(substitutions)]))
+                alone.append(self._classify(substitutions, records[position].answers[start : start + len(substitutions)]))
                 start += len(substitutions)
-        own: IntArray = np.array([records[place].outcome for place in places], dtype=np.int64)
-        _, after = self._decide(self._tabulate(alone), own)
-        causes: dict[int, list[str]] = {place: [] for place in changed}
-        for place, attribute, is_changed in zip(places, attributes, (after != own).tolist(), strict=True):
-            causes[place] += [attribute] if is_changed else []
-        return {place: tuple(found) or records[place].copies.attributes for place, found in causes.items()}
+        outcomes: IntArray = np.array([records[position].outcome for position in positions], dtype=np.int64)
+        _, after = self._decide(self._tabulate(alone), outcomes)
+        causes: dict[int, list[str]] = {position: [] for position in changed}
+        for position, attribute, is_changed in zip(positions, attributes, (after != outcomes).tolist(), strict=True):
+            causes[position] += [attribute] if is_changed else []
+        return {position: tuple(changing) or records[position].copies.attributes for position, changing in causes.items()}
 
     def _classify(self, substitutions: Sequence[Substitution], answers: Sequence[Prediction]) -> list[ClassifiedAnswer]:
-        found = [
+        classified = [
             ClassifiedAnswer(answer, self.classify(answer.outcome_value), substitution.share)
             for substitution, answer in zip(substitutions, answers, strict=True)
         ]
-        return [one for one in found if one.outcome is not Outcome.UNCLASSIFIED]
+        return [answer for answer in classified if answer.outcome is not Outcome.UNCLASSIFIED]
 
     def _tabulate(self, answers: Sequence[Sequence[ClassifiedAnswer]]) -> CopyAnswers:
-        every = [one for of_record in answers for one in of_record]
-        numbers = [number_of(one.prediction.prediction) if self.judge.predicts_numbers else None for one in every]
+        every = [answer for of_record in answers for answer in of_record]
+        numbers = [number_of(answer.prediction.prediction) if self.judge.predicts_numbers else None for answer in every]
         return CopyAnswers(
             np.repeat(np.arange(len(answers)), np.array([len(of_record) for of_record in answers], dtype=np.int64)),
-            np.array([one.outcome for one in every], dtype=np.int64),
-            np.array([one.share for one in every], dtype=np.float64),
-            [one.prediction.probability for one in every],
+            np.array([answer.outcome for answer in every], dtype=np.int64),
+            np.array([answer.share for answer in every], dtype=np.float64),
+            [answer.prediction.probability for answer in every],
             np.array(numbers, dtype=np.float64),
         )
 
-    def _decide(self, known: CopyAnswers, own: IntArray) -> tuple[IntArray, IntArray]:
-        classified = np.bincount(known.records, minlength=len(own))
-        favourable = np.bincount(known.records[known.outcomes == Outcome.FAVOURABLE], minlength=len(own))
+    def _decide(self, answers: CopyAnswers, outcomes: IntArray) -> tuple[IntArray, IntArray]:
+        classified = np.bincount(answers.records, minlength=len(outcomes))
+        favourable = np.bincount(answers.records[answers.outcomes == Outcome.FAVOURABLE], minlength=len(outcomes))
         as_reference = outcomes_as_reference(
-            classified, favourable, lambda divided: known.select(np.isin(known.records, divided)), self.judge
+            classified, favourable, lambda divided: answers.select(np.isin(answers.records, divided)), self.judge
         )
-        return as_reference, substitute(own, as_reference, np.ones(len(own), dtype=np.bool_), self.mode)
+        return as_reference, substitute(outcomes, as_reference, np.ones(len(outcomes), dtype=np.bool_), self.mode)
 
 
 def _find_most_frequent(answers: Sequence[ClassifiedAnswer]) -> Prediction:
     """Returns the answer that the greatest share of copies gave; of equal ones the first."""
     shares: dict[tuple[str, ...], float] = {}
     first: dict[tuple[str, ...], Prediction] = {}
-    for one in answers:
-        values = (one.prediction.prediction, one.prediction.label)
+    for answer in answers:
+        values = (answer.prediction.prediction, answer.prediction.label)
         # True, 1 and "1" are different classes; 1 and 1.0 are one.
         kinds = (type(value).__name__ if isinstance(value, bool | str) else "number" for value in values)
         key = tuple("" if value is None else f"{kind} {canonical(value)}" for kind, value in zip(kinds, values, strict=True))
-        shares[key] = shares.get(key, 0.0) + one.share
-        first.setdefault(key, one.prediction)
+        shares[key] = shares.get(key, 0.0) + answer.share
+        first.setdefault(key, answer.prediction)
     greatest = max(shares.values())
     return next(first[key] for key, share in shares.items() if greatest - share <= ALMOST)

@@ -62,16 +62,16 @@ class ActivePlan:
     detector_version: int | None
 
     def notes(self) -> list[str]:
-        found = [ONLY_DIRECT]
+        notes = [ONLY_DIRECT]
         if self.settings.bias_detector is DetectorUse.CHOOSE and (reason := why_missing()) is not None:
-            found.append(f"Every monitored record gets its second call, for the bias detector is left out: {reason}.")
+            notes.append(f"Every monitored record gets its second call, for the bias detector is left out: {reason}.")
         if self.profile.is_provisional:
-            found.append(
+            notes.append(
                 f"The profile is provisional: it was fitted to {self.profile.records:,} payload records, and the monitor asks for"
                 f" {self.monitor.min_records:,}."
             )
         of_attributes = {attribute.name: attribute.profile for attribute in self.attributes}
-        return found + [f"{name} is not mitigated: {fitted.reason}." for name, fitted in of_attributes.items() if not fitted.stand_ins]
+        return notes + [f"{name} is not mitigated: {fitted.reason}." for name, fitted in of_attributes.items() if not fitted.stand_ins]
 
 
 class ActivePlans:
@@ -91,9 +91,9 @@ class ActivePlans:
         Conflict: it has no endpoint or no monitor, or nothing of it is mitigated.
         Unavailable: the database does not answer.
         """
-        found = self._kept.get(deployment_id)
-        if found is not None and monotonic_seconds() < found[1]:
-            return found[0]
+        cached = self._kept.get(deployment_id)
+        if cached is not None and monotonic_seconds() < cached[1]:
+            return cached[0]
         task = self._running.get(deployment_id)
         if task is None:
             task = self._running[deployment_id] = asyncio.create_task(self._read_current(deployment_id))

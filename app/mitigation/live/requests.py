@@ -89,8 +89,8 @@ def read_asked(
         require_members(value, "", frozenset({_RECORDS}), next_to=_RECORDS)
         sent = _read_records(value[_RECORDS])
     elif codec is None and (form := form_of(value)) is not None:
-        found = form.read_request(value)
-        sent = _read_objects(found, plan) if isinstance(found, Objects) else _read_tables(found, plan)
+        parsed = form.read_request(value)
+        sent = _read_objects(parsed, plan) if isinstance(parsed, Objects) else _read_tables(parsed, plan)
     else:
         codec = codec or _codec_without_form(endpoint)
         table = codec.read_request(body, [column.name for column in plan.features.columns])
@@ -98,25 +98,25 @@ def read_asked(
 
     refusals, meta_refusals = Refusals(), Refusals()
     features = check_objects(sent.features, plan.features, refusals, is_plain=decoded.is_plain)
-    with_meta = [place for place, one in enumerate(sent.meta) if one is not None]
-    checked = check_objects([sent.meta[place] for place in with_meta], plan.meta, meta_refusals, is_plain=decoded.is_plain)
+    with_meta = [index for index, row in enumerate(sent.meta) if row is not None]
+    checked = check_objects([sent.meta[index] for index in with_meta], plan.meta, meta_refusals, is_plain=decoded.is_plain)
     meta = dict(zip(with_meta, checked, strict=True))
-    faults = [(place, sent.features_path, "features", *fault) for place, fault in refusals.found.items()]
-    faults += [(with_meta[place], sent.meta_path, "meta", *fault) for place, fault in meta_refusals.found.items()]
+    faults = [(index, sent.features_path, "features", *fault) for index, fault in refusals.found.items()]
+    faults += [(with_meta[index], sent.meta_path, "meta", *fault) for index, fault in meta_refusals.found.items()]
     if faults:
         problems = [
-            FieldProblem(path.format(place) + field.removeprefix(kind), reason) for place, path, kind, field, reason in sorted(faults)
+            FieldProblem(path.format(index) + field.removeprefix(kind), reason) for index, path, kind, field, reason in sorted(faults)
         ]
         raise InvalidInput(problems[:MOST_PROBLEMS])
-    asked = Asked(
-        form=form, codec=codec, path=sent.path, ids=sent.ids, features=features, meta=[meta.get(place) for place in range(len(features))]
+    asked_records = Asked(
+        form=form, codec=codec, path=sent.path, ids=sent.ids, features=features, meta=[meta.get(index) for index in range(len(features))]
     )
     if len(body) * _MOST_GROWTH > MAX_RECORD_BYTES:
-        sizes = map(size_problem, map(size_of, asked.ids, asked.features, asked.meta))
-        large = [FieldProblem(f"{asked.path}[{place}]", problem) for place, problem in enumerate(sizes) if problem is not None]
+        sizes = map(size_problem, map(size_of, asked_records.ids, asked_records.features, asked_records.meta))
+        large = [FieldProblem(f"{asked_records.path}[{index}]", problem) for index, problem in enumerate(sizes) if problem is not None]
         if large:
             raise InvalidInput(large[:MOST_PROBLEMS])
-    return asked
+    return asked_records
 
 
 def _codec_without_form(endpoint: Endpoint) -> Codec:
@@ -177,8 +177,8 @@ def _read_tables(sent: Tables, plan: IngestPlan) -> _Sent:
     table, meta_table, names = sent.table, sent.meta, plan.meta.names
     _require_count(len(table.values), table.values_path)
     problems = []
-    for place, name in enumerate(table.fields):
-        where = f"{table.fields_path}[{place}]"
+    for index, name in enumerate(table.fields):
+        where = f"{table.fields_path}[{index}]"
         if name not in plan.features.names | names:
             problems.append(FieldProblem(where, f"names {printable(name)}, which is not a column of the schema"))
         elif meta_table is not None and name in names:
@@ -187,9 +187,9 @@ def _read_tables(sent: Tables, plan: IngestPlan) -> _Sent:
     missing = [column.name for column in plan.features.columns if column.name not in table.fields]
     reason = "it is missing; a feature without a value must be sent as null"
     problems += [FieldProblem(table.fields_path, f"lacks {name}: {reason}") for name in missing]
-    for place, name in enumerate(meta_table.fields if meta_table is not None else ()):
+    for index, name in enumerate(meta_table.fields if meta_table is not None else ()):
         if name not in names and meta_table is not None:
-            where = f"{meta_table.fields_path}[{place}]"
+            where = f"{meta_table.fields_path}[{index}]"
             problems.append(FieldProblem(where, f"names {printable(name)}, which is not a meta field of the schema"))
     if problems:
         raise InvalidInput(problems[:MOST_PROBLEMS])
@@ -197,11 +197,11 @@ def _read_tables(sent: Tables, plan: IngestPlan) -> _Sent:
     with_meta = meta_table or (table if names.intersection(table.fields) else None)
     meta: list[Any] = [None] * len(table.values)
     if with_meta is not None:
-        meta = [{name: row[place] for place, name in enumerate(with_meta.fields) if name in names} for row in with_meta.values]
+        meta = [{name: row[index] for index, name in enumerate(with_meta.fields) if name in names} for row in with_meta.values]
     return _Sent(
         path=table.values_path,
         ids=[None] * len(table.values),
-        features=[{name: row[place] for place, name in enumerate(table.fields) if name not in names} for row in table.values],
+        features=[{name: row[index] for index, name in enumerate(table.fields) if name not in names} for row in table.values],
         meta=meta,
         features_path=table.values_path + "[{}]",
         meta_path=(with_meta or table).values_path + "[{}]",

@@ -88,12 +88,12 @@ class LiveAnswer:
     facts: str | None = None
 
 
-def write_answer(plan: ActivePlan, asked: Asked, answered: DebiasedAnswers) -> LiveAnswer:
+def write_answer(plan: ActivePlan, asked_records: Asked, answered: DebiasedAnswers) -> LiveAnswer:
     logged = [STORED] * len(answered.ids)
-    for place in answered.written.duplicates:
-        logged[place] = DUPLICATE
-    for place in answered.written.conflicts:
-        logged[place] = CONFLICT
+    for index in answered.written.duplicates:
+        logged[index] = DUPLICATE
+    for index in answered.written.conflicts:
+        logged[index] = CONFLICT
     about: dict[str, Any] = {
         "mode": plan.settings.mode.value,
         "settings_version": plan.settings.version,
@@ -103,30 +103,30 @@ def write_answer(plan: ActivePlan, asked: Asked, answered: DebiasedAnswers) -> L
         "notes": plan.notes(),
         "warning": answered.warning,
     }
-    writer = asked.form or asked.codec
+    writer = asked_records.form or asked_records.codec
     if writer is None:
         return LiveAnswer(_encode({"predictions": _write_records(plan, answered, logged)} | about), JSON)
     fields: list[str] = []
-    taken = {*answered.own.fields, *COLUMNS}
+    columns = {*answered.own.fields, *COLUMNS}
     for name in answered.own.fields:
         shown = name
         if name in COLUMNS:
-            while shown in taken:
+            while shown in columns:
                 shown = OWN_PREFIX + shown
-            taken.add(shown)
+            columns.add(shown)
             about["notes"].append(f"The model's own column {name} is called {shown} here.")
         fields.append(shown)
-    about |= {"ids": list(answered.ids), "logged": {word: logged.count(word) for word in (STORED, DUPLICATE, CONFLICT)}}
+    about |= {"ids": list(answered.ids), "logged": {state: logged.count(state) for state in (STORED, DUPLICATE, CONFLICT)}}
     debiased = answered.debiased
-    ours: dict[str, list[Any]] = {PREDICTION: [one.answer.prediction for one in debiased]}
-    if any(one.probability is not None for one in answered.own.predictions):
-        ours[PROBABILITY] = [one.answer.probability for one in debiased]
+    ours: dict[str, list[Any]] = {PREDICTION: [record.answer.prediction for record in debiased]}
+    if any(prediction.probability is not None for prediction in answered.own.predictions):
+        ours[PROBABILITY] = [record.answer.probability for record in debiased]
     if plan.deployment.outputs.label is not None:
-        ours[LABEL] = [one.answer.label for one in debiased]
-    ours[CHANGED] = [one.changed for one in debiased]
-    ours[CHANGED_BY] = [one.changed_by for one in debiased]
-    ours[DEBIASING] = [one.debiasing.value for one in debiased]
-    values = [[*own, *added] for own, added in zip(answered.own.rows, zip(*ours.values(), strict=True), strict=True)]
+        ours[LABEL] = [record.answer.label for record in debiased]
+    ours[CHANGED] = [record.changed for record in debiased]
+    ours[CHANGED_BY] = [record.changed_by for record in debiased]
+    ours[DEBIASING] = [record.debiasing.value for record in debiased]
+    values = [[*row, *added] for row, added in zip(answered.own.rows, zip(*ours.values(), strict=True), strict=True)]
     if isinstance(writer, Form):
         return LiveAnswer(_encode(writer.write_answer([*fields, *ours], values) | about), JSON)
     return _write_in_format(writer, [*fields, *ours], values, about)
@@ -134,43 +134,43 @@ def write_answer(plan: ActivePlan, asked: Asked, answered: DebiasedAnswers) -> L
 
 def _write_in_format(codec: Codec, names: list[str], rows: list[list[Any]], about: dict[str, Any]) -> LiveAnswer:
     # Tensors and lines of CSV carry no arrays of names.
-    place = names.index(CHANGED_BY)
+    index = names.index(CHANGED_BY)
     for row in rows:
-        row[place] = _encode(row[place]).decode()
+        row[index] = _encode(row[index]).decode()
     body = codec.write_answer(names, rows)
-    found = decode_answer(body, object, expected="JSON") if codec.accept == JSON else None
-    if isinstance(found, dict):
-        return LiveAnswer(_encode(found | about), JSON)
+    decoded = decode_answer(body, object, expected="JSON") if codec.accept == JSON else None
+    if isinstance(decoded, dict):
+        return LiveAnswer(_encode(decoded | about), JSON)
     # Without members of its own the body has no place for more than rows.
     ids = about.pop("ids")
-    body = codec.write_answer([*names, RECORD_ID], [[*row, one] for row, one in zip(rows, ids, strict=True)])
+    body = codec.write_answer([*names, RECORD_ID], [[*row, record_id] for row, record_id in zip(rows, ids, strict=True)])
     return LiveAnswer(body, codec.accept.split(",")[0], json.dumps(about))
 
 
 def _write_records(plan: ActivePlan, answered: DebiasedAnswers, logged: Sequence[str]) -> list[dict[str, Any]]:
     outputs = plan.deployment.outputs
-    known = {*outputs.names, *plan.model.columns}
+    named = {*outputs.names, *plan.model.columns}
     # The model's further columns: neither outputs that the deployment names nor echoed inputs.
-    others = {name: place for place, name in enumerate(answered.own.fields) if name not in known}
-    found = []
-    for place, (own, debiased) in enumerate(zip(answered.own.predictions, answered.debiased, strict=True)):
+    further = {name: index for index, name in enumerate(answered.own.fields) if name not in named}
+    records = []
+    for index, (prediction, debiased) in enumerate(zip(answered.own.predictions, answered.debiased, strict=True)):
         row: dict[str, Any] = {
-            "id": answered.ids[place],
-            "prediction": own.prediction,
-            "probability": own.probability,
-            "label": own.label,
+            "id": answered.ids[index],
+            "prediction": prediction.prediction,
+            "probability": prediction.probability,
+            "label": prediction.label,
             PREDICTION: debiased.answer.prediction,
             PROBABILITY: debiased.answer.probability,
             LABEL: debiased.answer.label,
             CHANGED: debiased.changed,
             CHANGED_BY: debiased.changed_by,
             DEBIASING: debiased.debiasing.value,
-            "logged": logged[place],
+            "logged": logged[index],
         }
-        if others:
-            row["other_outputs"] = {name: answered.own.rows[place][at] for name, at in others.items()}
-        found.append(row)
-    return found
+        if further:
+            row["other_outputs"] = {name: answered.own.rows[index][at] for name, at in further.items()}
+        records.append(row)
+    return records
 
 
 class LiveRequest(Struct, frozen=True, kw_only=True):
@@ -238,51 +238,51 @@ class ActiveMitigation:
         read = partial(read_asked, request.body, request.encoding, plan.records, plan.model.endpoint, request.payload_format)
         try:
             if len(request.body) < _INLINE_BYTES and not request.encoding:
-                asked = read(INLINE_BYTES)
+                asked_records = read(INLINE_BYTES)
             else:
-                asked = await asyncio.to_thread(read_bounded, read)
+                asked_records = await asyncio.to_thread(read_bounded, read)
         except InvalidInput:
             # A refusal must not rest on a schema that has changed since the plan was read.
             if await self._plans.is_outdated(plan):
                 raise StaleTarget([]) from None
             raise
         async with self._models.using(plan.deployment.no, plan.model) as model:
-            roles = find_roles(plan, asked)
-            own, copied = await _score(plan, asked, roles, model, request)
-            cases = open_cases(plan, asked, roles, own.predictions)
-            early = [place for place, case in enumerate(cases) if case.decided is None and place in copied]
-            decide(plan, [cases[place] for place in early], [copied[place] for place in early])
+            roles = find_roles(plan, asked_records)
+            answer, copied = await _score(plan, asked_records, roles, model, request)
+            cases = open_cases(plan, asked_records, roles, answer.predictions)
+            early = [index for index, case in enumerate(cases) if case.decided is None and index in copied]
+            decide(plan, [cases[index] for index in early], [copied[index] for index in early])
             warning = await _debias(plan, find_waiting(cases), model, request.model_deadline)
         debiased = [case.decided for case in cases if case.decided is not None]
-        checked = build_payload(plan, asked, own.predictions, debiased)
+        checked = build_payload(plan, asked_records, answer.predictions, debiased)
         ids, outcome = await self._ingestion.store(checked, plan.records, now=now)
-        for debiasing, count in Counter(one.debiasing for one in debiased).items():
+        for debiasing, count in Counter(record.debiasing for record in debiased).items():
             debiased_records.labels(debiasing.value).inc(count)
-        return write_answer(plan, asked, DebiasedAnswers(own, debiased, ids, outcome, warning))
+        return write_answer(plan, asked_records, DebiasedAnswers(answer, debiased, ids, outcome, warning))
 
 
 async def _score(
-    plan: ActivePlan, asked: Asked, roles: Sequence[Roles], model: LiveModel, request: LiveRequest
+    plan: ActivePlan, asked_records: Asked, roles: Sequence[Roles], model: LiveModel, request: LiveRequest
 ) -> tuple[Answer, dict[int, Sequence[Prediction]]]:
     """Returns the model's answer to the records and, if it came from the call with their copies, the answers to these by record.
 
     If the call with the copies fails, or takes long, the records are also sent alone, because the copies may be at fault. The first answer
     counts: the call with the copies is not cut short.
     """
-    early, deadline = pick_early_copies(plan, asked, roles), request.model_deadline
+    early, deadline = pick_early_copies(plan, asked_records, roles), request.model_deadline
     if not early:
-        return await model.score(asked.features, deadline=deadline), {}
-    rows = [row for place, copies in early.items() for row in copies.rows(asked.features[place])]
-    together = asyncio.ensure_future(model.score([*asked.features, *rows], deadline=deadline, attempts=1))
+        return await model.score(asked_records.features, deadline=deadline), {}
+    rows = [row for index, copies in early.items() for row in copies.rows(asked_records.features[index])]
+    together = asyncio.ensure_future(model.score([*asked_records.features, *rows], deadline=deadline, attempts=1))
     calls = [together]
     try:
         await asyncio.wait(calls, timeout=_HEAD_START * (deadline - monotonic_seconds()))
         if not together.done() or together.exception() is not None:
-            calls.append(asyncio.ensure_future(model.score(asked.features, deadline=deadline)))
+            calls.append(asyncio.ensure_future(model.score(asked_records.features, deadline=deadline)))
         first, waiting = calls[-1], set(calls)
         while waiting:
-            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            answered = [call for call in calls if call in done and call.exception() is None]
+            finished, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            answered = [call for call in calls if call in finished and call.exception() is None]
             if answered:
                 first, waiting = answered[0], set()
     finally:
@@ -290,11 +290,11 @@ async def _score(
         for call in calls:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
-    answer, count = first.result(), len(asked)
+    answer, count = first.result(), len(asked_records)
     if first is not together:
         return answer, {}
-    own = Answer(answer.fields, answer.rows[:count], answer.predictions[:count])
-    return own, dict(zip(early, split_answers(answer.predictions[count:], early.values()), strict=True))
+    own_answer = Answer(answer.fields, answer.rows[:count], answer.predictions[:count])
+    return own_answer, dict(zip(early, split_answers(answer.predictions[count:], early.values()), strict=True))
 
 
 async def _debias(plan: ActivePlan, waiting: Sequence[Case], model: LiveModel, deadline: float) -> str | None:
@@ -317,37 +317,42 @@ async def _debias(plan: ActivePlan, waiting: Sequence[Case], model: LiveModel, d
     return None
 
 
-def build_payload(plan: ActivePlan, asked: Asked, own: Sequence[Prediction], debiased: Sequence[Debiased]) -> CheckedPayload:
+def build_payload(
+    plan: ActivePlan, asked_records: Asked, own_predictions: Sequence[Prediction], debiased: Sequence[Debiased]
+) -> CheckedPayload:
     check = plan.records.prediction
     try:
-        predictions = [check(one.prediction) for one in own]
+        predictions = [check(prediction.prediction) for prediction in own_predictions]
     except CellRefused as error:
         raise ScoringFailed(f"The model's endpoint gave a prediction that this deployment cannot have: it {error}.") from error
-    probabilities = [list(one.probability) if isinstance(one.probability, tuple) else one.probability for one in own]
-    count = len(asked)
+    probabilities = [
+        list(prediction.probability) if isinstance(prediction.probability, tuple) else prediction.probability
+        for prediction in own_predictions
+    ]
+    count = len(asked_records)
     return CheckedPayload(
         sent=count,
         indexes=list(range(count)),
-        ids=asked.ids,
+        ids=asked_records.ids,
         times=[None] * count,
-        features=list(asked.features),
-        meta=list(asked.meta),
-        labels=[None if one.label is None else scalar(one.label) for one in own],
+        features=list(asked_records.features),
+        meta=list(asked_records.meta),
+        labels=[None if prediction.label is None else scalar(prediction.label) for prediction in own_predictions],
         predictions=predictions,
-        probabilities=[None if one is None else probability(one) for one in probabilities],
+        probabilities=[None if value is None else probability(value) for value in probabilities],
         debiased=[
             {
-                "prediction": one.answer.prediction,
-                "probability": one.answer.probability,
-                "label": one.answer.label,
-                "changed": one.changed,
-                "changed_by": one.changed_by,
-                "debiasing": one.debiasing.value,
+                "prediction": record.answer.prediction,
+                "probability": record.answer.probability,
+                "label": record.answer.label,
+                "changed": record.changed,
+                "changed_by": record.changed_by,
+                "debiasing": record.debiasing.value,
                 "mode": plan.settings.mode.value,
                 "settings_version": plan.settings.version,
                 "profile_version": plan.profile.version,
                 "bias_detector_version": plan.detector_version,
             }
-            for one in debiased
+            for record in debiased
         ],
     )

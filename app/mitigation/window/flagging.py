@@ -46,9 +46,9 @@ def flag_records(reader: ArrowReader, subject: Subject, window: PayloadWindow, t
     examined = treated.is_new() if only_new else np.ones(len(window), dtype=np.bool_)
     changed = find_changed(treated, examined)
     nos = window.record_nos()[changed].tolist()
-    own = probabilities_of(reader, subject.deployment.no, window.reach(), nos) if nos else {}
-    found = describe_flags(subject, window, treated, changed, [own.get(no) for no in nos])
-    return Flags(treated.profile.feature, treated.monitored_labels, window.record_nos()[examined].tolist(), found)
+    probabilities = probabilities_of(reader, subject.deployment.no, window.reach(), nos) if nos else {}
+    flags = describe_flags(subject, window, treated, changed, [probabilities.get(no) for no in nos])
+    return Flags(treated.profile.feature, treated.monitored_labels, window.record_nos()[examined].tolist(), flags)
 
 
 def find_changed(treated: TreatedWindow, examined: BoolArray) -> IntArray:
@@ -57,13 +57,13 @@ def find_changed(treated: TreatedWindow, examined: BoolArray) -> IntArray:
 
 
 def describe_flags(
-    subject: Subject, window: PayloadWindow, treated: TreatedWindow, changed: IntArray, own: Sequence[str | None]
+    subject: Subject, window: PayloadWindow, treated: TreatedWindow, changed: IntArray, probabilities: Sequence[str | None]
 ) -> list[FlaggedRecord]:
     if not len(changed):
         return []
     times, reading = window.rows["logged_at"], treated.judge.reading
     means = mean_probabilities(read_reference_answers(treated.copies, treated.profile, treated.judge, changed), len(window))
-    own_scores = known_scores(own, reading)
+    own_scores = known_scores(probabilities, reading)
     reference_scores = known_scores(write_probabilities([means[record] for record in changed.tolist()]), reading)
     nos = window.record_nos()[changed].tolist()
     return [

@@ -87,11 +87,11 @@ def mitigate_window(subject: Subject, evidence: CheckEvidence, labels: Labelled 
     only_new = is_flagged_already(subject, profile)
     with arrow_reader(database) as reader:
         attributes = list(_treat_attributes(reader, subject, evidence, labels, profile))
-        treated = [one.treated for one in attributes]
-        flags = [flag_records(reader, subject, evidence.window, one, only_new=only_new) for one in treated]
+        treated = [attribute.treated for attribute in attributes]
+        flags = [flag_records(reader, subject, evidence.window, treated_window, only_new=only_new) for treated_window in treated]
         detected = detect(reader, database, subject, evidence, treated, profile)
 
-    tables = [table for one in attributes for table in _tabulate(subject, evidence, one)]
+    tables = [table for attribute in attributes for table in _tabulate(subject, evidence, attribute)]
     measurements = [
         measurement
         for table in tables
@@ -111,7 +111,7 @@ def mitigate_window(subject: Subject, evidence: CheckEvidence, labels: Labelled 
         "mitigation": {
             "mode": subject.mitigation.mode.value,
             "profile_is_provisional": profile.is_provisional,
-            "attributes": {one.name: _count_changes(one) for one in attributes},
+            "attributes": {attribute.name: _count_changes(attribute) for attribute in attributes},
         },
     }
     if detected.details:
@@ -135,31 +135,31 @@ def _treat_attributes(
             yield _Attribute(treated, compared)
 
 
-def _tabulate(subject: Subject, evidence: CheckEvidence, one: _Attribute) -> Iterator[Tabulated]:
-    mode, comparison = subject.mitigation.mode.value, Comparison((one.name,))
-    treated, copies = one.treated, one.treated.copies
+def _tabulate(subject: Subject, evidence: CheckEvidence, attribute: _Attribute) -> Iterator[Tabulated]:
+    mode, comparison = subject.mitigation.mode.value, Comparison((attribute.name,))
+    treated, copies = attribute.treated, attribute.treated.copies
     if picked_on(subject.monitor, DataSet.DEBIASED):
         is_own = evidence.window.is_own()
-        own, additional = (
+        own_cells, additional = (
             DebiasedCells.from_records(
                 as_groups(treated.grouping.named),
-                copies.codes[part],
-                before=treated.own[part],
-                after=treated.after[part],
-                copies_classified=copies.classified[part],
-                copies_before=copies.favourable[part],
-                copies_after=treated.copies_after[part],
+                copies.codes[selected],
+                before=treated.own[selected],
+                after=treated.after[selected],
+                copies_classified=copies.classified[selected],
+                copies_before=copies.favourable[selected],
+                copies_after=treated.copies_after[selected],
             )
-            for part in (is_own, ~is_own)
+            for selected in (is_own, ~is_own)
         )
-        yield Tabulated(DataSet.DEBIASED, comparison, own, additional, mitigated=mode, revisions=revisions_of(evidence, copies))
-    if one.labels is not None:
-        labels = one.labels
+        yield Tabulated(DataSet.DEBIASED, comparison, own_cells, additional, mitigated=mode, revisions=revisions_of(evidence, copies))
+    if attribute.labels is not None:
+        labels = attribute.labels
         yield Tabulated(DataSet.DEBIASED_FEEDBACK, comparison, labels.own, labels.additional, mitigated=mode, revisions=labels.revisions)
 
 
-def _count_changes(one: _Attribute) -> dict[str, object]:
-    treated = one.treated
+def _count_changes(attribute: _Attribute) -> dict[str, object]:
+    treated = attribute.treated
     counts: dict[str, object] = {
         "monitored": int(treated.is_monitored().sum()),
         "lifted": int((treated.after > treated.own).sum()),
@@ -167,8 +167,11 @@ def _count_changes(one: _Attribute) -> dict[str, object]:
         "undecided": int((treated.is_monitored() & treated.is_undecided()).sum()),
         "changed": int((treated.after != treated.own).sum()),
     }
-    if one.labels is not None:
-        counts |= {"labels_without_copies": one.labels.without_copies, "labels_of_other_revisions": one.labels.of_other_revisions}
+    if attribute.labels is not None:
+        counts |= {
+            "labels_without_copies": attribute.labels.without_copies,
+            "labels_of_other_revisions": attribute.labels.of_other_revisions,
+        }
     if treated.profile.reason is not None:
         counts["reason"] = treated.profile.reason
     return counts
@@ -189,18 +192,18 @@ def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> Further:
         fitted = profile.attribute(name) or AttributeProfile(name, (), 0.0, NOT_FITTED)
         treated = treat_window(copies, evidence.outcomes, fitted, judge, mitigation.mode)
         changed = find_changed(treated, everything)
-        own = window.rows[PROBABILITY].take(pa.array(changed)).to_pylist()
-        flags += describe_flags(subject, window, treated, changed, own)
+        probabilities = window.rows[PROBABILITY].take(pa.array(changed)).to_pylist()
+        flags += describe_flags(subject, window, treated, changed, probabilities)
         positions += changed.tolist()
         counts[name] = len(changed)
     return Further(details={"flagged_records": counts}, flagged=_to_table(subject, evidence, flags, positions))
 
 
 def _to_table(subject: Subject, evidence: CheckEvidence, flags: list[FlaggedRecord], positions: list[int]) -> pa.Table:
-    columns = {name: [getattr(one, name, None) for one in flags] for name in FLAGS.names}
+    columns = {name: [getattr(flag, name, None) for flag in flags] for name in FLAGS.names}
     columns["record_id"] = evidence.window.rows["record_id"].take(pa.array(positions, pa.int64())).to_pylist()
-    columns["scored_at"] = [one.logged_at for one in flags]
-    columns["gap"] = [None if one.own_score is None or one.reference_score is None else one.gap for one in flags]
+    columns["scored_at"] = [flag.logged_at for flag in flags]
+    columns["gap"] = [None if flag.own_score is None or flag.reference_score is None else flag.gap for flag in flags]
     columns["check_id"] = [subject.check.id] * len(flags)
     order = [("gap", "descending"), ("record_id", "ascending"), ("attribute", "ascending")]
     return pa.table(columns, FLAGS).sort_by(order)
@@ -222,31 +225,31 @@ def detect(
     if (reason := why_missing()) is not None:
         return DetectedRecords(details={"left_out": reason})
     window, known_records = evidence.window, []
-    for one in treated:
+    for treated_window in treated:
         # The window has its newest record first, and training wants the oldest first.
-        is_wanted = one.is_monitored() & (one.own == Outcome.UNFAVOURABLE) & (one.as_reference != UNKNOWN)
-        places = np.flatnonzero(is_wanted)[:MOST_RECORDS][::-1]
-        rows, own_scores = _read_records(reader, subject, window.reach(), window.record_nos()[places].tolist(), profile.reading)
+        is_wanted = treated_window.is_monitored() & (treated_window.own == Outcome.UNFAVOURABLE) & (treated_window.as_reference != UNKNOWN)
+        positions = np.flatnonzero(is_wanted)[:MOST_RECORDS][::-1]
+        rows, own_scores = _read_records(reader, subject, window.reach(), window.record_nos()[positions].tolist(), profile.reading)
         known_records.append(
             DetectorEvidence(
-                attribute=one.profile.feature,
-                record_ids=[str(window.rows["record_id"][place]) for place in places.tolist()],
+                attribute=treated_window.profile.feature,
+                record_ids=[str(window.rows["record_id"][position]) for position in positions.tolist()],
                 rows=rows,
                 own_scores=own_scores,
-                biased=(one.as_reference[places] == Outcome.FAVOURABLE).tolist(),
+                biased=(treated_window.as_reference[positions] == Outcome.FAVOURABLE).tolist(),
             )
         )
 
     with database.transaction() as session:
-        known = newest_detectors(session, subject.deployment.no, profile.basis)
+        versions = newest_detectors(session, subject.deployment.no, profile.basis)
         detectors = LoadedDetectors().of(session, subject.deployment.no, profile.basis)
-    new = train_detectors(subject.deployment.schema.features, known_records, known, now=utc_now())
-    detectors |= {one.attribute: BiasDetector.from_bytes(one.model) for one in new if one.model is not None}
+    new = train_detectors(subject.deployment.schema.features, known_records, versions, now=utc_now())
+    detectors |= {detector.attribute: BiasDetector.from_bytes(detector.model) for detector in new if detector.model is not None}
 
     is_left_out = window.logged_in_span > window.own
     likely = list(_mark_left_out(reader, subject, treated, detectors, profile.reading)) if detectors and is_left_out else []
     details: dict[str, object] = {
-        "trained": {one.attribute or "all attributes": "trained" if one.reason is None else one.reason for one in new},
+        "trained": {detector.attribute or "all attributes": "trained" if detector.reason is None else detector.reason for detector in new},
         "likely": sum(len(flags.found) for flags in likely),
         "attributes_with_detector": sorted(set(detectors) - {ALL_TOGETHER}),
     }
@@ -272,22 +275,22 @@ def _mark_left_out(
 ) -> Iterator[Flags]:
     """Returns likely biased records of the span that the window leaves out: monitored, unfavourable, and of the present model."""
     monitor, deployment = subject.monitor, subject.deployment
-    query = WindowQuery(deployment.no, deployment.schema, tuple(one.profile.feature for one in treated))
+    query = WindowQuery(deployment.no, deployment.schema, tuple(treated_window.profile.feature for treated_window in treated))
     rows = newest_payload(reader, query, subject.check.span, monitor.max_records + MOST_RECORDS).slice(monitor.max_records)
     present = np.array(rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision
     unfavourable = present & (outcome_codes(rows["outcome"], monitor.outcomes) == Outcome.UNFAVOURABLE)
-    for position, one in enumerate(treated):
-        grouping = group_records(subject.fixed(one.grouping), one.grouping.column, rows[f"{VALUE_PREFIX}{position}"])
+    for position, treated_window in enumerate(treated):
+        grouping = group_records(subject.fixed(treated_window.grouping), treated_window.grouping.column, rows[f"{VALUE_PREFIX}{position}"])
         chosen = np.flatnonzero(unfavourable & find_monitored(grouping))
         record_nos = rows["record_no"].to_numpy()[chosen].tolist()
         features, own_scores = _read_records(reader, subject, subject.check.span, record_nos, reading)
-        scores = bias_scores(detectors, one.profile.feature, features, own_scores) if record_nos else None
+        scores = bias_scores(detectors, treated_window.profile.feature, features, own_scores) if record_nos else None
         if scores is None:
             continue
         marked = [
             FlaggedRecord(
                 record_no=record_nos[index],
-                attribute=one.profile.feature,
+                attribute=treated_window.profile.feature,
                 logged_at=rows["logged_at"][int(chosen[index])].as_py(),
                 model_revision=deployment.model_revision,
                 group=grouping.groups[grouping.codes[chosen[index]]].label,
@@ -298,4 +301,4 @@ def _mark_left_out(
             )
             for index in np.flatnonzero(scores.is_likely).tolist()
         ]
-        yield Flags(one.profile.feature, one.monitored_labels, record_nos, marked, kinds=("likely",))
+        yield Flags(treated_window.profile.feature, treated_window.monitored_labels, record_nos, marked, kinds=("likely",))

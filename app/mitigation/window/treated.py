@@ -56,11 +56,11 @@ class TreatedWindow:
 
     def is_new(self) -> BoolArray:
         """Returns whether copies of the record were sent to the model in this check [records]."""
-        found = np.zeros(len(self.own), dtype=np.bool_)
-        for kept in self.copies.answers:
-            if kept.are_new:
-                found[kept.records] = True
-        return found
+        is_new = np.zeros(len(self.own), dtype=np.bool_)
+        for answers in self.copies.answers:
+            if answers.are_new:
+                is_new[answers.records] = True
+        return is_new
 
     def is_undecided(self) -> BoolArray:
         """Returns whether copies were scored for the record and decide nothing [records]."""
@@ -73,20 +73,20 @@ class TreatedWindow:
         return takes_part
 
 
-def treat_window(copies: CopyOutcomes, own: IntArray, profile: AttributeProfile, judge: Judge, mode: Mode) -> TreatedWindow:
+def treat_window(copies: CopyOutcomes, outcomes: IntArray, profile: AttributeProfile, judge: Judge, mode: Mode) -> TreatedWindow:
     as_reference = find_outcomes_as_reference(copies, profile, judge)
-    after = substitute(own, as_reference, find_monitored(copies.grouping), mode)
+    after = substitute(outcomes, as_reference, find_monitored(copies.grouping), mode)
     # A synthetic monitored record is compared with the reference record it was copied from; copies into reference values stay.
-    favourable = (own == Outcome.FAVOURABLE)[:, None]
+    favourable = (outcomes == Outcome.FAVOURABLE)[:, None]
     stays = copies.favourable if mode is Mode.LIFT_ONLY else np.zeros_like(copies.favourable)
     substituted = np.where(favourable, copies.classified, stays)
     copies_after = np.where(copies.grouping.is_monitored()[None, :], substituted, copies.favourable)
-    return TreatedWindow(copies, profile, judge, own, as_reference, after, copies_after)
+    return TreatedWindow(copies, profile, judge, outcomes, as_reference, after, copies_after)
 
 
 def find_monitored(grouping: Grouping) -> BoolArray:
-    found: BoolArray = np.append(grouping.is_monitored(), False)[grouping.codes]
-    return found
+    is_monitored: BoolArray = np.append(grouping.is_monitored(), False)[grouping.codes]
+    return is_monitored
 
 
 def find_outcomes_as_reference(copies: CopyOutcomes, profile: AttributeProfile, judge: Judge) -> IntArray:
@@ -99,29 +99,29 @@ def find_outcomes_as_reference(copies: CopyOutcomes, profile: AttributeProfile, 
 def find_counted_references(grouping: Grouping, profile: AttributeProfile) -> list[int]:
     """Returns the positions of the reference groups whose copies decide: those with logged records; all, where none has any."""
     shares = profile.shares()
-    reference = [place for place, group in enumerate(grouping.groups) if group.role == "reference"]
-    return [place for place in reference if shares.get(grouping.groups[place].label, 0) > 0] or reference
+    reference = [position for position, group in enumerate(grouping.groups) if group.role == "reference"]
+    return [position for position in reference if shares.get(grouping.groups[position].label, 0) > 0] or reference
 
 
 def read_reference_answers(copies: CopyOutcomes, profile: AttributeProfile, judge: Judge, records: IntArray) -> CopyAnswers:
     shares, counted = profile.shares(), find_counted_references(copies.grouping, profile)
-    places: list[IntArray] = [np.zeros(0, dtype=np.int64)]
-    outcomes, parts = list(places), [np.zeros(0)]
+    positions: list[IntArray] = [np.zeros(0, dtype=np.int64)]
+    outcomes, weights = list(positions), [np.zeros(0)]
     probabilities: list[Probability] = []
     numbers: list[float | None] = []
-    for kept in copies.answers:
-        if kept.target not in counted:
+    for answers in copies.answers:
+        if answers.target not in counted:
             continue
-        chosen = np.flatnonzero(np.isin(kept.records, records))
-        texts = kept.outcomes.take(pa.array(chosen))
-        share = shares.get(copies.grouping.groups[kept.target].label, 0.0) / copies.targets[kept.target].draws
-        places.append(kept.records[chosen])
+        chosen = np.flatnonzero(np.isin(answers.records, records))
+        texts = answers.outcomes.take(pa.array(chosen))
+        share = shares.get(copies.grouping.groups[answers.target].label, 0.0) / copies.targets[answers.target].draws
+        positions.append(answers.records[chosen])
         outcomes.append(outcome_codes(texts, judge.rule))
-        parts.append(np.full(len(chosen), share))
-        probabilities += map(read_probability, kept.probabilities.take(pa.array(chosen)).to_pylist())
+        weights.append(np.full(len(chosen), share))
+        probabilities += map(read_probability, answers.probabilities.take(pa.array(chosen)).to_pylist())
         numbers += [number_of(parse_value(text)) if judge.predicts_numbers else None for text in texts.to_pylist()]
     return CopyAnswers(
-        np.concatenate(places), np.concatenate(outcomes), np.concatenate(parts), probabilities, np.array(numbers, dtype=np.float64)
+        np.concatenate(positions), np.concatenate(outcomes), np.concatenate(weights), probabilities, np.array(numbers, dtype=np.float64)
     )
 
 
@@ -147,10 +147,10 @@ def tabulate_labels(
     A label of a monitored record whose copies were not scored is in neither figure, whatever its prediction: left out by their outcome,
     those that stay would not represent their group. So is one that another model revision predicted.
     """
-    grouping = next(one for one in labels.groupings if one.column.name == treated.grouping.column.name)
+    grouping = next(candidate for candidate in labels.groupings if candidate.column.name == treated.grouping.column.name)
     made_by, revision = labels.window.rows["model_revision"], subject.deployment.model_revision
     # A prediction without a revision was requested in this check.
-    present = np.array([one in (None, revision) for one in made_by.to_pylist()], dtype=np.bool_)
+    present = np.array([made_with in (None, revision) for made_with in made_by.to_pylist()], dtype=np.bool_)
     before = labels.comparison.predicted
     is_monitored = find_monitored(grouping)
     needs = present & is_monitored & (before != Outcome.UNCLASSIFIED)
@@ -161,23 +161,23 @@ def tabulate_labels(
     # Of a changed outcome only the side of the label is known; where an outcome is one class, that is the same.
     comparison = labels.comparison
     correct = np.where(after == before, comparison.correct, after == comparison.actual).astype(np.int64)
-    parts = (labels.window.is_own(), ~labels.window.is_own())
-    own, additional = (
+    periods = (labels.window.is_own(), ~labels.window.is_own())
+    own_cells, additional = (
         DebiasedFeedback.from_records(
             as_groups(grouping.named),
-            grouping.codes[kept],
-            actual=comparison.actual[kept],
-            before=before[kept],
-            after=after[kept],
-            correct_before=comparison.correct[kept],
-            correct_after=correct[kept],
+            grouping.codes[selected],
+            actual=comparison.actual[selected],
+            before=before[selected],
+            after=after[selected],
+            correct_before=comparison.correct[selected],
+            correct_after=correct[selected],
         )
-        for kept in (present & ~unknown & part for part in parts)
+        for selected in (present & ~unknown & period for period in periods)
     )
     # Repeats are those of the window: of labelled records too few.
-    of_window = zip(parts, revisions_of(evidence, treated.copies), strict=True)
-    revisions = tuple(OtherRevisions.of_records(grouping, made_by, revision, part, window.repeats) for part, window in of_window)
-    return LabelTables(own, additional, int(unknown.sum()), int((~present).sum()), revisions)
+    of_window = zip(periods, revisions_of(evidence, treated.copies), strict=True)
+    revisions = tuple(OtherRevisions.of_records(grouping, made_by, revision, period, window.repeats) for period, window in of_window)
+    return LabelTables(own_cells, additional, int(unknown.sum()), int((~present).sum()), revisions)
 
 
 def _find_as_reference(
@@ -194,22 +194,22 @@ def _find_as_reference(
 
     From the window where the record is in it, else from earlier checks. Copies that decide nothing still count as known.
     """
-    found: IntArray = np.full(len(record_nos), UNKNOWN, dtype=np.int64)
+    outcomes: IntArray = np.full(len(record_nos), UNKNOWN, dtype=np.int64)
     targets = treated.copies.targets
     is_copied = subject.is_feature(grouping.column.name) or any(target.donors is not None for target in targets)
     are_known = np.full(len(record_nos), not is_copied)
     in_window = evidence.window.record_nos()
     if len(in_window):
         order = np.argsort(in_window)
-        places = order[np.minimum(np.searchsorted(in_window, record_nos, sorter=order), len(order) - 1)]
-        inside = needs & (in_window[places] == record_nos) & ~treated.copies.not_scored[places]
-        found[inside] = treated.as_reference[places[inside]]
+        positions = order[np.minimum(np.searchsorted(in_window, record_nos, sorter=order), len(order) - 1)]
+        inside = needs & (in_window[positions] == record_nos) & ~treated.copies.not_scored[positions]
+        outcomes[inside] = treated.as_reference[positions[inside]]
         are_known |= inside
 
-    rest = np.flatnonzero(needs & ~are_known & (record_nos != NO_RECORD))
-    if len(rest):
-        nos, is_reference = record_nos[rest], ~grouping.is_monitored()
-        copies = CopyOutcomes(replace(grouping, codes=grouping.codes[rest]), targets, np.tile(is_reference, (len(rest), 1)))
+    remaining = np.flatnonzero(needs & ~are_known & (record_nos != NO_RECORD))
+    if len(remaining):
+        nos, is_reference = record_nos[remaining], ~grouping.is_monitored()
+        copies = CopyOutcomes(replace(grouping, codes=grouping.codes[remaining]), targets, np.tile(is_reference, (len(remaining), 1)))
         revision, version = subject.deployment.model_revision, subject.deployment.schema.version
         for position in np.flatnonzero(is_reference).tolist():
             number = evidence.known_targets.get(target_key(targets[position], model_revision=revision, schema_version=version))
@@ -218,7 +218,7 @@ def _find_as_reference(
                 stored = stored_outcomes(reader, number, bounds, with_probabilities=True, only=nos.tolist())
                 fill_stored(copies, position, stored, record_nos=nos, rule=subject.monitor.outcomes)
         counted = find_counted_references(grouping, treated.profile)
-        draws = np.array([targets[place].draws for place in counted], dtype=np.int64)
-        are_known[rest] = (copies.known[:, counted] >= draws).all(axis=1)
-        found[rest] = np.where(are_known[rest], find_outcomes_as_reference(copies, treated.profile, treated.judge), UNKNOWN)
-    return found, are_known
+        draws = np.array([targets[position].draws for position in counted], dtype=np.int64)
+        are_known[remaining] = (copies.known[:, counted] >= draws).all(axis=1)
+        outcomes[remaining] = np.where(are_known[remaining], find_outcomes_as_reference(copies, treated.profile, treated.judge), UNKNOWN)
+    return outcomes, are_known
