@@ -66,7 +66,7 @@ def _list_table(database: Database, deployment: FiledDeployment, side: str, root
         # Another worker may have listed it meanwhile.
         if not hold_listing(session, deployment.no) or stored_files(session, deployment.no, side) != stored:
             return 0
-        store_listing(session, deployment.no, side, new=changes.new, gone=[file.path for file in changes.replaced])
+        store_listing(session, deployment.no, side, new=changes.new, removed=[file.path for file in changes.replaced])
         monitor = monitor_of(session, deployment.no)
         if monitor is not None:
             _note_hours(session, deployment.no, hours, changes, None if side == PAYLOAD else monitor.evidence.label_horizon_hours)

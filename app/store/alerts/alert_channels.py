@@ -69,8 +69,8 @@ def change_channel(session: Session, channel: Channel, content: ChannelContent, 
     if sealed is not None:
         values["secret"] = sealed
     else:
-        parts = {"url": channel.url, "host": channel.host, "to": list(channel.to)}
-        config = {name: part for name, part in parts.items() if part}
+        settings = {"url": channel.url, "host": channel.host, "to": list(channel.to)}
+        config = {name: setting for name, setting in settings.items() if setting}
         if values == {"name": channel.name, "kind": channel.kind, "config": config}:
             return channel
     statement = update(AlertChannelRow).where(AlertChannelRow.no == channel.no).values(**values, updated_at=func.now())

@@ -45,8 +45,8 @@ def add_default_rules(session: Session, deployment_no: int) -> None:
 
 
 def rule_nos(session: Session, deployment_no: int, kinds: Sequence[RuleKind]) -> list[int]:
-    wanted = (AlertRuleRow.deployment_no == deployment_no, AlertRuleRow.kind.in_(kinds), AlertRuleRow.enabled)
-    return list(session.scalars(select(AlertRuleRow.no).where(*wanted).order_by(AlertRuleRow.no)))
+    conditions = (AlertRuleRow.deployment_no == deployment_no, AlertRuleRow.kind.in_(kinds), AlertRuleRow.enabled)
+    return list(session.scalars(select(AlertRuleRow.no).where(*conditions).order_by(AlertRuleRow.no)))
 
 
 def rule_by_no(session: Session, no: int) -> Rule:
@@ -54,13 +54,13 @@ def rule_by_no(session: Session, no: int) -> Rule:
 
 
 def rules_page(session: Session, deployment_no: int, paging: Paging) -> list[Rule]:
-    wanted = _SELECT.where(AlertRuleRow.deployment_no == deployment_no)
-    return [_rule(row) for row in session.execute(page_oldest(wanted, AlertRuleRow.no, paging))]
+    statement = _SELECT.where(AlertRuleRow.deployment_no == deployment_no)
+    return [_rule(row) for row in session.execute(page_oldest(statement, AlertRuleRow.no, paging))]
 
 
 def find_rule(session: Session, deployment_no: int, rule_id: str) -> Rule | None:
-    found = session.execute(_SELECT.where(AlertRuleRow.deployment_no == deployment_no, AlertRuleRow.id == rule_id)).one_or_none()
-    return None if found is None else _rule(found)
+    row = session.execute(_SELECT.where(AlertRuleRow.deployment_no == deployment_no, AlertRuleRow.id == rule_id)).one_or_none()
+    return None if row is None else _rule(row)
 
 
 def get_rule(session: Session, deployment_no: int, rule_id: str) -> Rule:
@@ -69,8 +69,8 @@ def get_rule(session: Session, deployment_no: int, rule_id: str) -> Rule:
 
 
 def unknown_channels(session: Session, channels: Sequence[str]) -> list[str]:
-    known = set(session.scalars(select(AlertChannelRow.id).where(AlertChannelRow.id.in_(channels))))
-    return [channel for channel in channels if channel not in known]
+    stored = set(session.scalars(select(AlertChannelRow.id).where(AlertChannelRow.id.in_(channels))))
+    return [channel for channel in channels if channel not in stored]
 
 
 def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleContent) -> Rule:
@@ -113,8 +113,8 @@ _CHANNELS = (
 _SELECT: Select[AlertRuleRow, Any] = select(AlertRuleRow, _CHANNELS)
 
 
-def _rule(found: Any) -> Rule:  # noqa: ANN401 - a result row of `_SELECT`
-    row, channels = found
+def _rule(result: Any) -> Rule:  # noqa: ANN401 - a result row of `_SELECT`
+    row, channels = result
     config = row.config
     return read_row(
         Rule,

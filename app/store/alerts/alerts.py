@@ -38,24 +38,24 @@ class AlertFilter:
     """Lets alerts through that were unresolved at some moment of it."""
 
 
-def alerts_page(session: Session, wanted: AlertFilter, paging: Paging) -> list[Alert]:
+def alerts_page(session: Session, filters: AlertFilter, paging: Paging) -> list[Alert]:
     columns = {
-        AlertRow.deployment_no: wanted.deployment_no,
-        DeploymentRow.id: wanted.deployment_id,
-        AlertRow.attribute: wanted.attribute,
+        AlertRow.deployment_no: filters.deployment_no,
+        DeploymentRow.id: filters.deployment_id,
+        AlertRow.attribute: filters.attribute,
     }
-    conditions = [*equal(columns), *_in_state(wanted.state)]
-    if wanted.span is not None:
-        conditions += [AlertRow.opened_at < wanted.span.end, AlertRow.resolved_at.is_(None) | (AlertRow.resolved_at >= wanted.span.start)]
+    conditions = [*equal(columns), *_in_state(filters.state)]
+    if filters.span is not None:
+        conditions += [AlertRow.opened_at < filters.span.end, AlertRow.resolved_at.is_(None) | (AlertRow.resolved_at >= filters.span.start)]
     return _read(session, page_newest(_SELECT.where(*conditions), AlertRow.no, paging))
 
 
 def get_alert(session: Session, alert_id: str) -> Alert:
     """Returns the alert, or raises NotFound."""
-    found = _read(session, _SELECT.where(AlertRow.id == alert_id))
-    if not found:
+    alerts = _read(session, _SELECT.where(AlertRow.id == alert_id))
+    if not alerts:
         raise NotFound("alert", alert_id)
-    return found[0]
+    return alerts[0]
 
 
 def alerts_by_no(session: Session, nos: Sequence[int]) -> list[Alert]:
@@ -70,12 +70,12 @@ def alerts_between(
     With `checks` also those opened by a check whose span ends in `checks` (half-open).
     """
     still = AlertRow.resolved_at.is_(None) | (AlertRow.resolved_at >= span.start)
-    wanted = (AlertRow.opened_at < span.end) & still
+    condition = (AlertRow.opened_at < span.end) & still
     if checks is not None:
         ends_in_checks = (CheckRow.deployment_no == deployment_no, CheckRow.span_end >= checks.start, CheckRow.span_end < checks.end)
-        wanted |= AlertRow.opened_check_no.in_(select(CheckRow.no).where(*ends_in_checks))
+        condition |= AlertRow.opened_check_no.in_(select(CheckRow.no).where(*ends_in_checks))
     about = {AlertRow.deployment_no: deployment_no, AlertRow.metric: metric, AlertRow.data: data}
-    statement = _SELECT.where(wanted, *equal(about))
+    statement = _SELECT.where(condition, *equal(about))
     return _read(session, statement.order_by(AlertRow.no.desc()).limit(MOST_BETWEEN))
 
 
@@ -87,8 +87,8 @@ def alerts_to_remind(session: Session, deployment_no: int) -> list[Alert]:
     # On the database's clock: the machines' clocks differ.
     hours = AlertRuleRow.config["remind_after_hours"].as_float()
     due = func.coalesce(AlertRow.reminded_at, AlertRow.opened_at) + hours * text("interval '1 hour'") <= func.now()
-    wanted = (AlertRow.deployment_no == deployment_no, _UNRESOLVED, AlertRow.acknowledged_at.is_(None), due)
-    return _read(session, _SELECT.join(AlertRuleRow, AlertRuleRow.no == AlertRow.rule_no).where(*wanted).order_by(AlertRow.no))
+    conditions = (AlertRow.deployment_no == deployment_no, _UNRESOLVED, AlertRow.acknowledged_at.is_(None), due)
+    return _read(session, _SELECT.join(AlertRuleRow, AlertRuleRow.no == AlertRow.rule_no).where(*conditions).order_by(AlertRow.no))
 
 
 def open_alert(session: Session, rule: Rule, subject: AlertSubject, facts: dict[str, object], check: CheckRun | None) -> Alert | None:
@@ -168,20 +168,20 @@ def close(session: Session, alert: Alert, facts: dict[str, object], *, by: str, 
 def unresolved_about(session: Session, alert: Alert) -> list[Alert]:
     """Returns the unresolved alerts of the same kind and subject, oldest first."""
     about = {"deployment_no": alert.deployment_no, "kind": alert.kind, **columns_of(alert.subject)}
-    same = (getattr(AlertRow, name).is_not_distinct_from(value) for name, value in about.items())
-    return _read(session, _SELECT.where(_UNRESOLVED, *same).order_by(AlertRow.no))
+    conditions = (getattr(AlertRow, name).is_not_distinct_from(value) for name, value in about.items())
+    return _read(session, _SELECT.where(_UNRESOLVED, *conditions).order_by(AlertRow.no))
 
 
-def counterparts_of(session: Session, found: Sequence[Alert], state: AlertState | None) -> list[Alert]:
+def counterparts_of(session: Session, alerts: Sequence[Alert], state: AlertState | None) -> list[Alert]:
     """Returns unresolved alerts of the same rules and groups on the other data (balanced or payload)."""
-    other = {DataSet.PAYLOAD: DataSet.BALANCED, DataSet.BALANCED: DataSet.PAYLOAD}
-    wanted = [
-        (one.rule_no, _digest_of(replace(one.subject, data=other[one.subject.data])))
-        for one in found
-        if one.subject.data in other and one.resolved_at is None
+    counterpart = {DataSet.PAYLOAD: DataSet.BALANCED, DataSet.BALANCED: DataSet.PAYLOAD}
+    subjects = [
+        (alert.rule_no, _digest_of(replace(alert.subject, data=counterpart[alert.subject.data])))
+        for alert in alerts
+        if alert.subject.data in counterpart and alert.resolved_at is None
     ]
-    statement = _SELECT.where(_UNRESOLVED, tuple_(AlertRow.rule_no, AlertRow.subject).in_(wanted), *_in_state(state))
-    return _read(session, statement.order_by(AlertRow.no.desc())) if wanted else []
+    statement = _SELECT.where(_UNRESOLVED, tuple_(AlertRow.rule_no, AlertRow.subject).in_(subjects), *_in_state(state))
+    return _read(session, statement.order_by(AlertRow.no.desc())) if subjects else []
 
 
 def deployments_to_revisit(session: Session) -> list[int]:
@@ -214,8 +214,8 @@ def open_alerts(session: Session) -> list[OpenAlerts]:
 
 def _digest_of(subject: AlertSubject) -> str:
     # Names may be longer than the unique index takes.
-    parts = [subject.data, subject.metric, subject.attribute, subject.group]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    names = [subject.data, subject.metric, subject.attribute, subject.group]
+    return hashlib.sha256(json.dumps(names).encode()).hexdigest()
 
 
 def _in_state(state: AlertState | None) -> Sequence[ColumnElement[bool]]:
@@ -260,15 +260,15 @@ def put_comment(session: Session, alert: Alert, comment_id: str, *, by: str, tex
     is_new = session.scalar(once.returning(AlertCommentRow.no)) is not None
     if is_new and count_comments(session, alert) > MAX_COMMENTS:
         raise Conflict(f"Alert {alert.id} has {MAX_COMMENTS:,} comments, which is the most that one may have.")
-    found = session.scalars(select(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no, AlertCommentRow.id == comment_id)).one()
-    if (found.author, found.text) != (by, text):
+    row = session.scalars(select(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no, AlertCommentRow.id == comment_id)).one()
+    if (row.author, row.text) != (by, text):
         raise Conflict(f"Alert {alert.id} has another comment of the id {comment_id}. Send a new id.")
-    return read_row(AlertComment, found), is_new
+    return read_row(AlertComment, row), is_new
 
 
 def comments_page(session: Session, alert: Alert, paging: Paging) -> list[AlertComment]:
-    wanted = select(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no)
-    return [read_row(AlertComment, row) for row in session.scalars(page_oldest(wanted, AlertCommentRow.no, paging))]
+    statement = select(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no)
+    return [read_row(AlertComment, row) for row in session.scalars(page_oldest(statement, AlertCommentRow.no, paging))]
 
 
 def count_comments(session: Session, alert: Alert) -> int:

@@ -154,8 +154,8 @@ def get_notification(session: Session, channel: Channel, notification_id: str) -
 
 
 def notification_page(session: Session, channel: Channel, paging: Paging) -> list[Notification]:
-    wanted = _SELECT.where(NotificationRow.channel_no == channel.no)
-    return [read_row(Notification, row) for row in session.execute(page_newest(wanted, NotificationRow.no, paging))]
+    statement = _SELECT.where(NotificationRow.channel_no == channel.no)
+    return [read_row(Notification, row) for row in session.execute(page_newest(statement, NotificationRow.no, paging))]
 
 
 _SELECT = (

@@ -62,8 +62,8 @@ def queue_nightly(session: Session, *, night: Span) -> int:
 def queue_manual(
     session: Session, deployment_no: int, span: Span, *, check_id: str | None, limits: AttributionLimits, requested_by: str
 ) -> AttributionRun:
-    wanted = {"check_id": check_id, "created_by": requested_by, **_name_limits(limits)}
-    insertion = insert(AttributionRow).values(_values(deployment_no, span, AttributionTrigger.MANUAL) | wanted)
+    requested = {"check_id": check_id, "created_by": requested_by, **_name_limits(limits)}
+    insertion = insert(AttributionRow).values(_values(deployment_no, span, AttributionTrigger.MANUAL) | requested)
     return read_attribution(session, session.scalars(insertion.returning(AttributionRow.no)).one())
 
 
@@ -100,10 +100,10 @@ def find_waiting(
 
 def get_attribution(session: Session, deployment_no: int, attribution_id: str) -> AttributionRun:
     """Returns the attribution, or raises NotFound."""
-    found = _read(session, _SELECT.where(AttributionRow.deployment_no == deployment_no, AttributionRow.id == attribution_id))
-    if not found:
+    runs = _read(session, _SELECT.where(AttributionRow.deployment_no == deployment_no, AttributionRow.id == attribution_id))
+    if not runs:
         raise NotFound("attribution", attribution_id)
-    return found[0]
+    return runs[0]
 
 
 def attributions_page(
@@ -156,18 +156,18 @@ def newest_of_gaps(
     session: Session, deployment_no: int, *, state: AttributionState | None = None, before: datetime | None = None
 ) -> AttributionRun | None:
     """Returns the newest attribution, not for an alert, in that state, of a window that begins before that moment."""
-    wanted = [AttributionRow.deployment_no == deployment_no, AttributionRow.trigger != AttributionTrigger.ALERT]
+    conditions = [AttributionRow.deployment_no == deployment_no, AttributionRow.trigger != AttributionTrigger.ALERT]
     if state is not None:
-        wanted.append(AttributionRow.state == state)
+        conditions.append(AttributionRow.state == state)
     if before is not None:
-        wanted.append(AttributionRow.span_start < before)
-    found = _read(session, _SELECT.where(*wanted).order_by(AttributionRow.no.desc()).limit(1))
-    return found[0] if found else None
+        conditions.append(AttributionRow.span_start < before)
+    runs = _read(session, _SELECT.where(*conditions).order_by(AttributionRow.no.desc()).limit(1))
+    return runs[0] if runs else None
 
 
 def attribution_of_alert(session: Session, alert_no: int) -> AttributionRun | None:
-    found = _read(session, _SELECT.where(AttributionRow.alert_no == alert_no))
-    return found[0] if found else None
+    runs = _read(session, _SELECT.where(AttributionRow.alert_no == alert_no))
+    return runs[0] if runs else None
 
 
 def read_attribution(session: Session, no: int) -> AttributionRun:
@@ -184,7 +184,7 @@ def _values(deployment_no: int, span: Span, trigger: AttributionTrigger) -> dict
 
 
 def _name_limits(limits: AttributionLimits) -> dict[str, Any]:
-    comparisons = None if limits.comparisons is None else [list(one.features) for one in limits.comparisons]
+    comparisons = None if limits.comparisons is None else [list(comparison.features) for comparison in limits.comparisons]
     return {"pairs": limits.pairs, "max_rows": limits.max_rows, "comparisons": comparisons}
 
 
@@ -239,7 +239,7 @@ def claim_attribution(session: Session, *, token: str, lease: timedelta, trigger
     try:
         # A collision must not undo what the transaction did before.
         with session.begin_nested():
-            no = session.scalar(_NEXT, {"triggers": [one.value for one in triggers]})
+            no = session.scalar(_NEXT, {"triggers": [trigger.value for trigger in triggers]})
             if no is None:
                 return None
             lease_row(
@@ -274,8 +274,8 @@ def note_cost(session: Session, run: AttributionRun, cost: AttributionCost) -> N
 
 def finish_attribution(session: Session, run: AttributionRun, result: AttributionResult, *, asked_rows: int) -> None:
     """Ends the attribution with its result. If it raises LeaseLost, roll everything back."""
-    found = {"result": result, "asked_rows": asked_rows}
-    _write(session, run, {"state": AttributionState.DONE, "finished_at": func.now(), **found, **_UNLEASED})
+    results = {"result": result, "asked_rows": asked_rows}
+    _write(session, run, {"state": AttributionState.DONE, "finished_at": func.now(), **results, **_UNLEASED})
 
 
 def fail_attribution(session: Session, run: AttributionRun, *, problem: str) -> None:

@@ -126,14 +126,14 @@ _KEEP = f"""
 
 def ended_checks(session: Session, deployment_no: int, span: Span, step: timedelta) -> list[EndedChecks]:
     """Returns the ended checks of every step that has some, oldest first."""
-    kept = []
+    stored_days = []
     if step >= DAY:
         days = whole_days(span)
-        kept = read_rows(session, _KEPT, {"deployment_no": deployment_no, "first": days.start, "last": days.end})
-    open_ones = stretches_between((row[0] for row in kept), Stretch(span.start, span.end))
-    times = {"firsts": [one.first for one in open_ones], "lasts": [one.last for one in open_ones]}
-    found = read_rows(session, _OPEN, {"deployment_no": deployment_no, "step": min(step, DAY), "origin": ORIGIN, **times})
-    rows = [*(row for row in kept if row[1] is not None), *found]
+        stored_days = read_rows(session, _KEPT, {"deployment_no": deployment_no, "first": days.start, "last": days.end})
+    open_ones = stretches_between((row[0] for row in stored_days), Stretch(span.start, span.end))
+    times = {"firsts": [stretch.first for stretch in open_ones], "lasts": [stretch.last for stretch in open_ones]}
+    open_days = read_rows(session, _OPEN, {"deployment_no": deployment_no, "step": min(step, DAY), "origin": ORIGIN, **times})
+    rows = [*(row for row in stored_days if row[1] is not None), *open_days]
     return [EndedChecks(CheckStep._make(row[:5]), *row[5:]) for row in sorted(rows, key=lambda row: row[0])]
 
 
@@ -154,8 +154,8 @@ def take_changed_day(session: Session, *, before: datetime, today: datetime) -> 
 
     Skips locked days: this transaction must not wait for another lock.
     """
-    found = read_rows(session, _CHANGED, {"before": before, "today": today})
-    return ChangedDay._make(found[0]) if found else None
+    rows = read_rows(session, _CHANGED, {"before": before, "today": today})
+    return ChangedDay._make(rows[0]) if rows else None
 
 
 def postpone_day(session: Session, changed: ChangedDay) -> None:
@@ -172,31 +172,31 @@ def keep_checks(session: Session, deployment_no: int, day: datetime) -> None:
 def join_steps(checks: Iterable[EndedChecks], step: timedelta) -> list[CheckStep]:
     """Returns the steps of that length, oldest first; longer ones join days."""
     if step <= DAY:
-        return [each.step for each in checks]
-    found: dict[datetime, CheckStep] = {}
-    for one in (each.step for each in checks):
-        start = ORIGIN + (one.start - ORIGIN) // step * step
-        before = found.get(start)
+        return [ended.step for ended in checks]
+    steps: dict[datetime, CheckStep] = {}
+    for added in (ended.step for ended in checks):
+        start = ORIGIN + (added.start - ORIGIN) // step * step
+        before = steps.get(start)
         if before is None:
-            found[start] = one._replace(start=start)
+            steps[start] = added._replace(start=start)
             continue
-        reasons = [reason for reason in (before.reason, one.reason) if reason is not None]
-        counted = [logged for logged in (before.logged, one.logged) if logged is not None]
-        found[start] = CheckStep(
+        reasons = [reason for reason in (before.reason, added.reason) if reason is not None]
+        counted = [logged for logged in (before.logged, added.logged) if logged is not None]
+        steps[start] = CheckStep(
             start,
-            before.failed + one.failed,
+            before.failed + added.failed,
             min(reasons, default=None),
-            before.topped_up + one.topped_up,
+            before.topped_up + added.topped_up,
             sum(counted) if counted else None,
         )
-    return list(found.values())
+    return list(steps.values())
 
 
 def version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
     changes = []
     before: tuple[str | None, int | None] | None = None
-    for one in checks:
-        for at, revision, monitor in zip(one.version_ats or (), one.revisions or (), one.monitors or (), strict=True):
+    for ended in checks:
+        for at, revision, monitor in zip(ended.version_ats or (), ended.revisions or (), ended.monitors or (), strict=True):
             if before is not None and before != (revision, monitor):
                 changes.append(VersionChange(at, revision, before[0], monitor, before[1]))
             before = (revision, monitor)
@@ -208,11 +208,15 @@ def whole_days(span: Span) -> Span:
     return Span(start=ORIGIN - (ORIGIN - span.start) // DAY * DAY, end=ORIGIN + (span.end - ORIGIN) // DAY * DAY)
 
 
-def stretches_between(kept: Iterable[datetime], whole: Stretch) -> list[Stretch]:
+def stretches_between(stored_days: Iterable[datetime], stretch: Stretch) -> list[Stretch]:
     """Returns the parts of a time in none of the kept days, all oldest first."""
-    found, first = [], whole.first
-    for day in kept:
+    stretches, first = [], stretch.first
+    for day in stored_days:
         if first is None or first < day:
-            found.append(Stretch(first, day))
+            stretches.append(Stretch(first, day))
         first = day + DAY
-    return found if first is not None and whole.last is not None and first >= whole.last else [*found, Stretch(first, whole.last)]
+    return (
+        stretches
+        if first is not None and stretch.last is not None and first >= stretch.last
+        else [*stretches, Stretch(first, stretch.last)]
+    )

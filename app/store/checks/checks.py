@@ -131,7 +131,7 @@ def page(
         statement = statement.where(CheckRow.state == state)
     if ends_in is not None:
         statement = statement.where(CheckRow.span_end > ends_in.start, CheckRow.span_end <= ends_in.end)
-    return [to_run(*found) for found in session.execute(statement)]
+    return [to_run(*row) for row in session.execute(statement)]
 
 
 def get_by_number(session: Session, deployment_no: int, no: int) -> CheckRun:
@@ -147,8 +147,8 @@ def under_way(session: Session, deployment_no: int) -> CheckRun | None:
     order = case({Trigger.REQUEST.value: 0, Trigger.SCHEDULE.value: 1, Trigger.FILES.value: 2}, value=CheckRow.trigger, else_=3)
     hour = case((CheckRow.trigger.in_((Trigger.SCHEDULE, Trigger.FILES)), CheckRow.span_start))
     statement = SELECT_RUNS.where(CheckRow.deployment_no == deployment_no, waits)
-    found = session.execute(statement.order_by(CheckRow.state != CheckState.RUNNING, order, hour, CheckRow.no).limit(1)).one_or_none()
-    return None if found is None else to_run(*found)
+    row = session.execute(statement.order_by(CheckRow.state != CheckState.RUNNING, order, hour, CheckRow.no).limit(1)).one_or_none()
+    return None if row is None else to_run(*row)
 
 
 def request_cancel(session: Session, check: CheckRun) -> CheckRun:

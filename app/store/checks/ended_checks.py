@@ -48,8 +48,13 @@ def take_ended_check(session: Session, deployment_no: int) -> int | None:
 
 def checks_waiting_for_alerts(session: Session, deployment_no: int, ends: Span) -> int:
     """Returns how many checks that end in that time (half-open) wait for their alerts."""
-    wanted = (CheckRow.deployment_no == deployment_no, CheckRow.alerts_due, CheckRow.span_end >= ends.start, CheckRow.span_end < ends.end)
-    return session.scalar(select(func.count()).select_from(CheckRow).where(*wanted)) or 0
+    conditions = (
+        CheckRow.deployment_no == deployment_no,
+        CheckRow.alerts_due,
+        CheckRow.span_end >= ends.start,
+        CheckRow.span_end < ends.end,
+    )
+    return session.scalar(select(func.count()).select_from(CheckRow).where(*conditions)) or 0
 
 
 def is_overtaken(session: Session, check: CheckRun) -> bool:
@@ -70,22 +75,22 @@ def is_overtaken(session: Session, check: CheckRun) -> bool:
 
 
 def figures_of(session: Session, check: CheckRun, condition: VerdictCondition) -> list[Measurement]:
-    wanted: list[ColumnElement[bool]] = [
+    conditions: list[ColumnElement[bool]] = [
         MeasurementRow.check_no == check.no,
         MeasurementRow.data.in_(condition.data),
         MeasurementRow.metric.in_(condition.metrics),
         is_of_scope(condition.scope),
     ]
     if condition.attributes is not None:
-        wanted.append(MeasurementRow.attribute.in_(condition.attributes))
-    return [measurement_from(row) for row in session.scalars(select(MeasurementRow).where(*wanted).order_by(MeasurementRow.no))]
+        conditions.append(MeasurementRow.attribute.in_(condition.attributes))
+    return [measurement_from(row) for row in session.scalars(select(MeasurementRow).where(*conditions).order_by(MeasurementRow.no))]
 
 
 def earlier_verdicts(
     session: Session, check: CheckRun, subject: AlertSubject, scope: Scope, *, verdicts: Sequence[str], limit: int
 ) -> list[tuple[datetime, str]]:
     """Returns moments and those verdicts of that figure in earlier hours, newest first, of each hour's last check."""
-    wanted = (
+    conditions = (
         MeasurementRow.deployment_no == check.deployment_no,
         MeasurementRow.metric == subject.metric,
         MeasurementRow.data == subject.data,
@@ -98,8 +103,8 @@ def earlier_verdicts(
         *_is_decided(check),
     )
     if scope is Scope.GROUP:
-        wanted = (*wanted, MeasurementRow.group == subject.group)
-    statement = select(MeasurementRow.at, MeasurementRow.verdict).join(CheckRow, CheckRow.no == MeasurementRow.check_no).where(*wanted)
+        conditions = (*conditions, MeasurementRow.group == subject.group)
+    statement = select(MeasurementRow.at, MeasurementRow.verdict).join(CheckRow, CheckRow.no == MeasurementRow.check_no).where(*conditions)
     newest_first = (CheckRow.span_start.desc(), MeasurementRow.at.desc(), MeasurementRow.no.desc())
     rows = session.execute(statement.ext(distinct_on(CheckRow.span_start)).order_by(*newest_first).limit(limit))
     return [(at, str(verdict)) for at, verdict in rows]
@@ -116,8 +121,8 @@ def newest_ends(session: Session, check: CheckRun, *, limit: int) -> list[CheckR
 
 def newest_record_at(session: Session, deployment_no: int) -> datetime | None:
     """Returns when the newest payload record was logged, or scored if it lies in a file."""
-    found: datetime | None = session.scalar(_NEWEST_RECORD, {"no": deployment_no})
-    return found
+    newest: datetime | None = session.scalar(_NEWEST_RECORD, {"no": deployment_no})
+    return newest
 
 
 def _is_decided(check: CheckRun) -> Sequence[ColumnElement[bool]]:

@@ -33,11 +33,15 @@ class SeriesFilter:
     until: datetime | None = None
     check_no: int | None = None
 
-    def lets_through(self, one: Measurement) -> bool:
+    def lets_through(self, measurement: Measurement) -> bool:
         """Returns whether the measurement is asked for, whatever its time."""
-        pairs = ((self.data, one.data), (self.attribute, one.attribute), (self.group, one.group))
-        is_of_metric = not self.metrics or one.metric in self.metrics
-        return is_of_metric and all(wanted in (None, own) for wanted, own in pairs) and (self.scope is None or one.is_of(self.scope))
+        pairs = ((self.data, measurement.data), (self.attribute, measurement.attribute), (self.group, measurement.group))
+        is_of_metric = not self.metrics or measurement.metric in self.metrics
+        return (
+            is_of_metric
+            and all(filtered in (None, measured) for filtered, measured in pairs)
+            and (self.scope is None or measurement.is_of(self.scope))
+        )
 
 
 @frozen
@@ -119,21 +123,21 @@ _KEPT = f"""
 """  # noqa: S608 - of constants only
 
 
-def series(session: Session, deployment_no: int, wanted: SeriesFilter, paging: Paging) -> list[Point]:
+def series(session: Session, deployment_no: int, filters: SeriesFilter, paging: Paging) -> list[Point]:
     columns = {
         MeasurementRow.deployment_no: deployment_no,
-        MeasurementRow.data: wanted.data,
-        MeasurementRow.attribute: wanted.attribute,
-        MeasurementRow.group: wanted.group,
-        MeasurementRow.check_no: wanted.check_no,
+        MeasurementRow.data: filters.data,
+        MeasurementRow.attribute: filters.attribute,
+        MeasurementRow.group: filters.group,
+        MeasurementRow.check_no: filters.check_no,
     }
-    conditions = [] if wanted.scope is None else [is_of_scope(wanted.scope)]
-    conditions += [MeasurementRow.metric.in_(wanted.metrics)] if wanted.metrics else []
-    conditions += [*within(MeasurementRow.at, wanted.since, wanted.until), *equal(columns)]
+    conditions = [] if filters.scope is None else [is_of_scope(filters.scope)]
+    conditions += [MeasurementRow.metric.in_(filters.metrics)] if filters.metrics else []
+    conditions += [*within(MeasurementRow.at, filters.since, filters.until), *equal(columns)]
     if paging.after:
         # Many measurements have the same time.
-        place = select(MeasurementRow.at, MeasurementRow.no).where(MeasurementRow.no == paging.after).scalar_subquery()
-        conditions.append(tuple_(MeasurementRow.at, MeasurementRow.no) > place)
+        position = select(MeasurementRow.at, MeasurementRow.no).where(MeasurementRow.no == paging.after).scalar_subquery()
+        conditions.append(tuple_(MeasurementRow.at, MeasurementRow.no) > position)
     rows = session.execute(
         select(MeasurementRow, CheckRow.id)
         .join(CheckRow, CheckRow.no == MeasurementRow.check_no)
@@ -144,27 +148,27 @@ def series(session: Session, deployment_no: int, wanted: SeriesFilter, paging: P
     return [Point(row.no, check_id, measurement_from(row)) for row, check_id in rows]
 
 
-def summed_tables(session: Session, deployment_no: int, wanted: SeriesFilter, *, outcomes: OutcomeRule, most: int) -> list[HourTable]:
+def summed_tables(session: Session, deployment_no: int, filters: SeriesFilter, *, outcomes: OutcomeRule, most: int) -> list[HourTable]:
     """Returns tables of checked whole hours, of the newest check of each, oldest first; of ended days sums.
 
     Beyond `most` hours some may be missing. Other spans overlap hours; other outcomes may mean the opposite.
     """
     values: dict[str, object] = {
         "deployment_no": deployment_no,
-        "data": wanted.data,
-        "attribute": wanted.attribute,
+        "data": filters.data,
+        "attribute": filters.attribute,
         "favourable": Jsonb(outcome_texts(outcomes.favourable)),
         "unfavourable": Jsonb(outcome_texts(outcomes.unfavourable)),
-        "since": wanted.since,
-        "until": wanted.until,
+        "since": filters.since,
+        "until": filters.until,
     }
     rows = read_rows(session, _KEPT, values)
     days = sorted({row[0] for row in rows})
-    stretches = stretches_between(days, Stretch(wanted.since, wanted.until))
-    times = {"firsts": [one.first for one in stretches], "lasts": [one.last for one in stretches], "most": most}
+    stretches = stretches_between(days, Stretch(filters.since, filters.until))
+    times = {"firsts": [stretch.first for stretch in stretches], "lasts": [stretch.last for stretch in stretches], "most": most}
     open_ones = [HourTable.read(row) for row in read_rows(session, _HOURS, values | times)]
-    found = [*(HourTable.read(row[1:]) for row in rows if row[1] is not None), *open_ones]
-    return sorted(found, key=lambda one: (one.hour, one.data, one.attribute))
+    tables = [*(HourTable.read(row[1:]) for row in rows if row[1] is not None), *open_ones]
+    return sorted(tables, key=lambda table: (table.hour, table.data, table.attribute))
 
 
 def day_tables(session: Session, deployment_no: int, day: datetime) -> list[DayTable]:

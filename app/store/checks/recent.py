@@ -78,10 +78,10 @@ def recent_checks(session: Session, deployment_no: int, *, most: int, until: dat
 def recent_figures(session: Session, deployment_no: int, metric: str, checks: Sequence[RecentCheck]) -> list[RecentFigure]:
     if not checks:
         return []
-    wanted = {
+    parameters = {
         "deployment_no": deployment_no,
         "metric": metric,
-        "since": min(one.at for one in checks),
-        "check_nos": [one.no for one in checks],
+        "since": min(check.at for check in checks),
+        "check_nos": [check.no for check in checks],
     }
-    return [read_row(RecentFigure, row) for row in session.execute(_FIGURES, wanted)]
+    return [read_row(RecentFigure, row) for row in session.execute(_FIGURES, parameters)]

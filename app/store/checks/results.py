@@ -81,12 +81,12 @@ def store_tables(session: Session, check_no: int, tables: Sequence[StoredTable])
     rows = [
         {
             "check_no": check_no,
-            "data": one.data,
-            "attribute": one.comparison.label,
-            "part": one.part,
-            "cells": one.cells | name_columns(one.comparison),
+            "data": table.data,
+            "attribute": table.comparison.label,
+            "part": table.part,
+            "cells": table.cells | name_columns(table.comparison),
         }
-        for one in tables
+        for table in tables
     ]
     if rows:
         session.execute(insert(CheckTableRow), rows)
@@ -98,15 +98,15 @@ def store_measurements(session: Session, check_no: int, deployment_no: int, meas
         {
             "check_no": check_no,
             "deployment_no": deployment_no,
-            **{name: getattr(one, name) for name in _STORED_AS_THEY_ARE},
-            "attribute": one.attribute,
-            "details": one.details.to_json() | name_columns(one.comparison),
+            **{name: getattr(measurement, name) for name in _STORED_AS_THEY_ARE},
+            "attribute": measurement.attribute,
+            "details": measurement.details.to_json() | name_columns(measurement.comparison),
         }
-        for one in measurements
+        for measurement in measurements
     ]
     if rows:
         session.execute(insert(MeasurementRow), rows)
-    for at in {one.at for one in measurements}:
+    for at in {measurement.at for measurement in measurements}:
         join_day(session, deployment_no, at)
 
 
@@ -137,15 +137,15 @@ def tables_of(session: Session, check_no: int, *, data: Collection[DataSet] = tu
 
 
 def data_sets_of(session: Session, check_no: int) -> set[DataSet]:
-    found = session.scalars(select(CheckTableRow.data).where(CheckTableRow.check_no == check_no).distinct())
-    return {DataSet(data) for data in found}
+    data_sets = session.scalars(select(CheckTableRow.data).where(CheckTableRow.check_no == check_no).distinct())
+    return {DataSet(data) for data in data_sets}
 
 
 def measurements_of(session: Session, check_no: int, *, metrics: Collection[str] | None = None) -> list[Measurement]:
-    wanted = select(MeasurementRow).where(MeasurementRow.check_no == check_no)
+    statement = select(MeasurementRow).where(MeasurementRow.check_no == check_no)
     if metrics is not None:
-        wanted = wanted.where(MeasurementRow.metric.in_(metrics))
-    return [measurement_from(row) for row in session.scalars(wanted.order_by(MeasurementRow.no))]
+        statement = statement.where(MeasurementRow.metric.in_(metrics))
+    return [measurement_from(row) for row in session.scalars(statement.order_by(MeasurementRow.no))]
 
 
 def headline_measurements_of(session: Session, check_no: int) -> list[Measurement]:
@@ -177,7 +177,7 @@ def omit_columns(members: Mapping[str, Any]) -> dict[str, Any]:
 def windows_of(session: Session, check_ids: Collection[str], member: str) -> dict[str, Any]:
     """Returns one member of the checks' windows, by check."""
     rows = session.execute(select(CheckRow.id, CheckRow.window[member]).where(CheckRow.id.in_(check_ids)))
-    return {check_id: found or {} for check_id, found in rows}
+    return {check_id: window or {} for check_id, window in rows}
 
 
 def newest_success_before(session: Session, deployment_no: int, moment: datetime) -> EarlierCheck | None:

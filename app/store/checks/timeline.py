@@ -124,16 +124,16 @@ _REVISION_BEFORE = """
 """
 
 
-def figure_steps(session: Session, deployment_no: int, span: Span, step: timedelta, wanted: FiguresWanted) -> list[FigureStep]:
+def figure_steps(session: Session, deployment_no: int, span: Span, step: timedelta, filters: FiguresWanted) -> list[FigureStep]:
     """Returns the figures of every group and step, in no order; reads every figure."""
-    values = wanted.values(deployment_no) | {"first": span.start, "last": span.end, "step": step, "origin": ORIGIN}
-    return [FigureStep._make(row) for row in read_rows(session, _attribute_of(_FIGURES, wanted), values)]
+    values = filters.values(deployment_no) | {"first": span.start, "last": span.end, "step": step, "origin": ORIGIN}
+    return [FigureStep._make(row) for row in read_rows(session, _attribute_of(_FIGURES, filters), values)]
 
 
-def figure_days(session: Session, deployment_no: int, span: Span, wanted: FiguresWanted) -> list[FigureStep]:
+def figure_days(session: Session, deployment_no: int, span: Span, filters: FiguresWanted) -> list[FigureStep]:
     """Returns the same of days (UTC) that begin in the span, half-open, from stored sums."""
-    values = wanted.values(deployment_no) | {"first": span.start, "last": span.end}
-    return [FigureStep._make(row) for row in read_rows(session, _attribute_of(_DAYS, wanted), values)]
+    values = filters.values(deployment_no) | {"first": span.start, "last": span.end}
+    return [FigureStep._make(row) for row in read_rows(session, _attribute_of(_DAYS, filters), values)]
 
 
 def oldest_check_start(session: Session, deployment_no: int) -> datetime | None:
@@ -142,10 +142,10 @@ def oldest_check_start(session: Session, deployment_no: int) -> datetime | None:
 
 def revision_before(session: Session, deployment_no: int, end: datetime) -> tuple[str | None, datetime] | None:
     """Returns the model revision before that at `end`, and the end of its last success."""
-    found = next(iter(read_rows(session, _REVISION_BEFORE, {"deployment_no": deployment_no, "end": end})), None)
-    return None if found is None else (cast("str | None", found[0]), cast("datetime", found[1]))
+    row = next(iter(read_rows(session, _REVISION_BEFORE, {"deployment_no": deployment_no, "end": end})), None)
+    return None if row is None else (cast("str | None", row[0]), cast("datetime", row[1]))
 
 
-def _attribute_of(statement: str, wanted: FiguresWanted) -> str:
+def _attribute_of(statement: str, filters: FiguresWanted) -> str:
     # IS NOT DISTINCT FROM could not use the index.
-    return statement.replace("{attribute}", "NULL" if wanted.of_all else "NOT NULL")
+    return statement.replace("{attribute}", "NULL" if filters.of_all else "NOT NULL")

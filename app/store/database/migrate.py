@@ -136,15 +136,15 @@ def require_no_months_in_files(connection: Connection, *, locked: bool = False) 
 
 
 def _next_after(revision: str | None) -> str:
-    known = _revisions()
+    revisions = _revisions()
     # Nobody uses a new database. Alembic refuses an unknown revision.
-    return known[known.index(revision) + 1] if revision in known else "head"
+    return revisions[revisions.index(revision) + 1] if revision in revisions else "head"
 
 
 def _log_who_is_in_the_way(database: Database, pause_seconds: float) -> None:
     with database.operator_connection() as connection:
-        found = connection.exec_driver_sql(_OLDEST_TRANSACTION).one_or_none()
-    who = {} if found is None else {"oldest_transaction": {"pid": found[0], "application": found[1], "since": found[2].isoformat()}}
+        oldest = connection.exec_driver_sql(_OLDEST_TRANSACTION).one_or_none()
+    who = {} if oldest is None else {"oldest_transaction": {"pid": oldest[0], "application": oldest[1], "since": oldest[2].isoformat()}}
     log.warning(
         "migration_waits",
         detail="Tables are in use, so the next migration gave way and changed nothing. "

@@ -21,11 +21,11 @@ class Page(Generic[Item]):
 
 def fill_page(items: Iterable[Item], size_of: Callable[[Item], int]) -> Page[Item]:
     """Returns as many of the items as a page has room for; reads one item beyond."""
-    taken: list[Item] = []
+    page: list[Item] = []
     room = MAX_PAGE_BYTES
     for item in items:
-        if taken and room <= 0:
-            return Page(taken, is_cut=True)
-        taken.append(item)
+        if page and room <= 0:
+            return Page(page, is_cut=True)
+        page.append(item)
         room -= size_of(item)
-    return Page(taken, is_cut=False)
+    return Page(page, is_cut=False)

@@ -92,8 +92,8 @@ def find_unreadable(session: Session, sealer: Sealer | None) -> list[str]:
 
 
 def name_first(secrets: Sequence[str]) -> str:
-    more = f" and {len(secrets) - MAX_NAMED:,} more" if len(secrets) > MAX_NAMED else ""
-    return ", ".join(secrets[:MAX_NAMED]) + more
+    unnamed = f" and {len(secrets) - MAX_NAMED:,} more" if len(secrets) > MAX_NAMED else ""
+    return ", ".join(secrets[:MAX_NAMED]) + unnamed
 
 
 def reseal_batch(session: Session, kind: SealedColumn, sealer: Resealer, *, after_id: str) -> ResealedBatch:

@@ -16,22 +16,22 @@ from sqlalchemy.orm import Session
 T = TypeVar("T")
 
 
-def read_row(kind: type[T], row: object, /, **others: object) -> T:
-    """Returns an object of the row's columns that are called as its fields; `others` are fields that are not.
+def read_row(kind: type[T], row: object, /, **further: object) -> T:
+    """Returns an object of the row's columns that are called as its fields; `further` are fields that are not.
 
     Texts become members of enumerations, and JSON becomes objects and tuples, as the fields are declared.
     """
     values = {}
     for name, form in _forms_of(kind).items():  # type: ignore[arg-type]  # a class can be hashed
-        if name not in others:
+        if name not in further:
             value = getattr(row, name)
             values[name] = value if form is None else msgspec.convert(value, form)
-    return kind(**values, **others)
+    return kind(**values, **further)
 
 
-def columns_of(part: object) -> dict[str, Any]:
+def columns_of(fields: object) -> dict[str, Any]:
     """Returns the values of the object's fields by name, as `read_row` reads them."""
-    return {name: getattr(part, name) for name in _forms_of(type(part))}  # type: ignore[arg-type]  # as above
+    return {name: getattr(fields, name) for name in _forms_of(type(fields))}  # type: ignore[arg-type]  # as above
 
 
 @cache

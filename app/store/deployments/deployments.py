@@ -77,7 +77,7 @@ class _Secrets:
         if self.secret is not None and not self.headers and not self.tls:
             return self.secret.encode()
         # Without empty parts, an earlier version can read it.
-        return b"\0" + json.dumps({part: value for part, value in asdict(self).items() if value}).encode()
+        return b"\0" + json.dumps({name: value for name, value in asdict(self).items() if value}).encode()
 
 
 class Deployments:
@@ -180,8 +180,8 @@ class Deployments:
                 self._sealer.unseal(sealed)
 
     def column_keys(self, numbers: Collection[int]) -> dict[int, bytes]:
-        found = select(DeploymentRow.no, DeploymentRow.column_key).where(DeploymentRow.no.in_(numbers))
-        rows = self._session.execute(found.where(DeploymentRow.column_key.is_not(None)))
+        statement = select(DeploymentRow.no, DeploymentRow.column_key).where(DeploymentRow.no.in_(numbers))
+        rows = self._session.execute(statement.where(DeploymentRow.column_key.is_not(None)))
         return {no: self._sealer.unseal(sealed) for no, sealed in rows if sealed is not None}
 
     def _new_column_key(self, definition: Definition) -> dict[str, bytes]:
@@ -191,8 +191,8 @@ class Deployments:
         return {"column_key": self._sealer.seal(os.urandom(_COLUMN_KEY_BYTES))}
 
     def _one(self, statement: Select[DeploymentRow, DeploymentSchemaRow, EndpointFailureRow, bool], name: str) -> Deployment:
-        found = self._session.execute(statement).one_or_none()
-        row, schema, failures, is_open = require_present(found, "deployment", name)
+        result = self._session.execute(statement).one_or_none()
+        row, schema, failures, is_open = require_present(result, "deployment", name)
         return self._deployment(row, schema, health_from(failures, is_open=is_open))
 
     def _add_schema(self, no: int, version: int, definition: Definition) -> None:
@@ -255,5 +255,5 @@ _SELECT = (
 
 def find_numbers(session: Session, numbers: Collection[int]) -> set[int]:
     """Returns those that are deployments, which cannot be deleted until the transaction ends."""
-    found = select(DeploymentRow.no).where(DeploymentRow.no.in_(numbers)).order_by(DeploymentRow.no)
-    return set(session.scalars(found.with_for_update(read=True, key_share=True)))
+    statement = select(DeploymentRow.no).where(DeploymentRow.no.in_(numbers)).order_by(DeploymentRow.no)
+    return set(session.scalars(statement.with_for_update(read=True, key_share=True)))

@@ -103,25 +103,25 @@ def read_tables(stored: Mapping[str, Any] | None) -> RecordTables:
 
 def deployments_with_tables(session: Session) -> list[FiledDeployment]:
     columns = (DeploymentRow.no, DeploymentRow.id, DeploymentRow.record_tables)
-    found = []
+    deployments = []
     for row in session.execute(select(*columns).where(DeploymentRow.record_tables.is_not(None)).order_by(DeploymentRow.no)):
         tables = read_tables(row.record_tables)
         sides = {PAYLOAD: tables.payload, FEEDBACK: tables.feedback}
-        found.append(FiledDeployment(row.no, row.id, {side: table for side, table in sides.items() if table is not None}))
-    return found
+        deployments.append(FiledDeployment(row.no, row.id, {side: table for side, table in sides.items() if table is not None}))
+    return deployments
 
 
 def find_foreign_deployments(session: Session) -> list[str]:
     """Returns the deployments that have a table of a database, which is not read."""
-    found = deployments_with_tables(session)
-    return [one.id for one in found if any(table.format is TableFormat.JDBC for table in one.tables.values())]
+    deployments = deployments_with_tables(session)
+    return [deployment.id for deployment in deployments if any(table.format is TableFormat.JDBC for table in deployment.tables.values())]
 
 
 def stored_files(session: Session, deployment_no: int, side: str) -> dict[str, FileSpan]:
-    wanted = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == side)
+    conditions = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == side)
     row = ListedFileRow
     members = (row.path, row.bytes, row.modified_ns, row.batch, row.oldest, row.newest)
-    return {found.path: read_row(FileSpan, found) for found in session.execute(select(*members).where(*wanted))}
+    return {file.path: read_row(FileSpan, file) for file in session.execute(select(*members).where(*conditions))}
 
 
 def add_up_files(session: Session, deployment_no: int, side: str) -> ListingTotals:
@@ -135,15 +135,15 @@ def add_up_files(session: Session, deployment_no: int, side: str) -> ListingTota
 
 
 def newest_listed_row(session: Session, deployment_no: int, side: str) -> datetime | None:
-    wanted = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == side)
-    return session.scalar(select(func.max(ListedFileRow.newest)).where(*wanted))
+    conditions = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == side)
+    return session.scalar(select(func.max(ListedFileRow.newest)).where(*conditions))
 
 
 def paths_within(session: Session, deployment_no: int, side: str, span: Span) -> set[str]:
     """Returns the listed files that may have rows in the span."""
     row = ListedFileRow
-    wanted = (row.deployment_no == deployment_no, row.side == side, row.oldest < span.end, row.newest >= span.start)
-    return set(session.scalars(select(row.path).where(*wanted)))
+    conditions = (row.deployment_no == deployment_no, row.side == side, row.oldest < span.end, row.newest >= span.start)
+    return set(session.scalars(select(row.path).where(*conditions)))
 
 
 def hold_listing(session: Session, deployment_no: int) -> bool:
@@ -152,9 +152,9 @@ def hold_listing(session: Session, deployment_no: int) -> bool:
     return session.scalar(held) is not None
 
 
-def store_listing(session: Session, deployment_no: int, side: str, *, new: Iterable[FileSpan], gone: Iterable[str]) -> None:
+def store_listing(session: Session, deployment_no: int, side: str, *, new: Iterable[FileSpan], removed: Iterable[str]) -> None:
     of_table = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == side)
-    session.execute(delete(ListedFileRow).where(*of_table, ListedFileRow.path.in_(list(gone))))
+    session.execute(delete(ListedFileRow).where(*of_table, ListedFileRow.path.in_(list(removed))))
     rows = [{"deployment_no": deployment_no, "side": side} | columns_of(file) for file in new]
     if rows:
         session.execute(insert(ListedFileRow), rows)
@@ -162,8 +162,8 @@ def store_listing(session: Session, deployment_no: int, side: str, *, new: Itera
 
 def queue_changed_spans(session: Session, deployment_no: int, side: str, changed: Iterable[FileSpan]) -> int:
     """Queues each checked hour or day that these files may change, unless it waits; returns how many."""
-    with_rows = [one for one in changed if one.oldest is not None]
-    oldest, newest = [one.oldest for one in with_rows], [one.newest for one in with_rows]
+    with_rows = [file for file in changed if file.oldest is not None]
+    oldest, newest = [file.oldest for file in with_rows], [file.newest for file in with_rows]
     values = {"no": deployment_no, "oldest": oldest, "newest": newest, "is_feedback": side == FEEDBACK}
     return len(session.scalars(_QUEUE_HOURS, values).all())
 
@@ -174,6 +174,6 @@ def queue_changed_batches(session: Session, deployment_no: int, batches: Sequenc
 
 
 def span_of_batch(session: Session, deployment_no: int, batch: str) -> Span | None:
-    wanted = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == PAYLOAD, ListedFileRow.batch == batch)
-    oldest, newest = session.execute(select(func.min(ListedFileRow.oldest), func.max(ListedFileRow.newest)).where(*wanted)).one()
+    conditions = (ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == PAYLOAD, ListedFileRow.batch == batch)
+    oldest, newest = session.execute(select(func.min(ListedFileRow.oldest), func.max(ListedFileRow.newest)).where(*conditions)).one()
     return None if oldest is None or newest is None else Span(start=oldest, end=newest + timedelta(microseconds=1))

@@ -120,8 +120,8 @@ def _config(monitor: Monitor) -> dict[str, Any]:
     return {name: member for name, member in config.items() if name not in {"outcomes", "schedule", "attribution", "version"}}
 
 
-def _members(part: Monitor | MonitoredAttribute | OutcomeRule) -> dict[str, Any]:
-    return {name: member for name, member in columns_of(part).items() if name not in _LEFT_OUT or member != _LEFT_OUT[name]}
+def _members(fields: Monitor | MonitoredAttribute | OutcomeRule) -> dict[str, Any]:
+    return {name: member for name, member in columns_of(fields).items() if name not in _LEFT_OUT or member != _LEFT_OUT[name]}
 
 
 def _monitor(row: MonitorRow) -> Monitor:

@@ -161,7 +161,7 @@ def mark_stale(session: Session, nos: Collection[int]) -> None:
 def store_states(session: Session, reached: Sequence[ReachedState]) -> None:
     # One value for all states is three times as fast as rows; an array takes two characters a byte.
     if reached:
-        sizes = [len(one.state) for one in reached]
+        sizes = [len(reached_state.state) for reached_state in reached]
         session.execute(
             text(
                 """UPDATE evidence_figures f
@@ -174,12 +174,12 @@ def store_states(session: Session, reached: Sequence[ReachedState]) -> None:
                    WHERE f.no = n.no"""
             ),
             {
-                "nos": [one.no for one in reached],
-                "states": b"".join(one.state for one in reached),
+                "nos": [reached_state.no for reached_state in reached],
+                "states": b"".join(reached_state.state for reached_state in reached),
                 "starts": list(accumulate(sizes[:-1], initial=1)),
                 "sizes": sizes,
-                "untils": [one.until for one in reached],
-                "summaries": msgspec.json.encode([one.summary for one in reached]).decode(),
+                "untils": [reached_state.until for reached_state in reached],
+                "summaries": msgspec.json.encode([reached_state.summary for reached_state in reached]).decode(),
             },
         )
 

@@ -54,7 +54,7 @@ def replace_hours(
     rows = session.execute(select(EvidenceHourRow.attribute, EvidenceHourRow.hour, EvidenceHourRow.cells).where(*of_span))
     stored = {(attribute, hour): cells for attribute, hour, cells in rows if hour >= starts[attribute]}
     # The same import sent twice notes its hours twice.
-    if stored == {(one.place.attribute, one.hour): one.cells for one in counted}:
+    if stored == {(hour.place.attribute, hour.hour): hour.cells for hour in counted}:
         return False
     if stored:
         are_replaced = tuple_(EvidenceHourRow.attribute, EvidenceHourRow.hour).in_(stored)
@@ -72,19 +72,22 @@ def replace_hours(
                 "data": data.value,
                 # In an array of texts, the driver would escape every quotation mark.
                 "counted": msgspec.json.encode(
-                    [{"attribute": one.place.attribute, "hour": one.hour, "cells": one.cells, "check_no": one.check_no} for one in counted]
+                    [
+                        {"attribute": hour.place.attribute, "hour": hour.hour, "cells": hour.cells, "check_no": hour.check_no}
+                        for hour in counted
+                    ]
                 ).decode(),
             },
         )
     return True
 
 
-def hours_between(session: Session, era_no: int, place: CountedPlace, span: Span) -> Mapping[datetime, Cells]:
-    return hours_of_places(session, era_no, [place], span)[place]
+def hours_between(session: Session, era_no: int, counted_place: CountedPlace, span: Span) -> Mapping[datetime, Cells]:
+    return hours_of_places(session, era_no, [counted_place], span)[counted_place]
 
 
 def hours_of_places(
-    session: Session, era_no: int, places: Collection[CountedPlace], span: Span
+    session: Session, era_no: int, counted_places: Collection[CountedPlace], span: Span
 ) -> Mapping[CountedPlace, Mapping[datetime, Cells]]:
     rows = session.execute(
         text(
@@ -96,16 +99,16 @@ def hours_of_places(
         ),
         {
             "era": era_no,
-            "data": [one.data.value for one in places],
-            "attributes": [one.attribute for one in places],
+            "data": [counted_place.data.value for counted_place in counted_places],
+            "attributes": [counted_place.attribute for counted_place in counted_places],
             "start": span.start,
             "end": span.end,
         },
     )
-    found: dict[CountedPlace, Mapping[datetime, Cells]] = {place: {} for place in places}
+    hours_of: dict[CountedPlace, Mapping[datetime, Cells]] = {counted_place: {} for counted_place in counted_places}
     for data, attribute, hours, cells in rows:
-        found[CountedPlace(DataSet(data), attribute)] = dict(zip(hours, msgspec.json.decode(cells), strict=True))
-    return found
+        hours_of[CountedPlace(DataSet(data), attribute)] = dict(zip(hours, msgspec.json.decode(cells), strict=True))
+    return hours_of
 
 
 def sum_cells(session: Session, era_no: int) -> Sequence[Row[Any]]:
@@ -131,21 +134,23 @@ def sum_cells(session: Session, era_no: int) -> Sequence[Row[Any]]:
     ).all()
 
 
-def last_hour(session: Session, era_no: int, place: CountedPlace) -> datetime | None:
-    found: datetime | None = session.scalar(
+def last_hour(session: Session, era_no: int, counted_place: CountedPlace) -> datetime | None:
+    last: datetime | None = session.scalar(
         select(func.max(EvidenceHourRow.hour)).where(
-            EvidenceHourRow.era_no == era_no, EvidenceHourRow.data == place.data.value, EvidenceHourRow.attribute == place.attribute
+            EvidenceHourRow.era_no == era_no,
+            EvidenceHourRow.data == counted_place.data.value,
+            EvidenceHourRow.attribute == counted_place.attribute,
         )
     )
-    return found
+    return last
 
 
 def last_counted(session: Session, deployment_no: int) -> datetime | None:
     """Returns the end of the newest hour in which any era has counted records or labels."""
     # Labels are counted further where no payload file has come for a while.
     latest = func.max(func.greatest(EvidenceEraRow.counted_until, EvidenceEraRow.labels_until))
-    found: datetime | None = session.scalar(select(latest).where(EvidenceEraRow.deployment_no == deployment_no))
-    return found
+    last: datetime | None = session.scalar(select(latest).where(EvidenceEraRow.deployment_no == deployment_no))
+    return last
 
 
 def counted_hours(session: Session, deployment_no: int, spans: Sequence[Span]) -> set[datetime]:
@@ -157,37 +162,37 @@ def counted_hours(session: Session, deployment_no: int, spans: Sequence[Span]) -
                    SELECT FROM unnest(CAST(:starts AS timestamptz[]), CAST(:ends AS timestamptz[])) AS span(start, until)
                    WHERE h.hour > span.start - interval '1 hour' AND h.hour <= span.until)"""
         ),
-        {"no": deployment_no, "starts": [one.start for one in spans], "ends": [one.end for one in spans]},
+        {"no": deployment_no, "starts": [span.start for span in spans], "ends": [span.end for span in spans]},
     )
     return set(rows)
 
 
-def first_hour_of(session: Session, era_no: int, place: CountedPlace, group: str, *, since: datetime | None) -> datetime | None:
-    found: datetime | None = session.scalar(
+def first_hour_of(session: Session, era_no: int, counted_place: CountedPlace, group: str, *, since: datetime | None) -> datetime | None:
+    first: datetime | None = session.scalar(
         text(
             """SELECT min(hour) FROM evidence_hours h WHERE era_no = :era AND data = :data AND attribute = :attribute
                AND hour >= coalesce(CAST(:since AS timestamptz), '-infinity')
                AND EXISTS (SELECT FROM jsonb_array_elements(h.cells) cell WHERE cell->>0 = :group AND cell->>1 = 'monitored')"""
         ),
-        {"era": era_no, "data": place.data.value, "attribute": place.attribute, "group": group, "since": since},
+        {"era": era_no, "data": counted_place.data.value, "attribute": counted_place.attribute, "group": group, "since": since},
     )
-    return found
+    return first
 
 
 def next_record_hour(session: Session, deployment_no: int, span: Span) -> datetime | None:
-    found: datetime | None = session.scalar(
+    hour: datetime | None = session.scalar(
         text(
             """SELECT date_trunc('hour', min(logged_at), 'UTC') FROM payload_records
                WHERE deployment_no = :no AND logged_at >= :start AND logged_at < :end"""
         ),
         {"no": deployment_no, "start": span.start, "end": span.end},
     )
-    return found
+    return hour
 
 
 def count_logged(session: Session, deployment_no: int, span: Span) -> int:
-    found: int = session.execute(
+    records: int = session.execute(
         text("SELECT count(*) FROM payload_records WHERE deployment_no = :no AND logged_at >= :start AND logged_at < :end"),
         {"no": deployment_no, "start": span.start, "end": span.end},
     ).scalar_one()
-    return found
+    return records

@@ -46,19 +46,19 @@ def late_labels_of_hours(session: Session, deployment_no: int, era: Era, hours: 
     return _count(session, _LOGGED, values, era, horizon)
 
 
-def add_late_labels(session: Session, era_no: int, found: LateLabels) -> None:
-    if not found:
+def add_late_labels(session: Session, era_no: int, late_labels: LateLabels) -> None:
+    if not late_labels:
         return
     insertion = insert(EvidenceLateLabelRow)
     raised = {"labels": EvidenceLateLabelRow.labels + insertion.excluded.labels}
-    rows = [{"era_no": era_no, "hour": hour, "labels": count} for hour, count in found.items()]
+    rows = [{"era_no": era_no, "hour": hour, "labels": count} for hour, count in late_labels.items()]
     session.execute(insertion.on_conflict_do_update(index_elements=["era_no", "hour"], set_=raised), rows)
 
 
-def replace_late_labels(session: Session, era_no: int, hours: Span, found: LateLabels) -> None:
+def replace_late_labels(session: Session, era_no: int, hours: Span, late_labels: LateLabels) -> None:
     of_hours = (EvidenceLateLabelRow.era_no == era_no, EvidenceLateLabelRow.hour >= hours.start, EvidenceLateLabelRow.hour < hours.end)
     session.execute(delete(EvidenceLateLabelRow).where(*of_hours))
-    add_late_labels(session, era_no, found)
+    add_late_labels(session, era_no, late_labels)
 
 
 def _count(session: Session, statement: str, values: Mapping[str, object], era: Era, horizon: timedelta) -> LateLabels:
@@ -80,14 +80,14 @@ def first_records(session: Session, era_no: int, people: Sequence[bytes]) -> Map
     return {row.person: Placed(row.logged_at, row.record_no) for row in rows.all()}
 
 
-def store_first_records(session: Session, era_no: int, found: Mapping[bytes, Placed]) -> None:
+def store_first_records(session: Session, era_no: int, first_records: Mapping[bytes, Placed]) -> None:
     rows = [
         {"era_no": era_no, "person": person, "logged_at": placed.logged_at, "record_no": placed.record_no}
-        for person, placed in sorted(found.items())
+        for person, placed in sorted(first_records.items())
     ]
     if not rows:
         return
     insertion = insert(EvidencePersonRow)
-    kept = {name: insertion.excluded[name] for name in ("logged_at", "record_no")}
-    session.execute(insertion.on_conflict_do_update(index_elements=["era_no", "person"], set_=kept), rows)
+    excluded = {name: insertion.excluded[name] for name in ("logged_at", "record_no")}
+    session.execute(insertion.on_conflict_do_update(index_elements=["era_no", "person"], set_=excluded), rows)
     session.expire_all()

@@ -105,8 +105,14 @@ def summaries_of(
     session: Session, deployment_no: int, metric: str, *, data: DataSet | None, attribute: str | None, group: str | None
 ) -> list[FigureSummary]:
     """Returns the summaries of one metric in the present era, in order; None allows all."""
-    wanted = {"no": deployment_no, "metric": metric, "data": None if data is None else data.value, "attribute": attribute, "group": group}
+    parameters = {
+        "no": deployment_no,
+        "metric": metric,
+        "data": None if data is None else data.value,
+        "attribute": attribute,
+        "group": group,
+    }
     return [
         read_row(FigureSummary, row, limits=msgspec.convert(row.summary, list[LimitSummary]))
-        for row in session.execute(text(_SUMMARIES), wanted)
+        for row in session.execute(text(_SUMMARIES), parameters)
     ]

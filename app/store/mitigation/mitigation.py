@@ -131,7 +131,7 @@ def newest_detectors(session: Session, deployment_no: int, basis: str) -> dict[s
     """Returns the newest versions for that basis, trained or refused, by attribute."""
     statement = _versions(deployment_no).where(BiasDetectorRow.basis == basis).ext(distinct_on(BiasDetectorRow.attribute))
     rows = session.execute(statement.order_by(BiasDetectorRow.attribute, BiasDetectorRow.version.desc()))
-    return {found.attribute: found for found in map(_version, rows)}
+    return {version.attribute: version for version in map(_version, rows)}
 
 
 def usable_versions(session: Session, deployment_no: int, basis: str) -> dict[str, int]:
@@ -155,12 +155,12 @@ def model_of(session: Session, deployment_no: int, *, attribute: str, version: i
 def detector_page(session: Session, deployment_no: int, paging: Paging) -> list[list[DetectorVersion]]:
     """Returns trainings by their version, newest first; all attributes together first."""
     versions = select(BiasDetectorRow.version).where(BiasDetectorRow.deployment_no == deployment_no).distinct()
-    wanted = page_newest(versions, BiasDetectorRow.version, paging)
-    statement = _versions(deployment_no).where(BiasDetectorRow.version.in_(wanted))
+    numbers = page_newest(versions, BiasDetectorRow.version, paging)
+    statement = _versions(deployment_no).where(BiasDetectorRow.version.in_(numbers))
     trainings: dict[int, list[DetectorVersion]] = {}
     for row in session.execute(statement.order_by(BiasDetectorRow.version.desc(), BiasDetectorRow.attribute)):
-        found = _version(row)
-        trainings.setdefault(found.version, []).append(found)
+        version = _version(row)
+        trainings.setdefault(version.version, []).append(version)
     return list(trainings.values())
 
 

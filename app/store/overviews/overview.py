@@ -306,8 +306,8 @@ _TRENDS = f"""
 
 
 def ranked_figures(session: Session, keys: Sequence[RankedKey]) -> list[RankedFigure]:
-    wanted = {f"{name}s": array_text(getattr(key, name) for key in keys) for name in RankedKey._fields}
-    return [RankedFigure._make(row) for row in read_rows(session, _RANKED, wanted)]
+    parameters = {f"{name}s": array_text(getattr(key, name) for key in keys) for name in RankedKey._fields}
+    return [RankedFigure._make(row) for row in read_rows(session, _RANKED, parameters)]
 
 
 def group_figures(session: Session, nos: Sequence[int]) -> list[GroupFigure]:
@@ -324,7 +324,7 @@ def count_records(session: Session, deployment_nos: Sequence[int], *, now: datet
 
 def trends(session: Session, keys: Sequence[GroupKey], *, points: int) -> list[list[TrendPoint]]:
     """Returns the newest `points` of each series, oldest first, of the newest definition."""
-    wanted = {
+    parameters = {
         "deployment_nos": [key.deployment_no for key in keys],
         "metrics": [key.metric for key in keys],
         "data": [key.data.value for key in keys],
@@ -332,11 +332,11 @@ def trends(session: Session, keys: Sequence[GroupKey], *, points: int) -> list[l
         "groups": [key.group for key in keys],
         "points": points,
     }
-    rows = read_rows(session, _TRENDS, wanted)
+    rows = read_rows(session, _TRENDS, parameters)
     # The last of each place stays.
-    newest = {place: definition for place, definition, *_ in rows}
-    found: list[list[TrendPoint]] = [[] for _ in keys]
-    for place, definition, *point in rows:
-        if definition == newest[place]:
-            found[place - 1].append(TrendPoint._make(point))
-    return found
+    newest = {position: definition for position, definition, *_ in rows}
+    series: list[list[TrendPoint]] = [[] for _ in keys]
+    for position, definition, *point in rows:
+        if definition == newest[position]:
+            series[position - 1].append(TrendPoint._make(point))
+    return series

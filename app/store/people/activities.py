@@ -79,14 +79,14 @@ def record_activity(
     )
 
 
-def page(session: Session, wanted: ActivityFilter, paging: Paging) -> list[Activity]:
+def page(session: Session, filters: ActivityFilter, paging: Paging) -> list[Activity]:
     columns = {
-        ActivityRow.deployment_no: wanted.deployment_no,
-        ActivityRow.deployment_id: wanted.deployment_id,
-        ActivityRow.actor: wanted.actor,
-        ActivityRow.action: wanted.action,
+        ActivityRow.deployment_no: filters.deployment_no,
+        ActivityRow.deployment_id: filters.deployment_id,
+        ActivityRow.actor: filters.actor,
+        ActivityRow.action: filters.action,
     }
     statement = select(ActivityRow).where(*equal(columns))
-    if wanted.without_action is not None:
-        statement = statement.where(ActivityRow.action != wanted.without_action)
+    if filters.without_action is not None:
+        statement = statement.where(ActivityRow.action != filters.without_action)
     return [read_row(Activity, row) for row in session.scalars(page_newest(statement, ActivityRow.no, paging))]

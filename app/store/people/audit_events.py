@@ -109,14 +109,14 @@ def insert_event(
         origin.count_event(action)
 
 
-def page(session: Session, wanted: AuditFilter, paging: Paging) -> list[AuditEvent]:
-    return [read_event(row) for row in session.scalars(page_newest(_select(wanted), AuditEventRow.no, paging))]
+def page(session: Session, filters: AuditFilter, paging: Paging) -> list[AuditEvent]:
+    return [read_event(row) for row in session.scalars(page_newest(_select(filters), AuditEventRow.no, paging))]
 
 
-def sealed_events(session: Session, wanted: AuditFilter | None = None, *, first: int = 1) -> Iterator[AuditEvent]:
+def sealed_events(session: Session, filters: AuditFilter | None = None, *, first: int = 1) -> Iterator[AuditEvent]:
     after = first - 1
     while True:
-        statement = _select(wanted or AuditFilter()).where(AuditEventRow.position > after).order_by(AuditEventRow.position)
+        statement = _select(filters or AuditFilter()).where(AuditEventRow.position > after).order_by(AuditEventRow.position)
         rows = session.scalars(statement.limit(BATCH_ROWS)).all()
         for row in rows:
             yield read_event(row)
@@ -151,13 +151,13 @@ def seal_events(session: Session) -> list[AuditEvent]:
     return sealed
 
 
-def _select(wanted: AuditFilter) -> Select[AuditEventRow]:
+def _select(filters: AuditFilter) -> Select[AuditEventRow]:
     columns = {
-        AuditEventRow.actor: wanted.actor,
-        AuditEventRow.action: wanted.action,
-        AuditEventRow.deployment_id: wanted.deployment_id,
+        AuditEventRow.actor: filters.actor,
+        AuditEventRow.action: filters.action,
+        AuditEventRow.deployment_id: filters.deployment_id,
     }
-    return select(AuditEventRow).where(*equal(columns), *within(AuditEventRow.at, wanted.since, wanted.until))
+    return select(AuditEventRow).where(*equal(columns), *within(AuditEventRow.at, filters.since, filters.until))
 
 
 def read_event(row: AuditEventRow, *, position: int | None = None) -> AuditEvent:

@@ -39,15 +39,15 @@ def start(
 
 def holder_of(session: Session, token_hash: bytes) -> Holder | None:
     """Returns the user or key; None if the session is over, or its holder no longer has access."""
-    found = session.scalars(select(SessionRow).where(SessionRow.token_hash == token_hash, SessionRow.expires_at > func.now())).one_or_none()
-    if found is None:
+    row = session.scalars(select(SessionRow).where(SessionRow.token_hash == token_hash, SessionRow.expires_at > func.now())).one_or_none()
+    if row is None:
         return None
-    if found.user_no is not None:
-        user = session.scalars(select(UserRow).where(UserRow.no == found.user_no, UserRow.disabled_at.is_(None))).one_or_none()
+    if row.user_no is not None:
+        user = session.scalars(select(UserRow).where(UserRow.no == row.user_no, UserRow.disabled_at.is_(None))).one_or_none()
         if user is None:
             return None
         return read_row(Holder, user, is_user=True, id=user.name)
-    key = session.scalars(select(ApiKeyRow).where(ApiKeyRow.no == found.key_no, ApiKeyRow.revoked_at.is_(None), _LIVES)).one_or_none()
+    key = session.scalars(select(ApiKeyRow).where(ApiKeyRow.no == row.key_no, ApiKeyRow.revoked_at.is_(None), _LIVES)).one_or_none()
     if key is None:
         return None
     return read_row(Holder, key, is_user=False)
@@ -64,10 +64,10 @@ def id_token_of(session: Session, token_hash: bytes) -> bytes | None:
 
 def end_others_of(session: Session, token_hash: bytes) -> int:
     """Ends all other sessions of that session's holder; returns how many."""
-    own = select(SessionRow.user_no, SessionRow.key_no).where(SessionRow.token_hash == token_hash).subquery()
-    is_same = or_(SessionRow.user_no == own.c.user_no, SessionRow.key_no == own.c.key_no)
-    others = select(SessionRow.token_hash).where(is_same, SessionRow.token_hash != token_hash)
-    return len(session.scalars(delete(SessionRow).where(SessionRow.token_hash.in_(others)).returning(SessionRow.token_hash)).all())
+    present = select(SessionRow.user_no, SessionRow.key_no).where(SessionRow.token_hash == token_hash).subquery()
+    is_same = or_(SessionRow.user_no == present.c.user_no, SessionRow.key_no == present.c.key_no)
+    tokens = select(SessionRow.token_hash).where(is_same, SessionRow.token_hash != token_hash)
+    return len(session.scalars(delete(SessionRow).where(SessionRow.token_hash.in_(tokens)).returning(SessionRow.token_hash)).all())
 
 
 def use_state(session: Session, state_hash: bytes, *, lasts: timedelta) -> bool:

@@ -89,8 +89,8 @@ def add_rejections(session: Session, counts: Mapping[int, Sequence[RejectionCoun
     """Adds rejected records by deployment, without deployments that are gone."""
     # A deployment that is deleted now would make the next statement refuse all rows.
     there = select(DeploymentRow.no).where(DeploymentRow.no.in_(counts)).order_by(DeploymentRow.no)
-    found = session.scalars(there.with_for_update(read=True, key_share=True, skip_locked=True)).all()
-    rows = [{"deployment_no": no, **columns_of(rejected)} for no in found for rejected in counts[no]]
+    present = session.scalars(there.with_for_update(read=True, key_share=True, skip_locked=True)).all()
+    rows = [{"deployment_no": no, **columns_of(rejected)} for no in present for rejected in counts[no]]
     # Processes lock rows in the same order.
     rows.sort(key=lambda row: tuple(map(str, row.values())))
     if rows:
@@ -104,15 +104,15 @@ def waiting_labels(session: Session, deployment_no: int) -> int:
     """Returns the labels whose record has not arrived; one more than `MOST_WAITING` means "more than"."""
     row = FeedbackRecordRow
     # A partial index holds these labels alone.
-    some = select(row.feedback_no).where(row.deployment_no == deployment_no, row.usable_at.is_(None)).limit(MOST_WAITING + 1)
-    return session.scalar(select(func.count()).select_from(some.subquery())) or 0
+    waiting = select(row.feedback_no).where(row.deployment_no == deployment_no, row.usable_at.is_(None)).limit(MOST_WAITING + 1)
+    return session.scalar(select(func.count()).select_from(waiting.subquery())) or 0
 
 
 def add_counts(session: Session, counts: Sequence[IntakeCount]) -> None:
     """Adds to the counts, without deployments that were deleted."""
     if not counts:
         return
-    numbers = {one.deployment_no for one in counts}
+    numbers = {count.deployment_no for count in counts}
     present = find_numbers(session, numbers)
     # Processes lock rows in one order.
     ordered = sorted(counts, key=lambda count: (count.deployment_no, count.hour, count.source, count.outcome))
@@ -138,10 +138,10 @@ def intake_hours(
         .limit(limit)
     )
     statement = select(IntakeCountRow).where(IntakeCountRow.deployment_no == deployment_no, IntakeCountRow.hour.in_(hours))
-    found: dict[datetime, list[IntakeCount]] = {}
+    counts: dict[datetime, list[IntakeCount]] = {}
     for row in session.scalars(statement.order_by(IntakeCountRow.hour.desc(), IntakeCountRow.source, IntakeCountRow.outcome)):
-        found.setdefault(row.hour, []).append(read_row(IntakeCount, row))
-    return found
+        counts.setdefault(row.hour, []).append(read_row(IntakeCount, row))
+    return counts
 
 
 _RATE = case((MissingRecordRow.left_out > 0, MissingRecordRow.sample_rate))

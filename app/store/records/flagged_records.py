@@ -112,10 +112,10 @@ def keep_flags_of(session: Session, deployment_no: int, groups: Mapping[str, Seq
 
 
 def flagged_page(
-    session: Session, deployment_no: int, wanted: FlaggedFilter, *, after: FlagPlace | None, limit: int
+    session: Session, deployment_no: int, filters: FlaggedFilter, *, after: FlagPlace | None, limit: int
 ) -> Page[FlaggedPayload]:
     """Returns at most `limit` flags after that position, largest gap first, then by record and attribute."""
-    conditions = _conditions_of(wanted)
+    conditions = _conditions_of(filters)
     if after is not None:
         further = tuple_(FlaggedRecordRow.record_no, FlaggedRecordRow.attribute) > (after.record_no, after.attribute)
         # Implied by the others, but lets the index be used.
@@ -125,24 +125,24 @@ def flagged_page(
         return fill_page((_build_flagged(flag, record, schema) for flag, record, schema in rows), _size_of)
 
 
-def count_flags(session: Session, deployment_no: int, wanted: FlaggedFilter, *, most: int) -> int:
+def count_flags(session: Session, deployment_no: int, filters: FlaggedFilter, *, most: int) -> int:
     rows = _select_flags(deployment_no).with_only_columns(FlaggedRecordRow.record_no).order_by(None)
-    counted = select(func.count()).select_from(rows.where(*_conditions_of(wanted)).limit(most).subquery())
+    counted = select(func.count()).select_from(rows.where(*_conditions_of(filters)).limit(most).subquery())
     return session.execute(counted).scalar_one()
 
 
-def _conditions_of(wanted: FlaggedFilter) -> list[ColumnElement[bool]]:
+def _conditions_of(filters: FlaggedFilter) -> list[ColumnElement[bool]]:
     columns = {
-        FlaggedRecordRow.model_revision: wanted.model_revision,
-        FlaggedRecordRow.attribute: wanted.attribute,
-        FlaggedRecordRow.direction: wanted.direction,
-        FlaggedRecordRow.kind: wanted.kind,
+        FlaggedRecordRow.model_revision: filters.model_revision,
+        FlaggedRecordRow.attribute: filters.attribute,
+        FlaggedRecordRow.direction: filters.direction,
+        FlaggedRecordRow.kind: filters.kind,
     }
-    return [*equal(columns), *within(FlaggedRecordRow.logged_at, wanted.since, wanted.until)]
+    return [*equal(columns), *within(FlaggedRecordRow.logged_at, filters.since, filters.until)]
 
 
-def _size_of(found: FlaggedPayload) -> int:
-    values = (found.features, found.meta, found.prediction, found.probability, found.label, found.debiased)
+def _size_of(flagged: FlaggedPayload) -> int:
+    values = (flagged.features, flagged.meta, flagged.prediction, flagged.probability, flagged.label, flagged.debiased)
     return len(msgspec.json.encode(values))
 
 

@@ -99,11 +99,11 @@ _OUTCOMES, _RECORDS = -1, -2
 
 def newest_values(session: Session, deployment_no: int, schema_version: int, columns: Sequence[SampledColumn]) -> NewestValues:
     """Returns the distinct values of the newest SAMPLED records, counted by the database."""
-    parts = [
+    queries = [
         # Only positions of columns are written into the statement.
-        f"UNION ALL SELECT {place}, {'features' if column.in_features else 'meta'} -> {column.position:d} FROM newest"  # noqa: S608 - above
+        f"UNION ALL SELECT {number}, {'features' if column.in_features else 'meta'} -> {column.position:d} FROM newest"  # noqa: S608 - above
         " WHERE schema_version = :schema_version"
-        for place, column in enumerate(columns)
+        for number, column in enumerate(columns)
     ]
     rows = session.execute(
         text(
@@ -113,18 +113,18 @@ def newest_values(session: Session, deployment_no: int, schema_version: int, col
                 SELECT place, value, count(*) AS records FROM (
                     SELECT {_OUTCOMES} AS place, outcome AS value FROM newest
                     UNION ALL SELECT {_RECORDS}, to_jsonb(schema_version = :schema_version) FROM newest
-                    {" ".join(parts)}) found
+                    {" ".join(queries)}) found
                 GROUP BY place, value"""  # noqa: S608 - positions of columns only
         ),
         {"deployment_no": deployment_no, "schema_version": schema_version, "limit": SAMPLED},
     ).all()
-    found: dict[int, list[ValueCount]] = {place: [] for place in (_OUTCOMES, _RECORDS, *range(len(columns)))}
+    counts: dict[int, list[ValueCount]] = {number: [] for number in (_OUTCOMES, _RECORDS, *range(len(columns)))}
     for row in rows:
         if row.value is not None:
-            found[row.place].append(ValueCount(row.value, row.records))
+            counts[row.place].append(ValueCount(row.value, row.records))
     return NewestValues(
-        records=sum(one.records for one in found[_RECORDS]),
-        records_of_version=sum(one.records for one in found[_RECORDS] if one.value is True),
-        outcomes=found[_OUTCOMES],
-        columns=[found[place] for place in range(len(columns))],
+        records=sum(count.records for count in counts[_RECORDS]),
+        records_of_version=sum(count.records for count in counts[_RECORDS] if count.value is True),
+        outcomes=counts[_OUTCOMES],
+        columns=[counts[number] for number in range(len(columns))],
     )

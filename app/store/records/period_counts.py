@@ -94,7 +94,7 @@ def count_without_label(reader: ArrowReader, deployment_no: int, span: Span) -> 
 
 
 def count_not_stored(session: Session, deployment_no: int, span: Span) -> NotStored:
-    found = (
+    counts = (
         session.execute(
             text(
                 """SELECT (SELECT coalesce(sum(records), 0) FROM rejection_counts WHERE deployment_no = :no AND kind = 'payload'
@@ -109,4 +109,4 @@ def count_not_stored(session: Session, deployment_no: int, span: Span) -> NotSto
         .mappings()
         .one()
     )
-    return NotStored(**found)
+    return NotStored(**counts)

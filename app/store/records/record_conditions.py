@@ -92,59 +92,59 @@ class Statement:
 _OUTCOME = "coalesce({alias}.label, {alias}.prediction)"
 
 
-def bound_statement(deployment_no: int, wanted: RecordFilter, after: RecordPlace | None) -> Statement:
+def bound_statement(deployment_no: int, filters: RecordFilter, after: RecordPlace | None) -> Statement:
     statement = Statement(["r.deployment_no = :deployment_no"], {"deployment_no": deployment_no})
     # The time alone as well: by that, partitions are left out.
-    if wanted.since is not None:
-        statement.add("r.logged_at >= :since", since=wanted.since)
-    if wanted.until is not None:
-        statement.add("r.logged_at < :until", until=wanted.until)
-    if wanted.oldest is not None:
-        place = {"oldest_at": wanted.oldest.logged_at, "oldest_no": wanted.oldest.record_no}
-        statement.add("r.logged_at >= :oldest_at AND (r.logged_at, r.record_no) >= (:oldest_at, :oldest_no)", **place)
+    if filters.since is not None:
+        statement.add("r.logged_at >= :since", since=filters.since)
+    if filters.until is not None:
+        statement.add("r.logged_at < :until", until=filters.until)
+    if filters.oldest is not None:
+        position = {"oldest_at": filters.oldest.logged_at, "oldest_no": filters.oldest.record_no}
+        statement.add("r.logged_at >= :oldest_at AND (r.logged_at, r.record_no) >= (:oldest_at, :oldest_no)", **position)
     if after is not None:
-        place = {"after_at": after.logged_at, "after_no": after.record_no}
-        statement.add("r.logged_at <= :after_at AND (r.logged_at, r.record_no) < (:after_at, :after_no)", **place)
-    if wanted.version is not None:
-        statement.add("r.schema_version = :version", version=wanted.version)
+        position = {"after_at": after.logged_at, "after_no": after.record_no}
+        statement.add("r.logged_at <= :after_at AND (r.logged_at, r.record_no) < (:after_at, :after_no)", **position)
+    if filters.version is not None:
+        statement.add("r.schema_version = :version", version=filters.version)
     return statement
 
 
-def add_filters(statement: Statement, wanted: RecordFilter) -> None:
+def add_filters(statement: Statement, filters: RecordFilter) -> None:
     """Adds what the filter says besides its bounds."""
-    for side, test in (("favourable", wanted.favourable), ("unfavourable", wanted.unfavourable)):
+    for side, test in (("favourable", filters.favourable), ("unfavourable", filters.unfavourable)):
         statement.values |= {f"{side}_texts": list(test.texts), f"{side}_spellings": list(test.spellings)} | _ends(side, test)
-    if wanted.groups:
-        ways = [
-            " AND ".join(_passes_group(statement, f"group_{way}_{no}", group) for no, group in enumerate(groups))
-            for way, groups in enumerate(wanted.groups)
+    if filters.groups:
+        alternatives = [
+            " AND ".join(_passes_group(statement, f"group_{number}_{no}", group) for no, group in enumerate(groups))
+            for number, groups in enumerate(filters.groups)
         ]
-        statement.add(f"({' OR '.join(ways)})")
-    if wanted.outcome is not None:
-        statement.add(_has_outcome("r", wanted.outcome, wanted))
-    if wanted.changed is not None:
-        statement.add(_has_changed(wanted), targets=list(wanted.targets))
-    if wanted.debiased:
-        by = "" if wanted.attribute is None else " AND r.debiased -> 'changed_by' ? :attribute"
-        of = "" if wanted.attribute is None else " AND f.attribute = :attribute"
+        statement.add(f"({' OR '.join(alternatives)})")
+    if filters.outcome is not None:
+        statement.add(_has_outcome("r", filters.outcome, filters))
+    if filters.changed is not None:
+        statement.add(_has_changed(filters), targets=list(filters.targets))
+    if filters.debiased:
+        by = "" if filters.attribute is None else " AND r.debiased -> 'changed_by' ? :attribute"
+        of = "" if filters.attribute is None else " AND f.attribute = :attribute"
         statement.add(
             f"(coalesce(CAST(r.debiased ->> 'changed' AS boolean){by}, false)"
             " OR EXISTS (SELECT FROM flagged_records f WHERE f.deployment_no = r.deployment_no AND f.record_no = r.record_no"
             f" AND f.kind = 'changed'{of}))",
-            **({} if wanted.attribute is None else {"attribute": wanted.attribute}),
+            **({} if filters.attribute is None else {"attribute": filters.attribute}),
         )
-    if wanted.without_flags:
+    if filters.without_flags:
         statement.add("NOT EXISTS (SELECT FROM flagged_records f WHERE f.deployment_no = r.deployment_no AND f.record_no = r.record_no)")
 
 
 def _passes_group(statement: Statement, name: str, group: GroupTest) -> str:
     statement.values |= {f"{name}_texts": list(group.test.texts)} | _ends(name, group.test)
     conditions = []
-    for no, place in enumerate(group.columns):
-        statement.values[f"{name}_{no}_versions"] = list(place.versions)
-        value = f"(r.{'features' if place.in_features else 'meta'} ->> {place.position:d})"
+    for no, column in enumerate(group.columns):
+        statement.values[f"{name}_{no}_versions"] = list(column.versions)
+        value = f"(r.{'features' if column.in_features else 'meta'} ->> {column.position:d})"
         passes = f"{value} = ANY(:{name}_texts)"
-        if place.is_numeric and group.test.ranges:
+        if column.is_numeric and group.test.ranges:
             passes = f"({passes} OR {_in_ranges(f'CAST({value} AS float8)', 'float8', name, group.test)})"
         # The value there in another version need not be a number.
         conditions.append(f"CASE WHEN r.schema_version = ANY(:{name}_{no}_versions) THEN coalesce({passes}, false) ELSE false END")
@@ -157,8 +157,8 @@ def _ends(name: str, test: ValueTest) -> dict[str, Any]:
 
 
 def _in_ranges(number: str, kind: str, name: str, test: ValueTest) -> str:
-    each = (f"{number} BETWEEN CAST(:{name}_{no}_lo AS {kind}) AND CAST(:{name}_{no}_hi AS {kind})" for no in range(len(test.ranges)))
-    return " OR ".join(each)
+    conditions = (f"{number} BETWEEN CAST(:{name}_{no}_lo AS {kind}) AND CAST(:{name}_{no}_hi AS {kind})" for no in range(len(test.ranges)))
+    return " OR ".join(conditions)
 
 
 def _passes(alias: str, name: str, test: ValueTest) -> str:
@@ -175,8 +175,8 @@ def _passes(alias: str, name: str, test: ValueTest) -> str:
     return f"coalesce({passes}, false)"
 
 
-def _has_outcome(alias: str, outcome: str, wanted: RecordFilter) -> str:
-    favourable, unfavourable = _passes(alias, "favourable", wanted.favourable), _passes(alias, "unfavourable", wanted.unfavourable)
+def _has_outcome(alias: str, outcome: str, filters: RecordFilter) -> str:
+    favourable, unfavourable = _passes(alias, "favourable", filters.favourable), _passes(alias, "unfavourable", filters.unfavourable)
     match outcome:
         case "favourable":
             return favourable
@@ -186,10 +186,10 @@ def _has_outcome(alias: str, outcome: str, wanted: RecordFilter) -> str:
             return f"NOT ({favourable} OR {unfavourable})"
 
 
-def _has_changed(wanted: RecordFilter) -> str:
-    gained = f"({_has_outcome('r', 'unfavourable', wanted)} AND {_has_copy(_has_outcome('k', 'favourable', wanted))})"
-    lost = f"({_has_outcome('r', 'favourable', wanted)} AND {_has_copy(_has_outcome('k', 'unfavourable', wanted))})"
-    match wanted.changed:
+def _has_changed(filters: RecordFilter) -> str:
+    gained = f"({_has_outcome('r', 'unfavourable', filters)} AND {_has_copy(_has_outcome('k', 'favourable', filters))})"
+    lost = f"({_has_outcome('r', 'favourable', filters)} AND {_has_copy(_has_outcome('k', 'unfavourable', filters))})"
+    match filters.changed:
         case "gained":
             return gained
         case "lost":
@@ -197,7 +197,7 @@ def _has_changed(wanted: RecordFilter) -> str:
         case "any":
             return f"({gained} OR {lost})"
         case _:
-            classified = "NOT " + _has_outcome("k", "unclassified", wanted)
+            classified = "NOT " + _has_outcome("k", "unclassified", filters)
             return f"({_has_copy(classified)} AND NOT ({gained} OR {lost}))"
 
 

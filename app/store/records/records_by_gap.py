@@ -34,57 +34,57 @@ class RecordsByGap:
     next_place: GapPlace | None
 
 
-def find_by_gap(session: Session, deployment_no: int, wanted: RecordFilter, *, after: GapPlace | None, limit: int) -> RecordsByGap:
+def find_by_gap(session: Session, deployment_no: int, filters: RecordFilter, *, after: GapPlace | None, limit: int) -> RecordsByGap:
     """Returns at most `limit` records after that position; looks through a bounded number."""
     if after is not None and after.gap is None:
-        return _find_without_flags(session, deployment_no, wanted, RecordPlace(after.logged_at, after.record_no), limit)
-    flagged = _find_flagged(session, deployment_no, wanted, after, limit)
+        return _find_without_flags(session, deployment_no, filters, RecordPlace(after.logged_at, after.record_no), limit)
+    flagged = _find_flagged(session, deployment_no, filters, after, limit)
     if flagged.next_place is not None:
         return flagged
-    rest = _find_without_flags(session, deployment_no, wanted, _LAST_PLACE, limit - len(flagged.records))
-    return RecordsByGap(records=[*flagged.records, *rest.records], next_place=rest.next_place)
+    unflagged = _find_without_flags(session, deployment_no, filters, _LAST_PLACE, limit - len(flagged.records))
+    return RecordsByGap(records=[*flagged.records, *unflagged.records], next_place=unflagged.next_place)
 
 
-def _find_flagged(session: Session, deployment_no: int, wanted: RecordFilter, after: GapPlace | None, limit: int) -> RecordsByGap:
-    places = ["f.deployment_no = :deployment_no"]
+def _find_flagged(session: Session, deployment_no: int, filters: RecordFilter, after: GapPlace | None, limit: int) -> RecordsByGap:
+    conditions = ["f.deployment_no = :deployment_no"]
     values: dict[str, Any] = {"deployment_no": deployment_no}
     if after is not None:
-        places.append(_AFTER)
+        conditions.append(_AFTER)
         values |= {"gap": after.gap, "record_no": after.record_no}
     stop = session.execute(
         text(
             "SELECT f.gap, f.logged_at, f.record_no FROM flagged_records f"  # noqa: S608 - constants
-            f" WHERE {' AND '.join(places)} {_BY_GAP} OFFSET :passed LIMIT 1"
+            f" WHERE {' AND '.join(conditions)} {_BY_GAP} OFFSET :passed LIMIT 1"
         ),
         values | {"passed": SCANNED_WITH_COPIES - 1},
     ).one_or_none()
     if stop is not None:
-        places.append("(f.gap > :stop_gap OR (f.gap = :stop_gap AND f.record_no <= :stop_no))")
+        conditions.append("(f.gap > :stop_gap OR (f.gap = :stop_gap AND f.record_no <= :stop_no))")
         values |= {"stop_gap": stop.gap, "stop_no": stop.record_no}
-    statement = bound_statement(deployment_no, wanted, None)
-    add_filters(statement, wanted)
+    statement = bound_statement(deployment_no, filters, None)
+    add_filters(statement, filters)
     of_flag = "r.deployment_no = f.deployment_no AND r.logged_at = f.logged_at AND r.record_no = f.record_no"
     query = text(
         f"SELECT {RECORD_COLUMNS}, f.gap FROM flagged_records f JOIN payload_records r ON {of_flag}"  # noqa: S608 - constants
-        f" WHERE {' AND '.join([*places, _IS_LARGEST])} AND {statement.where} {_BY_GAP} LIMIT :most"
+        f" WHERE {' AND '.join([*conditions, _IS_LARGEST])} AND {statement.where} {_BY_GAP} LIMIT :most"
     )
     parameters = statement.values | values | {"most": limit + 1}
     with session.execute(query, parameters, execution_options={"yield_per": _AT_ONCE}) as rows:
         page = fill_page(rows.mappings(), _size_of)
-    found = [StoredRecord(**{name: one[name] for name in StoredRecord.__dataclass_fields__}) for one in page.items[:limit]]
+    records = [StoredRecord(**{name: row[name] for name in StoredRecord.__dataclass_fields__}) for row in page.items[:limit]]
     if page.is_cut or len(page.items) > limit:
-        last = page.items[len(found) - 1]
-        return RecordsByGap(records=found, next_place=GapPlace(last["gap"], last["logged_at"], last["record_no"]))
-    return RecordsByGap(records=found, next_place=None if stop is None else GapPlace(stop.gap, stop.logged_at, stop.record_no))
+        last = page.items[len(records) - 1]
+        return RecordsByGap(records=records, next_place=GapPlace(last["gap"], last["logged_at"], last["record_no"]))
+    return RecordsByGap(records=records, next_place=None if stop is None else GapPlace(stop.gap, stop.logged_at, stop.record_no))
 
 
-def _find_without_flags(session: Session, deployment_no: int, wanted: RecordFilter, after: RecordPlace, limit: int) -> RecordsByGap:
-    found = find_records(session, deployment_no, replace(wanted, without_flags=True), after=after, limit=limit + 1)
-    page, place = found.records[:limit], found.looked_through_to
-    if found.is_cut or len(found.records) > limit:
+def _find_without_flags(session: Session, deployment_no: int, filters: RecordFilter, after: RecordPlace, limit: int) -> RecordsByGap:
+    looked_up = find_records(session, deployment_no, replace(filters, without_flags=True), after=after, limit=limit + 1)
+    page, position = looked_up.records[:limit], looked_up.looked_through_to
+    if looked_up.is_cut or len(looked_up.records) > limit:
         # A page full of flagged records has none without.
-        place = page[-1].place if page else after
-    return RecordsByGap(records=page, next_place=None if place is None else GapPlace(None, place.logged_at, place.record_no))
+        position = page[-1].place if page else after
+    return RecordsByGap(records=page, next_place=None if position is None else GapPlace(None, position.logged_at, position.record_no))
 
 
 def _size_of(row: RowMapping) -> int:

@@ -78,11 +78,11 @@ _SIZE = " + ".join(f"coalesce(octet_length(CAST(r.{name} AS text)), 0)" for name
 _NEWEST_FIRST = "ORDER BY r.logged_at DESC, r.record_no DESC"
 
 
-def find_records(session: Session, deployment_no: int, wanted: RecordFilter, *, after: RecordPlace | None, limit: int) -> FoundRecords:
+def find_records(session: Session, deployment_no: int, filters: RecordFilter, *, after: RecordPlace | None, limit: int) -> FoundRecords:
     """Returns at most `limit` records after that position, newest first; looks through a bounded number."""
-    statement = bound_statement(deployment_no, wanted, after)
-    stop = _stop_within(session, statement, wanted)
-    add_filters(statement, wanted)
+    statement = bound_statement(deployment_no, filters, after)
+    stop = _stop_within(session, statement, filters)
+    add_filters(statement, filters)
     rows = session.execute(
         text(
             f"""WITH found AS (
@@ -100,10 +100,10 @@ def find_records(session: Session, deployment_no: int, wanted: RecordFilter, *, 
     return FoundRecords(records=records, looked_through_to=stop, is_cut=bool(rows) and len(rows) < rows[0].available)
 
 
-def _stop_within(session: Session, statement: Statement, wanted: RecordFilter) -> RecordPlace | None:
+def _stop_within(session: Session, statement: Statement, filters: RecordFilter) -> RecordPlace | None:
     """Bounds the statement; returns where it stops, None at the end."""
     # A filter that few records pass would read the whole log.
-    stop = _place(session, statement, SCANNED if wanted.changed is None else SCANNED_WITH_COPIES) if wanted.is_selective else None
+    stop = _place(session, statement, SCANNED if filters.changed is None else SCANNED_WITH_COPIES) if filters.is_selective else None
     if stop is not None:
         statement.add("(r.logged_at, r.record_no) >= (:stop_at, :stop_no) AND r.logged_at >= :stop_at")
         statement.values |= {"stop_at": stop.logged_at, "stop_no": stop.record_no}
@@ -118,11 +118,11 @@ class RecordCount:
     is_least: bool
 
 
-def count_records(session: Session, deployment_no: int, wanted: RecordFilter, *, most: int) -> RecordCount:
+def count_records(session: Session, deployment_no: int, filters: RecordFilter, *, most: int) -> RecordCount:
     """Returns how many records pass, at most `most`, among a bounded number of the newest."""
-    statement = bound_statement(deployment_no, wanted, None)
-    is_cut = _stop_within(session, statement, wanted) is not None
-    add_filters(statement, wanted)
+    statement = bound_statement(deployment_no, filters, None)
+    is_cut = _stop_within(session, statement, filters) is not None
+    add_filters(statement, filters)
     counted = text(f"SELECT count(*) FROM (SELECT FROM payload_records r WHERE {statement.where} LIMIT :most) AS found")  # noqa: S608 - constants
     records = int(session.execute(counted, statement.values | {"most": most}).scalar_one())
     return RecordCount(records=records, is_least=is_cut or records >= most)
@@ -134,7 +134,7 @@ def count_window(session: Session, deployment_no: int, *, since: datetime | None
 
 
 def record_of(session: Session, deployment_no: int, record_id: str) -> StoredRecord | None:
-    found = session.execute(
+    result = session.execute(
         text(
             f"""SELECT {RECORD_COLUMNS} FROM payload_keys k JOIN payload_records r
                   ON r.deployment_no = k.deployment_no AND r.logged_at = k.logged_at AND r.record_no = k.record_no
@@ -142,7 +142,7 @@ def record_of(session: Session, deployment_no: int, record_id: str) -> StoredRec
         ),
         {"deployment_no": deployment_no, "record_id": record_id},
     )
-    row = found.mappings().one_or_none()
+    row = result.mappings().one_or_none()
     return None if row is None else StoredRecord(**row)
 
 

@@ -35,12 +35,12 @@ LEASE = timedelta(minutes=10)
 _OPEN = (KeptReportState.QUEUED, KeptReportState.RUNNING)
 
 
-def request_report(session: Session, deployment_no: int, span: Span, wanted: Mapping[str, Any], *, by: str) -> KeptReport:
+def request_report(session: Session, deployment_no: int, span: Span, sheets: Mapping[str, Any], *, by: str) -> KeptReport:
     """Queues a requested report, or returns a waiting equal one. The caller holds the deployment's lock."""
     is_open = (KeptReportRow.deployment_no == deployment_no, KeptReportRow.state.in_(_OPEN))
     waiting = session.scalars(select(KeptReportRow).where(*is_open)).all()
     for row in waiting:
-        if (row.span_start, row.span_end, row.wanted) == (span.start, span.end, wanted):
+        if (row.span_start, row.span_end, row.wanted) == (span.start, span.end, sheets):
             return _report(row)
     if len(waiting) >= MOST_OPEN:
         raise Conflict(f"{len(waiting)} reports of the deployment wait to be made. Ask for more once they are ready.")
@@ -48,7 +48,7 @@ def request_report(session: Session, deployment_no: int, span: Span, wanted: Map
         "deployment_no": deployment_no,
         "span_start": span.start,
         "span_end": span.end,
-        "wanted": dict(wanted),
+        "wanted": dict(sheets),
         "created_by": by,
     }
     no = session.scalars(insert(KeptReportRow).values(values).returning(KeptReportRow.no)).one()
@@ -79,14 +79,14 @@ def fail_report(session: Session, report: KeptReport, *, reason: str) -> KeptRep
 
 
 def kept_page(session: Session, deployment_no: int, paging: Paging) -> list[KeptReport]:
-    wanted = select(KeptReportRow).where(KeptReportRow.deployment_no == deployment_no)
-    return [_report(row) for row in session.scalars(page_newest(wanted, KeptReportRow.no, paging))]
+    statement = select(KeptReportRow).where(KeptReportRow.deployment_no == deployment_no)
+    return [_report(row) for row in session.scalars(page_newest(statement, KeptReportRow.no, paging))]
 
 
 def get_kept(session: Session, deployment_no: int, report_id: str) -> KeptReport:
     """Returns the report, or raises NotFound."""
-    wanted = select(KeptReportRow).where(KeptReportRow.deployment_no == deployment_no, KeptReportRow.id == report_id)
-    row = session.scalars(wanted).one_or_none()
+    statement = select(KeptReportRow).where(KeptReportRow.deployment_no == deployment_no, KeptReportRow.id == report_id)
+    row = session.scalars(statement).one_or_none()
     return _report(require_present(row, "kept report", report_id))
 
 
@@ -112,14 +112,14 @@ def _report(row: KeptReportRow) -> KeptReport:
 
 
 def schedules_page(session: Session, deployment_no: int, paging: Paging) -> list[ReportSchedule]:
-    wanted = _SELECT.where(ReportScheduleRow.deployment_no == deployment_no)
-    return [_schedule(found) for found in session.execute(page_oldest(wanted, ReportScheduleRow.no, paging))]
+    statement = _SELECT.where(ReportScheduleRow.deployment_no == deployment_no)
+    return [_schedule(row) for row in session.execute(page_oldest(statement, ReportScheduleRow.no, paging))]
 
 
 def find_schedule(session: Session, deployment_no: int, schedule_id: str) -> ReportSchedule | None:
-    wanted = (ReportScheduleRow.deployment_no == deployment_no, ReportScheduleRow.id == schedule_id)
-    found = session.execute(_SELECT.where(*wanted)).one_or_none()
-    return None if found is None else _schedule(found)
+    conditions = (ReportScheduleRow.deployment_no == deployment_no, ReportScheduleRow.id == schedule_id)
+    row = session.execute(_SELECT.where(*conditions)).one_or_none()
+    return None if row is None else _schedule(row)
 
 
 def get_schedule(session: Session, deployment_no: int, schedule_id: str) -> ReportSchedule:
@@ -188,8 +188,8 @@ def queue_due_reports(session: Session, *, settling: timedelta) -> int:
 def channels_of_schedule(session: Session, schedule_no: int | None) -> list[int]:
     """Returns the schedule's channels, which cannot be deleted until the transaction ends."""
     channels = select(AlertChannelRow.no).join(ReportScheduleChannelRow, ReportScheduleChannelRow.channel_no == AlertChannelRow.no)
-    wanted = channels.where(ReportScheduleChannelRow.schedule_no == schedule_no).order_by(AlertChannelRow.no)
-    return list(session.scalars(wanted.with_for_update(read=True, key_share=True, of=AlertChannelRow)))
+    statement = channels.where(ReportScheduleChannelRow.schedule_no == schedule_no).order_by(AlertChannelRow.no)
+    return list(session.scalars(statement.with_for_update(read=True, key_share=True, of=AlertChannelRow)))
 
 
 _SELECT: Select[ReportScheduleRow, Any] = select(
@@ -202,8 +202,8 @@ _SELECT: Select[ReportScheduleRow, Any] = select(
 )
 
 
-def _schedule(found: Any) -> ReportSchedule:  # noqa: ANN401 - a result row of `_SELECT`
-    row, channels = found
+def _schedule(result: Any) -> ReportSchedule:  # noqa: ANN401 - a result row of `_SELECT`
+    row, channels = result
     return read_row(ReportSchedule, row, content=read_row(ScheduleContent, row, channels=tuple(sorted(channels))))
 
 

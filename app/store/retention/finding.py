@@ -92,7 +92,7 @@ def find_person(
         return _find_ids(session, deployment_no, selector.record_ids, limit)
     values = {
         "no": deployment_no,
-        "places": [f"{one.schema_version}:{one.position}" for one in meta_places(session, deployment_no, selector.field)],
+        "places": [f"{column.schema_version}:{column.position}" for column in meta_places(session, deployment_no, selector.field)],
         "wanted": [msgspec.json.encode(value).decode() for value in (selector.value, selector.pseudonym) if value is not None],
         "limit": looked_through,
     }
@@ -107,15 +107,15 @@ def _find_in_records(session: Session, values: dict[str, Any], after: StoredPlac
     if after is not None:
         values |= {"at": after.logged_at, "number": after.record_no}
     rows = session.execute(text(_OF_RECORDS.format(bound=bound)), values).all()
-    places = [read_row(StoredPlace, row) for row in rows]
-    found = [place for place, row in zip(places, rows, strict=True) if row.is_meant]
-    return PersonFound(found, (), SearchPlace(places[-1]) if len(places) == values["limit"] else SearchPlace(label_id=""))
+    positions = [read_row(StoredPlace, row) for row in rows]
+    records = [position for position, row in zip(positions, rows, strict=True) if row.is_meant]
+    return PersonFound(records, (), SearchPlace(positions[-1]) if len(positions) == values["limit"] else SearchPlace(label_id=""))
 
 
 def _find_in_labels(session: Session, values: dict[str, Any], after: str) -> PersonFound:
     rows = session.execute(text(_OF_LABELS), values | {"after": after}).all()
-    more = SearchPlace(label_id=rows[-1].feedback_id) if len(rows) == values["limit"] else None
-    return PersonFound((), [row.feedback_id for row in rows if row.is_meant], more)
+    next_place = SearchPlace(label_id=rows[-1].feedback_id) if len(rows) == values["limit"] else None
+    return PersonFound((), [row.feedback_id for row in rows if row.is_meant], next_place)
 
 
 # As JSON: 7 and 7.0 are one number, the text "7" is another value. The position depends on the schema version.

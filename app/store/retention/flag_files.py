@@ -39,8 +39,8 @@ _DELETED = text(
 def payload_tables(session: Session) -> dict[int, tuple[str, PayloadTable]]:
     """Returns ids and payload tables by deployment number."""
     rows = session.execute(select(DeploymentRow.no, DeploymentRow.id, DeploymentRow.record_tables))
-    found = {no: (deployment_id, read_tables(stored).payload) for no, deployment_id, stored in rows}
-    return {no: (deployment_id, table) for no, (deployment_id, table) in found.items() if table is not None}
+    tables = {no: (deployment_id, read_tables(stored).payload) for no, deployment_id, stored in rows}
+    return {no: (deployment_id, table) for no, (deployment_id, table) in tables.items() if table is not None}
 
 
 def deleted_tables(session: Session) -> list[tuple[str, PayloadTable]]:

@@ -74,8 +74,8 @@ def drop_month(session: Session, month: LogMonth) -> None:
 
 
 def _month(table: str, *, is_attached: bool, is_pending: bool) -> LogMonth:
-    found = _NAME.fullmatch(table)
-    assert found is not None, "the caller looked"  # noqa: S101 - above
-    year, month = int(found[1]), int(found[2])
+    match = _NAME.fullmatch(table)
+    assert match is not None, "the caller looked"  # noqa: S101 - above
+    year, month = int(match[1]), int(match[2])
     start = datetime(year, month, 1, tzinfo=UTC)
     return LogMonth(table, start, datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC), is_attached, is_pending)

@@ -135,11 +135,11 @@ _RECORDS: Final = """DELETE FROM payload_records r
     WHERE r.deployment_no = :no AND r.logged_at = k.logged_at AND r.record_no = k.record_no"""
 
 
-def erase_aged(session: Session, deployment_no: int, places: Sequence[StoredPlace], *, with_records: bool) -> dict[str, int]:
+def erase_aged(session: Session, deployment_no: int, records: Sequence[StoredPlace], *, with_records: bool) -> dict[str, int]:
     """Deletes these records with all but their labels, or without `with_records` what was derived; returns counts by table."""
-    note_erased_hours(session, deployment_no, [place.logged_at for place in places], are_records=with_records)
+    note_erased_hours(session, deployment_no, [record.logged_at for record in records], are_records=with_records)
     statements = {**_DERIVED, "payload_keys": _KEYS} | ({"payload_records": _RECORDS} if with_records else {})
-    return _delete(session, statements, _parameters(deployment_no, places))
+    return _delete(session, statements, _parameters(deployment_no, records))
 
 
 def erase_labels(session: Session, deployment_no: int, *, before: datetime, limit: int) -> dict[str, int]:
@@ -158,18 +158,18 @@ def erase_labels(session: Session, deployment_no: int, *, before: datetime, limi
     return {}
 
 
-def erase_answers(session: Session, deployment_no: int, places: Sequence[StoredPlace]) -> dict[str, int]:
-    return _delete(session, {"counterfactuals": _DERIVED["counterfactuals"]}, _parameters(deployment_no, places))
+def erase_answers(session: Session, deployment_no: int, records: Sequence[StoredPlace]) -> dict[str, int]:
+    return _delete(session, {"counterfactuals": _DERIVED["counterfactuals"]}, _parameters(deployment_no, records))
 
 
-def erase_people(session: Session, deployment_no: int, places: Sequence[StoredPlace], *, ids: Sequence[str]) -> dict[str, int]:
+def erase_people(session: Session, deployment_no: int, records: Sequence[StoredPlace], *, ids: Sequence[str]) -> dict[str, int]:
     """Deletes these records, everything derived, and labels and calls of the ids; returns counts by table.
 
     Digests of the ids stay. The deployment's row is written, so that every process reads them before its next write.
     """
-    parameters = _parameters(deployment_no, places)
+    parameters = _parameters(deployment_no, records)
     parameters["ids"] = sorted({*parameters["ids"], *ids})
-    note_erased_hours(session, deployment_no, [place.logged_at for place in places])
+    note_erased_hours(session, deployment_no, [record.logged_at for record in records])
     _note_hours_of_labels(session, deployment_no, parameters["ids"])
     remember_ids(session, deployment_no, parameters["ids"])
     return _delete(session, {**_DERIVED, **_OF_A_PERSON, "payload_keys": _KEYS, "payload_records": _RECORDS}, parameters)
@@ -181,7 +181,7 @@ def remember_ids(session: Session, deployment_no: int, ids: Sequence[str]) -> No
         return
     session.execute(
         text("INSERT INTO erased_ids (deployment_no, digest) SELECT :no, unnest(CAST(:digests AS bytea[])) ON CONFLICT DO NOTHING"),
-        {"no": deployment_no, "digests": [digest_id(one) for one in ids]},
+        {"no": deployment_no, "digests": [digest_id(record_id) for record_id in ids]},
     )
     # A write is refused as stale once the row has another version, and then reads the digests.
     session.execute(text("UPDATE deployments SET updated_at = updated_at WHERE no = :no"), {"no": deployment_no})
@@ -204,12 +204,12 @@ def _note_hours_of_labels(session: Session, deployment_no: int, ids: Sequence[st
     session.execute(text(_NOTE_HOURS.format(records="0", source=labels)), {"no": deployment_no, "ids": [*ids]})
 
 
-def _parameters(deployment_no: int, places: Sequence[StoredPlace]) -> dict[str, Any]:
+def _parameters(deployment_no: int, records: Sequence[StoredPlace]) -> dict[str, Any]:
     return {
         "no": deployment_no,
-        "numbers": [place.record_no for place in places],
-        "ids": [place.record_id for place in places],
-        "times": [place.logged_at for place in places],
+        "numbers": [record.record_no for record in records],
+        "ids": [record.record_id for record in records],
+        "times": [record.logged_at for record in records],
     }
 
 

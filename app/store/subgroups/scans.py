@@ -56,8 +56,8 @@ def queue_scan(
     }
     is_open = SubgroupScanRow.claimable_at.is_not(None)
     session.execute(insert(SubgroupScanRow).values(row).on_conflict_do_nothing(index_elements=["deployment_no"], index_where=is_open))
-    found = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no, is_open)
-    return read_row(SubgroupScan, session.scalars(found).one())
+    statement = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no, is_open)
+    return read_row(SubgroupScan, session.scalars(statement).one())
 
 
 def claim_scan(session: Session, *, token: str) -> SubgroupScan | None:
@@ -80,17 +80,17 @@ def end_scan(session: Session, scan: SubgroupScan, **values: Any) -> None:  # no
 
 
 def scans_of(session: Session, deployment_no: int, paging: Paging) -> Sequence[SubgroupScan]:
-    wanted = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no)
-    return [read_row(SubgroupScan, row) for row in session.scalars(page_newest(wanted, SubgroupScanRow.no, paging))]
+    statement = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no)
+    return [read_row(SubgroupScan, row) for row in session.scalars(page_newest(statement, SubgroupScanRow.no, paging))]
 
 
 def get_scan(session: Session, deployment_no: int, scan_id: str) -> SubgroupScan:
     """Returns the scan, or raises NotFound."""
-    wanted = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no, SubgroupScanRow.id == scan_id)
-    row = session.scalars(wanted).one_or_none()
+    statement = select(SubgroupScanRow).where(SubgroupScanRow.deployment_no == deployment_no, SubgroupScanRow.id == scan_id)
+    row = session.scalars(statement).one_or_none()
     return read_row(SubgroupScan, require_present(row, "subgroup scan", scan_id))
 
 
 def last_bins(session: Session, deployment_no: int) -> list[Any]:
-    wanted = select(SubgroupScanRow.bins).where(SubgroupScanRow.deployment_no == deployment_no, SubgroupScanRow.bins.is_not(None))
-    return session.scalar(wanted.order_by(SubgroupScanRow.no.desc()).limit(1)) or []
+    statement = select(SubgroupScanRow.bins).where(SubgroupScanRow.deployment_no == deployment_no, SubgroupScanRow.bins.is_not(None))
+    return session.scalar(statement.order_by(SubgroupScanRow.no.desc()).limit(1)) or []

@@ -31,8 +31,8 @@ def store_training_data(session: Session, deployment_no: int, data: TrainingData
     summary = columns_of(data.summary) | {"labels": _distribution_json(data.summary.labels)}
     session.execute(insert(TrainingDataRow).values(deployment_no=deployment_no, **summary))
     distributions = [
-        {"deployment_no": deployment_no, "position": position, "distribution": _distribution_json(one)}
-        for position, one in enumerate(data.distributions)
+        {"deployment_no": deployment_no, "position": position, "distribution": _distribution_json(distribution)}
+        for position, distribution in enumerate(data.distributions)
     ]
     tables = [
         {
@@ -82,13 +82,13 @@ def store_correlations(session: Session, deployment_no: int, correlated: Iterabl
     rows = [
         {
             "deployment_no": deployment_no,
-            "attribute": one.attribute,
-            "associations": one.associations,
-            "donor_features": one.donors.features,
-            "donors": [[donor.value, donor.records, *donor.features] for donor in one.donors.donors],
-            "digest": one.donors.digest,
+            "attribute": attribute.attribute,
+            "associations": attribute.associations,
+            "donor_features": attribute.donors.features,
+            "donors": [[donor.value, donor.records, *donor.features] for donor in attribute.donors.donors],
+            "digest": attribute.donors.digest,
         }
-        for one in correlated
+        for attribute in correlated
     ]
     # Each may be tens of megabytes.
     for row in rows:
@@ -124,7 +124,7 @@ def donors_of(session: Session, deployment_no: int, attributes: Collection[str])
     return {
         attribute: Donors(
             msgspec.convert(features, tuple[tuple[str, FieldType], ...]),
-            tuple(Donor(value, records, tuple(rest)) for value, records, *rest in donors),
+            tuple(Donor(value, records, tuple(features)) for value, records, *features in donors),
             digest,
         )
         for attribute, features, donors, digest in rows

@@ -57,12 +57,12 @@ NOTHING_SPECIAL = WriteOutcome()
 
 def outcome_of(batch: Batch, is_same: Mapping[int, bool]) -> WriteOutcome:
     """Returns the outcome. `is_same` has the records whose id was taken, and whether by the same record."""
-    taken = [(position, is_same[number]) for position, number in enumerate(batch.numbers) if number in is_same]
-    if not taken:
+    repeated = [(position, is_same[number]) for position, number in enumerate(batch.numbers) if number in is_same]
+    if not repeated:
         return NOTHING_SPECIAL
     return WriteOutcome(
-        duplicates=[position for position, same in taken if same],
-        conflicts=[position for position, same in taken if not same],
+        duplicates=[position for position, is_equal in repeated if is_equal],
+        conflicts=[position for position, is_equal in repeated if not is_equal],
     )
 
 

@@ -126,7 +126,7 @@ class GroupCommit:
     def _take_group(self) -> list[_Pending]:
         first = self._queue.popleft()
         group, records = [first], len(first.batch.numbers)
-        others: list[_Pending] = []
+        of_other_kinds: list[_Pending] = []
         while self._queue and records < FLUSH_RECORDS:
             pending = self._queue.popleft()
             count = len(pending.batch.numbers)
@@ -134,8 +134,8 @@ class GroupCommit:
                 group.append(pending)
                 records += count
             else:
-                others.append(pending)
-        self._queue.extendleft(reversed(others))
+                of_other_kinds.append(pending)
+        self._queue.extendleft(reversed(of_other_kinds))
         self._waiting_records -= records
         if self._queue:
             self._call_for_help()

@@ -35,16 +35,16 @@ class RecordNumbers:
             self._ranges[0] = first[count:]
             return first[:count]
 
-        taken: list[int] = []
-        while len(taken) < count:
+        numbers: list[int] = []
+        while len(numbers) < count:
             first = self._ranges[0]
-            part = first[: count - len(taken)]
-            taken.extend(part)
-            if len(part) == len(first):
+            chunk = first[: count - len(numbers)]
+            numbers.extend(chunk)
+            if len(chunk) == len(first):
                 self._ranges.pop(0)
             else:
-                self._ranges[0] = first[len(part) :]
-        return taken
+                self._ranges[0] = first[len(chunk) :]
+        return numbers
 
     async def stop(self) -> None:
         if self._refill is not None:

@@ -77,7 +77,7 @@ async def write_payload(session: WriteSession, batches: Sequence[PayloadBatch]) 
         await session.copy("payload_staged", RECORD_COLUMNS + extra, b"".join([batch.records for batch in batches]))
         repeated = await session.commit(_note_hours(batches) + arrivals.with_sources(_MERGE, batches))
 
-    clashes = {number: (same, same_time) for number, same, same_time in repeated}
+    clashes = {number: (is_equal, same_time) for number, is_equal, same_time in repeated}
     outcomes = []
     for batch in batches:
         # A record without a time got that of its first arrival.

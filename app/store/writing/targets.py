@@ -64,10 +64,10 @@ def read_target(database: Database, deployment_id: str, sealer: Sealer | None = 
     )
     with database.transaction() as session:
         # Before the monitor, so that a change of it in between is noticed.
-        found = session.execute(statement).one_or_none()
-        if found is None:
+        result = session.execute(statement).one_or_none()
+        if result is None:
             return None
-        row, schema, row_version = found
+        row, schema, row_version = result
         monitor = monitor_of(session, row.no)
         return read_row(
             Target,
