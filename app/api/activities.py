@@ -53,8 +53,8 @@ def list_deployment_activities(
     return _list_activities(session, ActivityFilter(deployment_no=deployment.no, actor=actor, action=action), paging)
 
 
-def _list_activities(session: SessionIn, wanted: ActivityFilter, paging: Paging) -> ActivityPage:
-    return ActivityPage.of(page(session, wanted, paging), paging)
+def _list_activities(session: SessionIn, filters: ActivityFilter, paging: Paging) -> ActivityPage:
+    return ActivityPage.of(page(session, filters, paging), paging)
 
 
 def wanted_events(
@@ -68,8 +68,8 @@ def wanted_events(
 def list_audit_events(
     _admin: Admin,
     session: SessionIn,
-    wanted: Annotated[AuditFilter, Depends(wanted_events)],
+    filters: Annotated[AuditFilter, Depends(wanted_events)],
     paging: NumberPaging,
 ) -> AuditEventPage:
     """Returns log-ins, refusals, changes, and reads and exports of records, newest first, `since` <= `at` < `until`."""
-    return AuditEventPage.of(page_of_events(session, wanted, paging), paging)
+    return AuditEventPage.of(page_of_events(session, filters, paging), paging)

@@ -70,7 +70,7 @@ def put_alert_channel(
         record_activity(session, principal.actor, action, subject=channel_id, details=details)
     # Shown once, and only if it was made here.
     secret = with_any.secret if content.secret is None else None
-    not_sent = sum(one.alerts for one in unsent(session) if one.channel_id == channel_id)
+    not_sent = sum(waiting.alerts for waiting in unsent(session) if waiting.channel_id == channel_id)
     return StoredAlertChannelOut.from_object(stored, secret=secret, open_alerts_not_sent=not_sent)
 
 
@@ -110,12 +110,12 @@ def send_open_alerts_to_channel(
 
     Alerts that were sent to it before are left out unless `again` is true, so the same request again sends nothing twice.
     """
-    found = send_open_alerts(session, channel, again=body is not None and body.again)
-    if found.queued:
+    sent = send_open_alerts(session, channel, again=body is not None and body.again)
+    if sent.queued:
         record_activity(
-            session, principal.actor, "alert_channel.open_alerts_sent", subject=channel.id, details={"notifications": found.queued}
+            session, principal.actor, "alert_channel.open_alerts_sent", subject=channel.id, details={"notifications": sent.queued}
         )
-    return OpenAlertsSentOut.of([found])
+    return OpenAlertsSentOut.of([sent])
 
 
 @router.get("/{channel_id}/notifications", responses=NOT_FOUND)
@@ -131,14 +131,16 @@ def read_notification(channel: ChannelIn, notification_id: NotificationId, sessi
 
 
 def _require_sound(content: ChannelContent, services: Services, *, is_new: bool) -> ChannelContent:
-    found = content_problems(content, is_new=is_new)
+    problems = content_problems(content, is_new=is_new)
     # A URL that breaks a rule already would be reported twice.
-    if content.url is not None and not found:
+    if content.url is not None and not problems:
         try:
             check_url(content.url, services.policy)
         except EndpointRefused as error:
-            found.append(FieldProblem("url", str(error)))
+            problems.append(FieldProblem("url", str(error)))
     if content.kind is ChannelKind.EMAIL and mail_server_of(services.settings) is None:
-        found.append(FieldProblem("kind", "e-mail is not set up here: EVENHAND_SMTP_URL and EVENHAND_SMTP_SENDER, for service and workers"))
-    refuse(found)
+        problems.append(
+            FieldProblem("kind", "e-mail is not set up here: EVENHAND_SMTP_URL and EVENHAND_SMTP_SENDER, for service and workers")
+        )
+    refuse(problems)
     return content

@@ -88,12 +88,12 @@ def send_open_alerts_of_rule(
     """Sends the rule's open alerts to each of its channels to which they were not sent before; with `again` to all of them."""
     rule, again = get_rule(session, deployment.no, rule_id), body is not None and body.again
     channels = [get_channel(session, channel_id) for channel_id in rule.content.channels]
-    found = [send_open_alerts(session, channel, rule_no=rule.no, again=again) for channel in channels]
-    queued = {channel.id: one.queued for channel, one in zip(channels, found, strict=True) if one.queued}
+    caught_up = [send_open_alerts(session, channel, rule_no=rule.no, again=again) for channel in channels]
+    queued = {channel.id: result.queued for channel, result in zip(channels, caught_up, strict=True) if result.queued}
     if queued:
         details = {"notifications": queued}
         record_activity(session, principal.actor, "alert_rule.open_alerts_sent", deployment, subject=rule_id, details=details)
-    return OpenAlertsSentOut.of(found)
+    return OpenAlertsSentOut.of(caught_up)
 
 
 def _list_scopes(metric: str, data: DataSet) -> Collection[str]:

@@ -78,8 +78,8 @@ def list_alerts(
     attribute: AttributeIn = None,
 ) -> AlertPage:
     """Returns the alerts of all deployments that the caller sees, newest first."""
-    wanted = AlertFilter(deployment_no=principal.deployment_no, deployment_id=deployment, state=state, attribute=attribute)
-    return _list_alerts(session, wanted, paging)
+    filters = AlertFilter(deployment_no=principal.deployment_no, deployment_id=deployment, state=state, attribute=attribute)
+    return _list_alerts(session, filters, paging)
 
 
 @router.get("/v1/deployments/{deployment_id}/alerts")
@@ -133,8 +133,8 @@ def close_alert(principal: Manager, deployments: DeploymentsIn, alert: ManagedAl
     return AlertOut.from_object(closed)
 
 
-def _list_alerts(session: Session, wanted: AlertFilter, paging: Paging) -> AlertPage:
-    return AlertPage.of(alerts_page(session, wanted, paging), paging)
+def _list_alerts(session: Session, filters: AlertFilter, paging: Paging) -> AlertPage:
+    return AlertPage.of(alerts_page(session, filters, paging), paging)
 
 
 CommentId = Annotated[
@@ -148,20 +148,20 @@ def acknowledge_alerts(
 ) -> AcknowledgementsOut:
     """Acknowledges several alerts with one note, all or none of them. Those that are resolved stay as they are; again changes nothing."""
     note = None if body.note is None else check_note(body.note) or None
-    wanted = []
-    for place, alert_id in enumerate(body.alerts):
+    alerts = []
+    for index, alert_id in enumerate(body.alerts):
         try:
-            wanted.append(require_seen(principal, session, alert_id))
+            alerts.append(require_seen(principal, session, alert_id))
         except NotFound as error:
-            raise InvalidInput.of(f"alerts[{place}]", "is not the id of an alert that you see") from error
+            raise InvalidInput.of(f"alerts[{index}]", "is not the id of an alert that you see") from error
 
     acknowledged = 0
     # In the order of their numbers, as all code locks alerts.
-    for alert in sorted({one.no: one for one in wanted}.values(), key=lambda one: one.no):
+    for alert in sorted({alert.no: alert for alert in alerts}.values(), key=lambda alert: alert.no):
         if alert.state is not AlertState.RESOLVED:
             with suppress(Conflict):  # It was resolved since it was read a moment ago.
                 acknowledged += _acknowledge(session, deployments, principal, alert, note)[1]
-    return AcknowledgementsOut(alerts=[AlertOut.from_object(get_alert(session, one.id)) for one in wanted], acknowledged=acknowledged)
+    return AcknowledgementsOut(alerts=[AlertOut.from_object(get_alert(session, alert.id)) for alert in alerts], acknowledged=acknowledged)
 
 
 @router.put("/v1/alerts/{alert_id}/assignment", responses=NOT_FOUND | CONFLICT)
@@ -191,10 +191,10 @@ def put_alert_comment(
     body: CommentIn,
 ) -> CommentOut:
     """Stores a comment on an alert, resolved or not. Sending it again adds nothing. 409 if the id is that of another comment."""
-    words = check_note(body.text, "text")
-    if not words:
+    text = check_note(body.text, "text")
+    if not text:
         raise InvalidInput.of("text", "must not be blank")
-    comment, is_new = put_comment(session, alert, comment_id, by=principal.actor, text=words)
+    comment, is_new = put_comment(session, alert, comment_id, by=principal.actor, text=text)
     if is_new:
         deployment, details = deployments.by_no(alert.deployment_no), {"comment": comment_id}
         record_activity(session, principal.actor, "alert.commented", deployment, subject=alert.id, details=details)

@@ -61,24 +61,24 @@ def put_missing_records(
 
 
 @router.get("/missing-records")
-def list_missing_records(deployment: ReadableDeployment, session: SessionIn, wanted: WantedHours) -> MissingHoursPage:
+def list_missing_records(deployment: ReadableDeployment, session: SessionIn, period: WantedHours) -> MissingHoursPage:
     """Returns the hours in which records are missing, newest first, `since` <= hour < `until`."""
-    found = missing_hours(session, deployment.no, since=wanted.since, until=wanted.until, limit=wanted.limit)
-    page, next_cursor = cut_at_place(found, wanted.limit - 1, lambda one: one.hour.astimezone(UTC))
-    return MissingHoursPage(hours=[MissingHourOut.from_object(one) for one in page], next_cursor=next_cursor)
+    missing = missing_hours(session, deployment.no, since=period.since, until=period.until, limit=period.limit)
+    page, next_cursor = cut_at_place(missing, period.limit - 1, lambda hour: hour.hour.astimezone(UTC))
+    return MissingHoursPage(hours=[MissingHourOut.from_object(hour) for hour in page], next_cursor=next_cursor)
 
 
 def _require_hours(totals: list[MissingTotals], rule: TimeRule) -> None:
     """Refuses hours that are not whole, plausible, and there once."""
-    hours = Counter(one.hour for one in totals)
+    hours = Counter(hour_totals.hour for hour_totals in totals)
     problems = []
-    for index, one in enumerate(totals):
+    for index, hour_totals in enumerate(totals):
         problem = None
-        if not rule.earliest <= one.hour <= rule.latest:
+        if not rule.earliest <= hour_totals.hour <= rule.latest:
             problem = f"must be between {rule.earliest:%Y-%m-%dT%H:%M:%SZ} and {rule.latest:%Y-%m-%dT%H:%M:%SZ}"
-        elif one.hour != hour_of(one.hour):
+        elif hour_totals.hour != hour_of(hour_totals.hour):
             problem = "must be the beginning of an hour"
-        elif hours[one.hour] > 1:
+        elif hours[hour_totals.hour] > 1:
             problem = "must be there once"
         if problem is not None:
             problems.append(FieldProblem(f"hours[{index}].hour", problem))
@@ -100,12 +100,12 @@ def read_ingestion(deployment: ReadableDeployment, session: SessionIn, *, now: N
 
 
 @router.get("/intake-counts")
-def list_intake_counts(principal: Reader, deployment: ReadableDeployment, session: SessionIn, wanted: WantedHours) -> IntakeHoursPage:
+def list_intake_counts(principal: Reader, deployment: ReadableDeployment, session: SessionIn, period: WantedHours) -> IntakeHoursPage:
     """Returns what became of calls through the gateway and of events by hour, newest first, `since` <= hour < `until`.
 
     Counts appear within ten seconds. Records that were lost before they could be kept are in `missing-records` instead.
     """
-    found = intake_hours(session, deployment.no, since=wanted.since, until=wanted.until, limit=wanted.limit)
-    page, next_cursor = cut_at_place(list(found), wanted.limit - 1, lambda hour: hour.astimezone(UTC))
-    hours = [IntakeHourOut.of(hour, found[hour], shows_reasons=principal.may_read_records) for hour in page]
+    counts = intake_hours(session, deployment.no, since=period.since, until=period.until, limit=period.limit)
+    page, next_cursor = cut_at_place(list(counts), period.limit - 1, lambda hour: hour.astimezone(UTC))
+    hours = [IntakeHourOut.of(hour, counts[hour], shows_reasons=principal.may_read_records) for hour in page]
     return IntakeHoursPage(hours=hours, next_cursor=next_cursor)

@@ -47,11 +47,11 @@ def post_attribution(
     again returns it; one for now is brought up to now. Needs a fairness monitor (409).
     """
     body = body or AttributionIn()
-    wanted = body.to_domain()
+    request = body.to_domain()
     if body.dry_run:
         response.status_code = 200
-        return AttributionCostOut.from_object(estimate_cost(session, deployment, wanted, database=services.database))
-    run = request_attribution(session, deployment.no, wanted, requested_by=principal.actor)
+        return AttributionCostOut.from_object(estimate_cost(session, deployment, request, database=services.database))
+    run = request_attribution(session, deployment.no, request, requested_by=principal.actor)
     if run.created_at == current_time(session):  # one that was waiting already was requested before
         details = {"from": [None, run.span.start.isoformat()], "to": [None, run.span.end.isoformat()]}
         record_activity(session, principal.actor, "attribution.requested", deployment, subject=run.id, details=details)

@@ -24,9 +24,9 @@ def definition_changes(before: Definition | None, after: Definition | None) -> d
         # Else both sides would say "set", and a new password would be no change.
         new["endpoint"]["credentials"] = "changed"
     tls_before, tls_after = _find_tls(before), _find_tls(after)
-    for part in tls_before.keys() & tls_after.keys():
-        if tls_before[part] != tls_after[part]:
-            new["endpoint"]["tls"][part] = "changed"
+    for member in tls_before.keys() & tls_after.keys():
+        if tls_before[member] != tls_after[member]:
+            new["endpoint"]["tls"][member] = "changed"
     headers_before, headers_after = _find_headers(before), _find_headers(after)
     if new and new["endpoint"]:
         for name, value in headers_after.items():
@@ -65,7 +65,7 @@ def _find_headers(definition: Definition | None) -> Mapping[str, str]:
 
 def _find_tls(definition: Definition | None) -> Mapping[str, str]:
     tls = definition.endpoint.tls if definition and definition.endpoint else None
-    return {} if tls is None else {part: text for part, text in asdict(tls).items() if text}
+    return {} if tls is None else {member: text for member, text in asdict(tls).items() if text}
 
 
 def _find_credentials(definition: Definition | None) -> object:

@@ -85,27 +85,27 @@ RangeIn = Annotated[TimeRange, Depends(wanted_range)]
 def chosen_series(
     deployment: ReadableDeployment,
     session: SessionIn,
-    wanted: RangeIn,
+    period: RangeIn,
     metric: Annotated[str, Query(max_length=100, examples=["disparate_impact"])],
     data: DataSet = DataSet.PAYLOAD,
     attribute: Annotated[FilterText, Query(description="Left out: the series of everybody, such as accuracy.")] = None,
 ) -> Series:
     require_metric(metric, data)
-    if not CATALOGUE[metric].is_stored and wanted.rollup is None:
+    if not CATALOGUE[metric].is_stored and period.rollup is None:
         raise InvalidInput.of("rollup", f"is required, because checks do not store {metric}")
-    asked = SeriesWanted(metric=metric, data=data, attribute=attribute, since=wanted.since, until=wanted.until, rollup=wanted.rollup)
-    return series_of(session, deployment.no, asked)
+    choice = SeriesWanted(metric=metric, data=data, attribute=attribute, since=period.since, until=period.until, rollup=period.rollup)
+    return series_of(session, deployment.no, choice)
 
 
-def chosen_volume(deployment: ReadableDeployment, session: SessionIn, wanted: RangeIn) -> tuple[Volume, ...]:
-    return volume_of(session, deployment.no, wanted.since, wanted.until, wanted.rollup)
+def chosen_volume(deployment: ReadableDeployment, session: SessionIn, period: RangeIn) -> tuple[Volume, ...]:
+    return volume_of(session, deployment.no, period.since, period.until, period.rollup)
 
 
 def chosen_view(deployment: ReadableDeployment, session: SessionIn, check_id: CheckId, view: ViewKind) -> CheckView:
-    found = check_view(session, deployment, get(session, deployment.no, check_id), view)
-    if found.reason is not None:
-        raise Conflict(found.reason)
-    return found
+    chosen = check_view(session, deployment, get(session, deployment.no, check_id), view)
+    if chosen.reason is not None:
+        raise Conflict(chosen.reason)
+    return chosen
 
 
 def words_of(deployment: ReadableDeployment, session: SessionIn) -> GroupWords:
@@ -119,17 +119,17 @@ AttributeIn = Annotated[FilterText, Query(description="Left out: the first one."
 
 
 def alerts_of_series(
-    deployment: ReadableDeployment, session: SessionIn, series: Annotated[Series, Depends(chosen_series)], wanted: RangeIn, now: NowIn
+    deployment: ReadableDeployment, session: SessionIn, series: Annotated[Series, Depends(chosen_series)], period: RangeIn, now: NowIn
 ) -> list[Alert]:
-    since = wanted.since or datetime.min.replace(tzinfo=UTC)
-    found = alerts_between(session, deployment.no, Span(start=since, end=wanted.until or now), metric=series.metric, data=series.data)
-    return [alert for alert in found if alert.opened_at >= since]
+    since = period.since or datetime.min.replace(tzinfo=UTC)
+    alerts = alerts_between(session, deployment.no, Span(start=since, end=period.until or now), metric=series.metric, data=series.data)
+    return [alert for alert in alerts if alert.opened_at >= since]
 
 
 @router.get("/charts/series.{form}", response_class=Picture, responses=FORMS, dependencies=[exported("figures")])
 def chart_series(
     deployment: ReadableDeployment,
-    words: WordsIn,
+    names: WordsIn,
     form: Form,
     series: Annotated[Series, Depends(chosen_series)],
     alerts: Annotated[list[Alert], Depends(alerts_of_series)],
@@ -138,7 +138,7 @@ def chart_series(
     """Returns a metric over time, with limits, intervals and alerts. The range is at most a year unless it is rolled up."""
     if form == "csv":
         return csv_file(series_twin(series), f"{deployment.id}-{series.metric}")
-    return _draw(series_chart(rename_series(words, series), LOOKS[theme], alerts=alerts), form)
+    return _draw(series_chart(rename_series(names, series), LOOKS[theme], alerts=alerts), form)
 
 
 @router.get("/charts/volume.{form}", response_class=Picture, responses=FORMS, dependencies=[exported("figures")])
@@ -146,13 +146,13 @@ def chart_volume(
     deployment: ReadableDeployment,
     form: Form,
     volumes: Annotated[tuple[Volume, ...], Depends(chosen_volume)],
-    wanted: RangeIn,
+    period: RangeIn,
     theme: ThemeIn = Theme.LIGHT,
 ) -> Response:
     """Returns the number of logged records over time, as the checks counted them."""
     if form == "csv":
         return csv_file(volume_twin(volumes), f"{deployment.id}-volume")
-    return _draw(volume_chart(volumes, LOOKS[theme], rollup=wanted.rollup), form)
+    return _draw(volume_chart(volumes, LOOKS[theme], rollup=period.rollup), form)
 
 
 @router.get(
@@ -160,7 +160,7 @@ def chart_volume(
 )
 def chart_check(
     view: ViewIn,
-    words: WordsIn,
+    names: WordsIn,
     form: Form,
     *,
     attribute: AttributeIn = None,
@@ -169,11 +169,11 @@ def chart_check(
 ) -> Response:
     """Returns the favourable rates of an attribute's groups in one view of a check. 409 where the check has no such view."""
     among = view.balanced if part == "with_copies" else view.attributes
-    found = next((one for one in among if attribute in (None, one.attribute)), None)
-    found = require_present(found, "attribute of this view", attribute or "with copies")
+    shares = next((candidate for candidate in among if attribute in (None, candidate.attribute)), None)
+    shares = require_present(shares, "attribute of this view", attribute or "with copies")
     if form == "csv":
-        return csv_file(ranges_twin(found) if part == "sub_ranges" else shares_twin(found), f"{view.check.id}-{view.kind.value}")
-    named, look = rename_shares(words, found), LOOKS[theme]
+        return csv_file(ranges_twin(shares) if part == "sub_ranges" else shares_twin(shares), f"{view.check.id}-{view.kind.value}")
+    named, look = rename_shares(names, shares), LOOKS[theme]
     if part == "sub_ranges":
         return _draw(ranges_chart(view.kind, named, look), form)
     return _draw(shares_chart(view.kind, named, look, with_copies=part == "with_copies"), form)

@@ -52,8 +52,8 @@ def post_check(
     else:
         check = request_check_of(session, deployment.no, span, requested_by=principal.actor)
     if check.created_at == current_time(session):  # a check that was waiting already was requested before
-        wanted = {"from": [None, check.span.start.isoformat()], "to": [None, check.span.end.isoformat()]}
-        record_activity(session, principal.actor, "check.requested", deployment, subject=check.id, details=wanted)
+        details = {"from": [None, check.span.start.isoformat()], "to": [None, check.span.end.isoformat()]}
+        record_activity(session, principal.actor, "check.requested", deployment, subject=check.id, details=details)
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/checks/{check.id}"
     return CheckOut.of(check, outlook_of(session, deployment.no))
 
@@ -102,8 +102,8 @@ def list_check_measurements(
     Of mitigated data, a `metric` that checks do not store is measured now.
     """
     check = get(session, deployment.no, check_id)
-    wanted = replace(figures, check_no=check.no, since=check.span.end)
-    return CheckMeasurementPage.of(read_points(session, deployment.no, wanted, paging), paging, attrgetter("measurement"))
+    filters = replace(figures, check_no=check.no, since=check.span.end)
+    return CheckMeasurementPage.of(read_points(session, deployment.no, filters, paging), paging, attrgetter("measurement"))
 
 
 @router.get("/{check_id}/tables")
@@ -126,8 +126,8 @@ def cancel_check(deployment: ManagedDeployment, check_id: CheckId, session: Sess
 @router.get("/{check_id}/views")
 def list_check_views(deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> ViewStatesOut:
     """Returns the state of the four views of the check, with the reason for each that it does not have."""
-    found = views_of(session, deployment, get(session, deployment.no, check_id))
-    return ViewStatesOut(views=[ViewStateOut.from_object(state) for state in found])
+    states = views_of(session, deployment, get(session, deployment.no, check_id))
+    return ViewStatesOut(views=[ViewStateOut.from_object(state) for state in states])
 
 
 @router.get("/{check_id}/views/{view}")

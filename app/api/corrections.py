@@ -74,7 +74,7 @@ async def correct_records(
     if not principal.sees(plan.target.no):
         raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
     kind = sent_type(request)
-    async with spooled(request, places=services.uploads, actor=principal.actor, max_bytes=MAX_BODY_BYTES) as file, services.turns:
+    async with spooled(request, room=services.uploads, actor=principal.actor, max_bytes=MAX_BODY_BYTES) as file, services.turns:
         receipt = await run_in_threadpool(_correct, services, plan, file.read(), kind, principal.actor)
     if receipt.accepted or receipt.duplicate:
         return CorrectionReceipt(**receipt_members(receipt, "corrected"))

@@ -36,23 +36,27 @@ def list_correlated_features(
         raise InvalidInput.of("attribute", f"{attribute!r:.210} is not a meta field of the deployment")
     summary = require_present(training_summary_of(session, deployment.no), "training data of the deployment", deployment.id)
 
-    found = associations_of(session, deployment.no, [attribute]).get(attribute)
+    associations = associations_of(session, deployment.no, [attribute]).get(attribute)
     reason = None
-    if found is None and summary.form is TrainingForm.DISTRIBUTION:
+    if associations is None and summary.form is TrainingForm.DISTRIBUTION:
         reason = NO_ROWS
-    elif found is None:
+    elif associations is None:
         reason = f"the training data have no column {attribute}; upload them with it" if attribute in summary.absent else EARLIER
 
     donated = donor_features_of(session, deployment.no).get(attribute, {})
     # A column whose type changed since the upload has no values of the present type.
     pickable = {column.name for column in deployment.schema.features if donated.get(column.name) is column.type}
     # Of those without a strength, first those that an earlier version listed.
-    strongest_first = sorted(found or (), key=lambda one: (one.strength is None, -(one.strength or 0), -(one.uncorrected or 0)))
+    strongest_first = sorted(
+        associations or (),
+        key=lambda association: (association.strength is None, -(association.strength or 0), -(association.uncorrected or 0)),
+    )
     return CorrelatedFeaturesOut(
         attribute=attribute,
         threshold=threshold,
         reason=reason,
         features=[
-            correlated_feature(attribute, one, threshold=threshold, can_be_picked=one.feature in pickable) for one in strongest_first
+            correlated_feature(attribute, association, threshold=threshold, can_be_picked=association.feature in pickable)
+            for association in strongest_first
         ],
     )

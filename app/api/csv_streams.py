@@ -57,9 +57,9 @@ async def _stream(
     def write(items: Sequence[Item]) -> bytes:
         return csv_lines(map(export.write, items))
 
-    def read(place: Place, most: int) -> CsvPiece[Item, Place]:
+    def read(position: Place, size: int) -> CsvPiece[Item, Place]:
         with services.database.transaction() as session:
-            return export.read(session, place, most)
+            return export.read(session, position, size)
 
     piece, sent = first, 0
     yield csv_lines([export.header])
@@ -67,8 +67,8 @@ async def _stream(
         if piece.items:
             yield await run_in_threadpool(write, piece.items)
         sent += len(piece.items)
-        most = PIECE if limit is None else min(PIECE, limit - sent)
-        if not most or piece.next_place is None:
+        size = PIECE if limit is None else min(PIECE, limit - sent)
+        if not size or piece.next_place is None:
             return
         async with services.turns:
-            piece = await run_in_threadpool(read, piece.next_place, most)
+            piece = await run_in_threadpool(read, piece.next_place, size)

@@ -49,7 +49,9 @@ BODY: Schema = {
 ENCODING = {"name": "Content-Encoding", "in": "header", "schema": {"type": "string", "enum": ["gzip", "identity", ""]}}
 
 _PROBABILITY = {"type": ["number", "array", "null"], "items": {"type": "number"}}
-_COUNTS = open_object([STORED, DUPLICATE, CONFLICT], **{word: {"type": "integer", "minimum": 0} for word in (STORED, DUPLICATE, CONFLICT)})
+_COUNTS = open_object(
+    [STORED, DUPLICATE, CONFLICT], **{state: {"type": "integer", "minimum": 0} for state in (STORED, DUPLICATE, CONFLICT)}
+)
 _FACTS: Schema = {
     "mode": {"type": "string", "enum": [mode.value for mode in Mode]},
     "settings_version": {"type": "integer", "minimum": 0},
@@ -69,7 +71,7 @@ _ADDED: Schema = {
     "debiased_decoded_target": CELL,
     "changed": {"type": "boolean"},
     "changed_by": NAMES,
-    "debiasing": {"type": "string", "enum": [word.value for word in Debiasing]},
+    "debiasing": {"type": "string", "enum": [debiasing.value for debiasing in Debiasing]},
 }
 _ROW = open_object(
     ["id", "prediction", "probability", "label", *COLUMNS, "logged"],
@@ -110,10 +112,10 @@ def _build_answer_schemas() -> list[Schema]:
             alike.append(schema)
     schemas = []
     for names, alike in members.items():
-        own = alike[0]
+        properties = alike[0]
         if len(alike) > 1:
-            own = {name: {"type": "array", "items": {"anyOf": [schema[name]["items"] for schema in alike]}} for name in names}
-        schemas.append(open_object([*names, *_FACTS, *_IN_TABLES], **own, **_FACTS, **_IN_TABLES))
+            properties = {name: {"type": "array", "items": {"anyOf": [schema[name]["items"] for schema in alike]}} for name in names}
+        schemas.append(open_object([*names, *_FACTS, *_IN_TABLES], **properties, **_FACTS, **_IN_TABLES))
     return schemas
 
 

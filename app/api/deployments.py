@@ -136,26 +136,26 @@ def _make_id(name: str) -> str:
     return f"{slug or 'deployment'}-{secrets.token_hex(4)}"
 
 
-def checked_definition(definition: Definition, services: Services, others: Sequence[FieldProblem] = ()) -> Definition:
-    """Definition, if it may be stored; else refuses everything wrong with it, and `others`."""
-    found = definition_problems(definition)
+def checked_definition(definition: Definition, services: Services, further: Sequence[FieldProblem] = ()) -> Definition:
+    """Definition, if it may be stored; else refuses everything wrong with it, and `further`."""
+    problems = definition_problems(definition)
     for side, table in (("payload", definition.payload), ("feedback", definition.feedback)):
         if table is not None:
-            found += location_problems(table, services.settings.table_folders, side)
+            problems += location_problems(table, services.settings.table_folders, side)
     if definition.endpoint is not None:
-        found += _find_address_problems(definition.endpoint, services)
+        problems += _find_address_problems(definition.endpoint, services)
         credentials = definition.endpoint.credentials
         if credentials is not None and credentials.token_url:
             try:
                 check_url(credentials.token_url, services.policy)
             except EndpointRefused as error:
-                found.append(FieldProblem("endpoint.credentials.token_url", str(error)))
+                problems.append(FieldProblem("endpoint.credentials.token_url", str(error)))
         if definition.endpoint.tls is not None:
-            found += tls_problems(definition.endpoint.tls, definition.endpoint.url)
+            problems += tls_problems(definition.endpoint.tls, definition.endpoint.url)
         columns = [column.name for column in definition.features]
-        found += codec_for(definition.endpoint.payload_format).mapping_problems(definition.endpoint, columns)
-    found += others
-    refuse(found)
+        problems += codec_for(definition.endpoint.payload_format).mapping_problems(definition.endpoint, columns)
+    problems += further
+    refuse(problems)
     return definition
 
 
@@ -175,12 +175,12 @@ def _find_address_problems(endpoint: Endpoint, services: Services) -> list[Field
 
 def _require_same_places(before: dict[str, Any], after: dict[str, Any], principal: Principal) -> None:
     """Refuses a choice of what Evenhand reads by rights of its own: it may be another deployment's."""
-    parts = {"payload": ("location", "format"), "feedback": ("location", "format"), "endpoint": ("uri",)}
+    sections = {"payload": ("location", "format"), "feedback": ("location", "format"), "endpoint": ("uri",)}
     chosen = [
-        f"{part}.{name}"
-        for part, names in parts.items()
+        f"{section}.{name}"
+        for section, names in sections.items()
         for name in names
-        if after[part] and after[part][name] not in ("", (before[part] or {}).get(name))
+        if after[section] and after[section][name] not in ("", (before[section] or {}).get(name))
     ]
     if chosen:
         fields = ", ".join(chosen)
@@ -195,13 +195,13 @@ def _find_secret_problems(before: Endpoint | None, after: Endpoint | None, patch
     if _parse_origin(after.url) in (None, _parse_origin(before.url)):
         return []
     message = "must be sent again (or null) when the endpoint moves to another scheme, host or port"
-    found = []
+    problems = []
     if after.credentials is not None and "credentials" not in patch.endpoint.model_fields_set:
-        found.append(FieldProblem("endpoint.credentials", message))
+        problems.append(FieldProblem("endpoint.credentials", message))
     if after.tls is not None and after.tls.key and (patch.endpoint.tls is None or not patch.endpoint.tls.key):
-        found.append(FieldProblem("endpoint.tls.key", message))
-    kept = [name for name in after.headers if name in before.headers and name not in patch.endpoint.headers]
-    return found + [FieldProblem(f"endpoint.headers.{name}", message) for name in kept]
+        problems.append(FieldProblem("endpoint.tls.key", message))
+    kept_headers = [name for name in after.headers if name in before.headers and name not in patch.endpoint.headers]
+    return problems + [FieldProblem(f"endpoint.headers.{name}", message) for name in kept_headers]
 
 
 def _parse_origin(url: str) -> tuple[str, str, int | None] | None:

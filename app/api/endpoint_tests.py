@@ -118,17 +118,17 @@ def _build_question(
 
 
 def _read_rows(records: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Rows:
-    known = {column.name for column in columns}
+    names = {column.name for column in columns}
     problems: list[FieldProblem] = []
     for index, record in enumerate(records):
-        place = f"records[{index}]"
-        unknown = [name for name in record if name not in known]
-        problems += [FieldProblem(f"{place}.{printable(name):.200}", "is not a feature of the deployment") for name in unknown]
+        path = f"records[{index}]"
+        unknown = [name for name in record if name not in names]
+        problems += [FieldProblem(f"{path}.{printable(name):.200}", "is not a feature of the deployment") for name in unknown]
         for column in columns:
             # By column, so that the answer names every fault.
-            own = {name: value for name, value in record.items() if name == column.name}
+            cell = {name: value for name, value in record.items() if name == column.name}
             try:
-                Columns.of(place, (column,), required=True).cells(own)
+                Columns.of(path, (column,), required=True).cells(cell)
             except RecordRefused as refused:
                 problems.append(FieldProblem(refused.field, refused.reason))
     if problems:

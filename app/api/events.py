@@ -59,21 +59,21 @@ class EventRoutes(KnownCallerRoutes):
                 # A sender may stop at an error: what is beyond a limit is ignored and counted.
                 self._limits.admit_request(principal.actor, len(body))
                 headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-                found = read_events(headers, body, now=now)
+                reports = read_events(headers, body, now=now)
             finally:
                 self._bodies.done(body, principal.actor)
         except (EventUnclear, TooLarge, Unavailable, RateReached, QuotaReached) as error:
-            found = [EventUnclear(str(error))]
-        unclear = [one for one in found if isinstance(one, EventUnclear)]
-        for one in unclear:
-            self._gateway.ignore(plan.deployment.no, str(one), now=now)
-        halves = [one for one in found if isinstance(one, ReportedHalf)]
-        kept = [await self._gateway.keep(one.to_entry(plan.deployment, now=now), plan) for one in halves]
+            reports = [EventUnclear(str(error))]
+        unclear = [report for report in reports if isinstance(report, EventUnclear)]
+        for report in unclear:
+            self._gateway.ignore(plan.deployment.no, str(report), now=now)
+        halves = [report for report in reports if isinstance(report, ReportedHalf)]
+        are_kept = [await self._gateway.keep(half.to_entry(plan.deployment, now=now), plan) for half in halves]
         # A half is half a record, and the answer completes most calls.
-        records = sum(is_kept and one.side is CallSide.RESPONSE for one, is_kept in zip(halves, kept, strict=True))
-        if any(kept):
+        records = sum(is_kept and half.side is CallSide.RESPONSE for half, is_kept in zip(halves, are_kept, strict=True))
+        if any(are_kept):
             self._limits.note_stored(principal.actor, sent=records, records=records, size=len(body))
-        return {"received": sum(kept), "ignored": len(unclear), "reasons": [str(one) for one in unclear[:MAX_REASONS]]}
+        return {"received": sum(are_kept), "ignored": len(unclear), "reasons": [str(report) for report in unclear[:MAX_REASONS]]}
 
 
 def _find_deployment(scope: Scope) -> str | None:
@@ -83,5 +83,5 @@ def _find_deployment(scope: Scope) -> str | None:
         return read_user_name(scope)
     if not path.startswith(PREFIX):
         return None
-    deployment_id, _, rest = path[len(PREFIX) :].partition("/")
-    return deployment_id if rest == EVENTS else None
+    deployment_id, _, route = path[len(PREFIX) :].partition("/")
+    return deployment_id if route == EVENTS else None

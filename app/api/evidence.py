@@ -40,13 +40,13 @@ def read_evidence(deployment: ReadableDeployment, session: SessionIn, paging: Nu
     in every hour, all comparisons together raise at most one false alarm in `false_alarm_hours` on average, if each record is another
     person.
     """
-    found = look_at_evidence(session, deployment.no)
-    if found is None:
+    evidence = look_at_evidence(session, deployment.no)
+    if evidence is None:
         raise Conflict(f"Deployment {deployment.id} has no fairness monitor, whose limits evidence is collected on; set one first.")
     # Places count from 1, because 0 is the start.
-    places = range(paging.after + 1, min(paging.after + paging.limit, len(found.comparisons)) + 1)
-    page, next_cursor = cut(places, paging, int)
-    return DeploymentEvidenceOut.of(found, [found.comparisons[place - 1] for place in page], next_cursor)
+    numbers = range(paging.after + 1, min(paging.after + paging.limit, len(evidence.comparisons)) + 1)
+    page, next_cursor = cut(numbers, paging, int)
+    return DeploymentEvidenceOut.of(evidence, [evidence.comparisons[number - 1] for number in page], next_cursor)
 
 
 @router.get("/{comparison_id}/hours")
@@ -57,7 +57,7 @@ def list_evidence_hours(
     paging: NumberPaging,
 ) -> EvidenceHourPage:
     """Returns the counts of each hour and the evidence after it, oldest first, so that every figure can be traced."""
-    hours = [one for one in replay_figure(session, deployment.no, comparison_id) if one.number > paging.after]
+    hours = [hour for hour in replay_figure(session, deployment.no, comparison_id) if hour.number > paging.after]
     return EvidenceHourPage.of(hours, paging, number_of=attrgetter("number"))
 
 
@@ -78,8 +78,8 @@ def read_evidence_plan(
         raise Conflict(
             f"Deployment {deployment.id} has no fairness monitor. Send the one that you plan with POST instead, or set one first."
         )
-    wanted = WantedDetection(ratio, chance)
-    plan = plan_from_counts(session, deployment.no, monitor, wanted)
+    detection = WantedDetection(ratio, chance)
+    plan = plan_from_counts(session, deployment.no, monitor, detection)
     if plan is None and deployment.payload is not None:
         raise Conflict(
             f"No hour of {deployment.id} has been counted yet; a worker counts the hours of its files. Ask again in a few minutes."
@@ -87,8 +87,8 @@ def read_evidence_plan(
     if plan is None:
         until = current_hour_bound(session, grace_seconds=0)
         with arrow_reader(services.database) as reader:
-            plan = plan_from_records(session, reader, deployment.no, monitor, detection=wanted, until=until)
-    return EvidencePlanOut.of(plan, wanted)
+            plan = plan_from_records(session, reader, deployment.no, monitor, detection=detection, until=until)
+    return EvidencePlanOut.of(plan, detection)
 
 
 @router.post("/plan", dependencies=[NEEDS_LOGGED], responses=CONFLICT)
@@ -96,9 +96,9 @@ def plan_evidence(
     body: MonitorIn, deployment: ReadableDeployment, session: SessionIn, services: ServicesIn, ratio: Ratio = 0.7, chance: Chance = 0.9
 ) -> EvidencePlanOut:
     """Returns the same for a monitor that is not set, from the newest records of the last days. Nothing is stored."""
-    monitor, wanted = body.to_domain(), WantedDetection(ratio, chance)
-    found = fitting_problems(session, deployment, monitor)
-    refuse(found)
+    monitor, detection = body.to_domain(), WantedDetection(ratio, chance)
+    problems = fitting_problems(session, deployment, monitor)
+    refuse(problems)
     until = current_hour_bound(session, grace_seconds=0)
     with arrow_reader(services.database) as reader:
-        return EvidencePlanOut.of(plan_from_records(session, reader, deployment.no, monitor, detection=wanted, until=until), wanted)
+        return EvidencePlanOut.of(plan_from_records(session, reader, deployment.no, monitor, detection=detection, until=until), detection)

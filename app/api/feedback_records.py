@@ -32,12 +32,12 @@ def list_feedback_records(
 ) -> FeedbackRecordPage:
     """Returns ground-truth labels, `since` <= `logged_at` < `until`, newest first, each with the features of its record or its own."""
     earliest, latest, after = in_utc("since", since), in_utc("until", until), read_place_cursor(cursor, RecordPlace)
-    found = list_feedback(session, deployment.no, since=earliest, until=latest, after=after, limit=limit + 1)
+    records = list_feedback(session, deployment.no, since=earliest, until=latest, after=after, limit=limit + 1)
     schemas = schemas_of(session, deployment.no)
-    page = found[:limit]
+    page = records[:limit]
     return FeedbackRecordPage(
-        feedback_records=[FeedbackRecordOut.of(one, schemas[one.schema_version]) for one in page],
-        next_cursor=encode_place(page[-1].place if len(found) > limit else None),
+        feedback_records=[FeedbackRecordOut.of(record, schemas[record.schema_version]) for record in page],
+        next_cursor=encode_place(page[-1].place if len(records) > limit else None),
         count=count_feedback(session, deployment.no, since=earliest, until=latest) if count else None,
     )
 
@@ -45,5 +45,5 @@ def list_feedback_records(
 @router.get("/{record_id:path}", dependencies=[READS_RECORDS])
 def read_feedback_record(deployment: ReadableDeployment, session: SessionIn, record_id: RecordId) -> FeedbackRecordOut:
     """Returns the ground-truth label of that id."""
-    found = require_present(find_feedback(session, deployment.no, record_id), "feedback record", record_id)
-    return FeedbackRecordOut.of(found, schemas_of(session, deployment.no)[found.schema_version])
+    record = require_present(find_feedback(session, deployment.no, record_id), "feedback record", record_id)
+    return FeedbackRecordOut.of(record, schemas_of(session, deployment.no)[record.schema_version])

@@ -29,9 +29,9 @@ def csv_header(schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
     The id is called as `POST …/feedback-records` reads it.
     """
     columns = [column.name for column in (*schema.features, *schema.meta)]
-    taken = set(columns)
-    header = [take_free_name(taken, "id", "record_id"), *(take_free_name(taken, name) for name in _FLAG_COLUMNS)]
-    names = [*header, *columns, take_free_name(taken, "label", "observed_label")]
+    used = set(columns)
+    header = [take_free_name(used, "id", "record_id"), *(take_free_name(used, name) for name in _FLAG_COLUMNS)]
+    names = [*header, *columns, take_free_name(used, "label", "observed_label")]
     return names if is_raw else list(map(harmless, names))
 
 
@@ -41,27 +41,27 @@ def csv_lines(rows: Iterable[Iterable[str]]) -> bytes:
     return text.getvalue().encode()
 
 
-def csv_row(found: FlaggedPayload, schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
+def csv_row(flagged: FlaggedPayload, schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
     """Cells of one flag; a column that the record was logged without is empty."""
-    flag = found.flag
-    values = dict(zip((column.name for column in found.schema.features), found.features, strict=True))
-    values |= dict(zip((column.name for column in found.schema.meta), found.meta, strict=True))
+    flag = flagged.flag
+    values = dict(zip((column.name for column in flagged.schema.features), flagged.features, strict=True))
+    values |= dict(zip((column.name for column in flagged.schema.meta), flagged.meta, strict=True))
     cells = [
         *(flag.logged_at.isoformat(), flag.attribute, flag.group, flag.kind, flag.direction),
         # In the spelling in which people write the label.
-        *(found.prediction if found.label is None else found.label, found.probability),
+        *(flagged.prediction if flagged.label is None else flagged.label, flagged.probability),
         *(flag.own_score, flag.reference_score, known_gap(flag)),
         *(values.get(column.name) for column in (*schema.features, *schema.meta)),
     ]
-    return [found.record_id, *(write_cell(cell, is_raw=is_raw) for cell in cells), ""]
+    return [flagged.record_id, *(write_cell(cell, is_raw=is_raw) for cell in cells), ""]
 
 
-def take_free_name(taken: set[str], *names: str) -> str:
+def take_free_name(used: set[str], *names: str) -> str:
     """First of the names that is free, or one made of it; adds it to those taken."""
-    name = next((name for name in names if name not in taken), f"flagged_{names[0]}")
-    while name in taken:
+    name = next((name for name in names if name not in used), f"flagged_{names[0]}")
+    while name in used:
         name = f"flagged_{name}"
-    taken.add(name)
+    used.add(name)
     return name
 
 

@@ -63,7 +63,7 @@ Wanted = Annotated[FlaggedFilter, Depends(wanted_flags)]
 def list_flagged_records(
     deployment: ReadableDeployment,
     session: SessionIn,
-    wanted: Wanted,
+    filters: Wanted,
     after: Annotated[FlagPlace | None, Depends(read_flag_cursor)],
     limit: Limit = 100,
 ) -> FlaggedPage:
@@ -71,12 +71,12 @@ def list_flagged_records(
 
     `since` <= `logged_at` < `until`. Checks flag records; each record and attribute is listed once.
     """
-    found = flagged_page(session, deployment.no, wanted, after=after, limit=limit + 1)
-    words = GroupWords.of(monitor_of(session, deployment.no))
-    page, next_cursor = cut_at_place(found.items, limit, lambda flagged: flagged.place, is_cut=found.is_cut)
+    flags = flagged_page(session, deployment.no, filters, after=after, limit=limit + 1)
+    names = GroupWords.of(monitor_of(session, deployment.no))
+    page, next_cursor = cut_at_place(flags.items, limit, lambda flagged: flagged.place, is_cut=flags.is_cut)
     return FlaggedPage(
-        model_revision=wanted.model_revision,
-        flagged_records=[FlaggedOut.with_record(one, words) for one in page],
+        model_revision=filters.model_revision,
+        flagged_records=[FlaggedOut.with_record(flagged, names) for flagged in page],
         next_cursor=next_cursor,
         notes=[ONLY_DIRECT],
     )
@@ -87,7 +87,7 @@ def export_flagged_records(
     deployment: ReadableDeployment,
     session: SessionIn,
     services: ServicesIn,
-    wanted: Wanted,
+    filters: Wanted,
     limit: RowLimit = None,
     *,
     raw: Raw = False,
@@ -98,8 +98,8 @@ def export_flagged_records(
     a spreadsheet would take for a formula has an apostrophe before it, unless `raw` is set; the id never has.
     """
 
-    def read(session: Session, after: FlagPlace | None, most: int) -> CsvPiece[FlaggedPayload, FlagPlace]:
-        items = flagged_page(session, deployment.no, wanted, after=after, limit=most).items
+    def read(session: Session, after: FlagPlace | None, size: int) -> CsvPiece[FlaggedPayload, FlagPlace]:
+        items = flagged_page(session, deployment.no, filters, after=after, limit=size).items
         return CsvPiece(items, items[-1].place if items else None)
 
     header, write = csv_header(deployment.schema, is_raw=raw), partial(csv_row, schema=deployment.schema, is_raw=raw)

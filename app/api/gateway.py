@@ -57,8 +57,8 @@ class _Call:
 class GatewayRoute(KnownCallerRoutes):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and (path := scope["path"]).startswith(PREFIX):
-            deployment_id, _, rest = path[len(PREFIX) :].partition("/")
-            if rest == PREDICTIONS:
+            deployment_id, _, route = path[len(PREFIX) :].partition("/")
+            if route == PREDICTIONS:
                 await self._respond(deployment_id, scope, receive, send)
                 return
         await self._app(scope, receive, send)
@@ -166,8 +166,8 @@ class GatewayRoute(KnownCallerRoutes):
 
 
 def _capture(headers: Headers, body: bytes) -> CapturedBody:
-    found = dict(headers)
-    return CapturedBody(body, found.get(b"content-type", b"").decode("latin-1"), found.get(b"content-encoding", b"").decode("latin-1"))
+    values = dict(headers)
+    return CapturedBody(body, values.get(b"content-type", b"").decode("latin-1"), values.get(b"content-encoding", b"").decode("latin-1"))
 
 
 def _read_record_id(scope: Scope) -> str:

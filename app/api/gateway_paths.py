@@ -116,6 +116,6 @@ def _describe_events(operation_id: str, summary: str, description: str, paramete
                 "description": "The number of halves that are kept, and why others are not",
                 "content": {"application/json": {"schema": document, "example": {"received": 1, "ignored": 0, "reasons": []}}},
             },
-            **{str(status): one for status, one in sorted(problems(NotFound).items())},
+            **{str(status): response for status, response in sorted(problems(NotFound).items())},
         },
     }

@@ -108,13 +108,13 @@ def alert_gauge(alerts: Sequence[OpenAlerts]) -> GaugeMetricFamily:
     """
     gauge = GaugeMetricFamily("evenhand_alerts", "Alerts that are not over.", labels=["deployment", "kind", "state"])
     totals = Counter[str]()
-    for found in alerts:
-        totals[found.deployment_id] += found.count
-    own = set(sorted(totals, key=lambda deployment: (-totals[deployment], deployment))[:MOST_DEPLOYMENTS])
+    for open_alerts in alerts:
+        totals[open_alerts.deployment_id] += open_alerts.count
+    shown = set(sorted(totals, key=lambda deployment: (-totals[deployment], deployment))[:MOST_DEPLOYMENTS])
     series = Counter({(OTHERS, kind.value, state): 0 for kind in RuleKind for state in _STATES.values()})
-    for found in alerts:
-        name = found.deployment_id if found.deployment_id in own else OTHERS
-        series[name, found.kind.value, _STATES[found.state]] += found.count
+    for open_alerts in alerts:
+        name = open_alerts.deployment_id if open_alerts.deployment_id in shown else OTHERS
+        series[name, open_alerts.kind.value, _STATES[open_alerts.state]] += open_alerts.count
     for labels, count in series.items():
         gauge.add_metric(list(labels), count)
     return gauge

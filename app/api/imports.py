@@ -106,7 +106,7 @@ async def import_records(
         at=in_utc("at", at),
         endpoint=target.endpoint,
     )
-    async with spooled(request, places=services.uploads, actor=principal.actor, max_bytes=MAX_IMPORT_BYTES) as file:
+    async with spooled(request, room=services.uploads, actor=principal.actor, max_bytes=MAX_IMPORT_BYTES) as file:
         storing = _Storing(services, plan, kind, principal.actor, asyncio.get_running_loop())
         read = (SentFile(file), sent.encoding, layout, subject, _Sink(target), MAX_IMPORT_ROWS)
         child = Apart(_import, *read, host=storing)

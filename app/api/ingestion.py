@@ -93,8 +93,8 @@ class IngestionRoutes:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and (path := scope["path"]).startswith(PREFIX):
-            deployment_id, _, rest = path[len(PREFIX) :].partition("/")
-            route = self._routes.get(rest)
+            deployment_id, _, route_name = path[len(PREFIX) :].partition("/")
+            route = self._routes.get(route_name)
             if route is not None and scope["method"] == "POST":
                 await self._respond(route, deployment_id, scope, receive, send)
                 return
@@ -217,18 +217,18 @@ def _is_csv(route: _Route, headers: Mapping[bytes, bytes]) -> bool:
     return False
 
 
-def _read_options(query: bytes, known: Mapping[str, bool]) -> dict[str, Any]:
+def _read_options(query: bytes, parameters: Mapping[str, bool]) -> dict[str, Any]:
     if not query:
         return {}
     sent = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
-    require_parameters([name for name, _ in sent], known)
+    require_parameters([name for name, _ in sent], parameters)
     options: dict[str, Any] = dict(sent)
     for name, member in _SWITCHES.items():
         if name in options:
-            word = options.pop(name).lower()
-            if word not in _BOOLEANS:
-                raise InvalidInput.of(name, f"must be true or false, found {word[:20]!r}")
-            options[member] = _BOOLEANS[word]
+            text = options.pop(name).lower()
+            if text not in _BOOLEANS:
+                raise InvalidInput.of(name, f"must be true or false, found {text[:20]!r}")
+            options[member] = _BOOLEANS[text]
     return options
 
 

@@ -44,23 +44,23 @@ class Bodies:
             self._room.take(actor, len(body))
             return body
 
-        parts: list[bytes] = []
-        size, more = 0, True
+        chunks: list[bytes] = []
+        size, has_more = 0, True
         try:
-            while more:
-                part = message.get("body", b"")
-                parts.append(part)
-                size += len(part)
-                self._room.take(actor, len(part))
+            while has_more:
+                chunk = message.get("body", b"")
+                chunks.append(chunk)
+                size += len(chunk)
+                self._room.take(actor, len(chunk))
                 self._require_room(message, size, actor)
-                more = message.get("more_body", False)
-                if more:
+                has_more = message.get("more_body", False)
+                if has_more:
                     message = await receive()
         # Cancellation as well: else the key would be shut out until a restart.
         except BaseException:
             self._room.give_back(actor, size)
             raise
-        return b"".join(parts)
+        return b"".join(chunks)
 
     def done(self, body: bytes, actor: str) -> None:
         self._room.give_back(actor, len(body))

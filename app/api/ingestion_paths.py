@@ -68,7 +68,7 @@ def _describe_payload() -> dict[str, Any]:
     named = {"type": ["string", "null"], "enum": [*PayloadFormat, None]}
     bodies: list[dict[str, Schema]] = [PAIRED.pair_schemas(), {"payload_format": named}]
     pairs = [
-        open_object(["request", "response"], **one, scoring_id=_ID, scoring_timestamp=_TIME, sample_rate=_SAMPLE_RATE) for one in bodies
+        open_object(["request", "response"], **body, scoring_id=_ID, scoring_timestamp=_TIME, sample_rate=_SAMPLE_RATE) for body in bodies
     ]
     pairs[-1] |= _OWN_PAIR
     schemas = [schema for pair in pairs for schema in (pair, {"type": "array", "minItems": 1, "items": pair})]

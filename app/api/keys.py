@@ -110,7 +110,10 @@ def put_key_limits(key_id: KeyId, body: KeyLimitsIn, admin: Admin, session: Sess
 def list_key_use(_admin: Admin, session: SessionIn) -> KeyUsePage:
     """Returns what the keys used of the routes that log records, next to their limits; some seconds old."""
     return KeyUsePage(
-        keys=[KeyUseOut.from_object(one.use, key_id=one.key_id, name=one.name, limits=one.limits) for one in read_key_use(session)]
+        keys=[
+            KeyUseOut.from_object(key_use.use, key_id=key_use.key_id, name=key_use.name, limits=key_use.limits)
+            for key_use in read_key_use(session)
+        ]
     )
 
 

@@ -62,16 +62,16 @@ class KnownCallerRoutes:
 
 def read_header(scope: Scope, name: bytes) -> str:
     """A header as text; empty where it was not sent, the last of several."""
-    found = [value for key, value in scope["headers"] if key == name]
-    return found[-1].decode("latin-1") if found else ""
+    values = [value for key, value in scope["headers"] if key == name]
+    return values[-1].decode("latin-1") if values else ""
 
 
 def read_user_name(scope: Scope) -> str:
     """User name of HTTP Basic; empty where there is none."""
-    scheme, _, rest = read_header(scope, b"authorization").partition(" ")
+    scheme, _, credentials = read_header(scope, b"authorization").partition(" ")
     if scheme.lower() != "basic":
         return ""
     try:
-        return base64.b64decode(rest.strip(), validate=True).decode().partition(":")[0]
+        return base64.b64decode(credentials.strip(), validate=True).decode().partition(":")[0]
     except (binascii.Error, UnicodeDecodeError, ValueError):
         return ""

@@ -20,9 +20,9 @@ def list_logging_snippets(deployment: ReadableDeployment, session: SessionIn, re
     `has_values_of_record` says which. Records logged with them count in the next check, so put in your own values first.
     """
     monitor, newest = monitor_of(session, deployment.no), newest_record(session, deployment.no)
-    found = snippets_of(deployment, monitor, newest, base_url=str(request.base_url))
+    snippets = snippets_of(deployment, monitor, newest, base_url=str(request.base_url))
     return SnippetsOut(
-        snippets=[SnippetOut.from_object(snippet) for snippet in found],
+        snippets=[SnippetOut.from_object(snippet) for snippet in snippets],
         has_values_of_record=newest is not None and newest.has_columns_of(deployment),
         key_variable=KEY,
         example=example_body(deployment, monitor, newest),

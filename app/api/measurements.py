@@ -64,9 +64,9 @@ def wanted_series(figures: FilteredFigures, since: Moment = None, until: Moment 
 def require_metric(metric: str, data: DataSet | None) -> None:
     if metric not in CATALOGUE:
         raise InvalidInput.of("metric", unknown_metric(metric, CATALOGUE))
-    known = CATALOGUE[metric].data
-    if data is not None and data.value not in known:
-        raise InvalidInput.of("data", f"{data} data have no {metric}; it is measured on {', '.join(known)}")
+    data_sets = CATALOGUE[metric].data
+    if data is not None and data.value not in data_sets:
+        raise InvalidInput.of("data", f"{data} data have no {metric}; it is measured on {', '.join(data_sets)}")
 
 
 Wanted = Annotated[SeriesFilter, Depends(wanted_series)]
@@ -76,7 +76,7 @@ Wanted = Annotated[SeriesFilter, Depends(wanted_series)]
 def list_measurements(
     deployment: ReadableDeployment,
     session: SessionIn,
-    wanted: Wanted,
+    filters: Wanted,
     paging: NumberPaging,
     rollup: Annotated[
         Period | None, Query(description="Sum up checked hours by day, week or month (UTC), from their stored counts.")
@@ -94,45 +94,49 @@ def list_measurements(
     With one `metric`, the first page also has the evidence over time on its figures: since when one is unfair, and all alarms so far.
     """
     evidence = []
-    if len(wanted.metrics) == 1 and wanted.scope in {None, Scope.GROUP} and not paging.after:
-        own = summaries_of(session, deployment.no, wanted.metrics[0], data=wanted.data, attribute=wanted.attribute, group=wanted.group)
-        evidence = [SeriesEvidenceOut.from_object(one) for one in own]
+    if len(filters.metrics) == 1 and filters.scope in {None, Scope.GROUP} and not paging.after:
+        summaries = summaries_of(
+            session, deployment.no, filters.metrics[0], data=filters.data, attribute=filters.attribute, group=filters.group
+        )
+        evidence = [SeriesEvidenceOut.from_object(summary) for summary in summaries]
     if rollup is None:
-        points = read_points(session, deployment.no, wanted, paging)
+        points = read_points(session, deployment.no, filters, paging)
         page, next_cursor = cut(points, paging)
-        found = [SeriesMeasurementOut.of(point.measurement, check_id=point.check_id) for point in page]
+        measurements = [SeriesMeasurementOut.of(point.measurement, check_id=point.check_id) for point in page]
         windows = windows_of(session, {point.check_id for point in page}, LEFT_OUT)
-        counted = [windows[one.check_id].get(one.measurement.data, {}).get(one.measurement.attribute) for one in page]
-        return SeriesPage(measurements=found, records=_list_records(found, counted), evidence=evidence, next_cursor=next_cursor)
-    results = _roll_up_series(session, deployment, wanted, rollup)
-    found = [SeriesMeasurementOut.of(r.measurement, hours=r.hours) for r in results]
+        counted = [windows[point.check_id].get(point.measurement.data, {}).get(point.measurement.attribute) for point in page]
+        return SeriesPage(
+            measurements=measurements, records=_list_records(measurements, counted), evidence=evidence, next_cursor=next_cursor
+        )
+    results = _roll_up_series(session, deployment, filters, rollup)
+    measurements = [SeriesMeasurementOut.of(r.measurement, hours=r.hours) for r in results]
     json_of = {id(r.records): r.records.to_json() for r in results if r.records is not None}
-    records = _list_records(found, [json_of.get(id(r.records)) for r in results])
-    return SeriesPage(measurements=found, records=records, evidence=evidence, next_cursor=None)
+    records = _list_records(measurements, [json_of.get(id(r.records)) for r in results])
+    return SeriesPage(measurements=measurements, records=records, evidence=evidence, next_cursor=None)
 
 
-def _list_records(found: Sequence[SeriesMeasurementOut], counted: Sequence[Mapping[str, Any] | None]) -> list[dict[str, Any]]:
+def _list_records(measurements: Sequence[SeriesMeasurementOut], counted: Sequence[Mapping[str, Any] | None]) -> list[dict[str, Any]]:
     """Counted records of the measurements' checks or periods, each once."""
     listed = {}
-    for one, records in zip(found, counted, strict=True):
+    for measurement, records in zip(measurements, counted, strict=True):
         if records is not None:
-            place = {"check_id": one.check_id, "at": one.at, "data": one.data, "attribute": one.attribute}
-            listed[tuple(place.values())] = place | dict(records)
+            origin = {"check_id": measurement.check_id, "at": measurement.at, "data": measurement.data, "attribute": measurement.attribute}
+            listed[tuple(origin.values())] = origin | dict(records)
     return list(listed.values())
 
 
-def _roll_up_series(session: SessionIn, deployment: Deployment, wanted: SeriesFilter, period: Period) -> list[RolledUp]:
+def _roll_up_series(session: SessionIn, deployment: Deployment, filters: SeriesFilter, period: Period) -> list[RolledUp]:
     monitor = monitor_of(session, deployment.no)
     if monitor is None:
         raise Conflict(f"Deployment {deployment.id} has no fairness monitor, with whose limits a roll-up is compared; set one first.")
     # Figures of several data sets are computed from the tables of one.
-    of_tables = replace(wanted, data=None if wanted.data is None else table_data(wanted.data))
+    of_tables = replace(filters, data=None if filters.data is None else table_data(filters.data))
     tables = summed_tables(session, deployment.no, of_tables, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
     if of_tables.data in LOGGED_AS:
         # They tell which records are left out of the figures.
-        of_logged = replace(wanted, data=LOGGED_AS[of_tables.data])
+        of_logged = replace(filters, data=LOGGED_AS[of_tables.data])
         tables += summed_tables(session, deployment.no, of_logged, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
-    if sum(one.hours for one in tables) > MOST_TABLES:
+    if sum(table.hours for table in tables) > MOST_TABLES:
         raise InvalidInput.of("since", f"leaves more than {MOST_TABLES} hourly tables to add up; narrow since, until, data or attribute")
     settings = settings_of(session, deployment.no)
-    return [result for result in roll_up(tables, period, monitor, settings) if wanted.lets_through(result.measurement)]
+    return [result for result in roll_up(tables, period, monitor, settings) if filters.lets_through(result.measurement)]

@@ -54,10 +54,10 @@ def put_mitigation(body: MitigationIn, deployment: LockedDeployment, session: Se
     """
     monitor = _require_monitor(monitor_of(session, deployment.no), deployment)
     settings = body.read_as(MitigationSettings)
-    found = mitigation_problems(settings, monitor)
+    problems = mitigation_problems(settings, monitor)
     if settings.bias_detector is not DetectorUse.OFF and (reason := why_missing()) is not None:
-        found.append(FieldProblem("bias_detector", f"must be off: {reason}"))
-    refuse(found)
+        problems.append(FieldProblem("bias_detector", f"must be off: {reason}"))
+    refuse(problems)
     before = settings_of(session, deployment.no)
     after = put_settings(session, deployment.no, settings)
     if after != before:
@@ -110,6 +110,6 @@ def list_bias_detectors(
 
     Empty while the detector is off, which is the default. A training that is refused says why.
     """
-    found = detector_page(session, deployment.no, paging)
-    trainings, next_cursor = cut(found, paging, lambda training: training[0].version)
+    fetched = detector_page(session, deployment.no, paging)
+    trainings, next_cursor = cut(fetched, paging, lambda training: training[0].version)
     return BiasDetectorPage(trainings=[TrainingOut.of(training) for training in trainings], next_cursor=next_cursor)

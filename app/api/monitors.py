@@ -104,8 +104,8 @@ def _require_monitor(session: Session, deployment: Deployment) -> Monitor:
 
 
 def _put_monitor(session: Session, principal: Principal, deployment: Deployment, monitor: Monitor, *, before: Monitor | None) -> MonitorOut:
-    found = fitting_problems(session, deployment, monitor)
-    refuse(found)
+    problems = fitting_problems(session, deployment, monitor)
+    refuse(problems)
     after = put_monitor(session, deployment.no, monitor)
     if after != before:
         record_activity(session, principal.actor, "monitor.changed", deployment, details=monitor_changes(before, after))

@@ -62,8 +62,8 @@ _METHODS = frozenset({"get", "put", "post", "patch", "delete"})
 
 def name_operation(route: APIRoute) -> str:
     """`listAlerts` of `list_alerts`."""
-    first, *others = route.name.split("_")
-    return first + "".join(map(str.capitalize, others))
+    first, *following = route.name.split("_")
+    return first + "".join(map(str.capitalize, following))
 
 
 def install(app: FastAPI, more_paths: Mapping[str, Any]) -> None:

@@ -26,13 +26,13 @@ class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 
 def place_in_overview(sort: Sort = OverviewSort.SEVERITY, cursor: PlaceCursor = None) -> OverviewPlace | None:
-    place = read_place_cursor(cursor, _Place)
-    if place is None:
+    position = read_place_cursor(cursor, _Place)
+    if position is None:
         return None
     # Ranks of two sorts cannot be compared: the next page would leave deployments out.
-    if place.sort is not sort:
-        raise InvalidInput.of("cursor", f"belongs to the sort {place.sort.value}; send that one, or begin again without a cursor")
-    return OverviewPlace(rank=place.rank, nearness=place.nearness, name=place.name, no=place.no)
+    if position.sort is not sort:
+        raise InvalidInput.of("cursor", f"belongs to the sort {position.sort.value}; send that one, or begin again without a cursor")
+    return OverviewPlace(rank=position.rank, nearness=position.nearness, name=position.name, no=position.no)
 
 
 def wanted_overview(
@@ -51,7 +51,7 @@ def wanted_overview(
 
 @router.get("")
 def read_overview(
-    session: SessionIn, now: NowIn, wanted: Annotated[OverviewWanted, Depends(wanted_overview)], limit: Limit = 100
+    session: SessionIn, now: NowIn, filters: Annotated[OverviewWanted, Depends(wanted_overview)], limit: Limit = 100
 ) -> OverviewOut:
     """Returns the state of every deployment: the group at a disadvantage, since when, and how sure that is.
 
@@ -60,11 +60,11 @@ def read_overview(
 
     A check that ends between two pages may move a deployment from one to the other; with `sort=name` each comes exactly once.
     """
-    found = overview(session, replace(wanted, limit=limit + 1), now=now)
-    page, next_cursor = cut_at_place(found.deployments, limit, lambda one: _Place(wanted.sort, *place_of(one, wanted.sort)))
+    view = overview(session, replace(filters, limit=limit + 1), now=now)
+    page, next_cursor = cut_at_place(view.deployments, limit, lambda entry: _Place(filters.sort, *place_of(entry, filters.sort)))
     return OverviewOut(
-        deployments=[OverviewEntryOut.of(one) for one in page],
-        states={one.value: count for one, count in found.counts.items()},
-        next_step=found.next_step,
+        deployments=[OverviewEntryOut.of(entry) for entry in page],
+        states={state.value: count for state, count in view.counts.items()},
+        next_step=view.next_step,
         next_cursor=next_cursor,
     )

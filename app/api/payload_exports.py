@@ -37,31 +37,31 @@ class _Columns:
 
     def header(self) -> Sequence[str]:
         columns = [column.name for column in (*self.schema.features, *self.schema.meta)]
-        taken = set(columns)
-        header = [take_free_name(taken, "id", "record_id"), *(take_free_name(taken, name) for name in (*_OF_THE_LOG, "outcome", "gap"))]
-        groups = [take_free_name(taken, f"group of {attribute}") for attribute in self.attributes]
-        names = [*header, *columns, *groups, *(take_free_name(taken, f"change of {attribute}") for attribute in self.attributes)]
+        used = set(columns)
+        header = [take_free_name(used, "id", "record_id"), *(take_free_name(used, name) for name in (*_OF_THE_LOG, "outcome", "gap"))]
+        groups = [take_free_name(used, f"group of {attribute}") for attribute in self.attributes]
+        names = [*header, *columns, *groups, *(take_free_name(used, f"change of {attribute}") for attribute in self.attributes)]
         return names if self.is_raw else list(map(harmless, names))
 
-    def write(self, one: RecordSummary) -> list[str]:
-        record = one.record
-        values = dict(zip((column.name for column in one.schema.features), record.features, strict=True))
-        values |= dict(zip((column.name for column in one.schema.meta), record.meta or [None] * len(one.schema.meta), strict=True))
-        groups = {group.attribute: group.group for group in one.groups}
+    def write(self, summary: RecordSummary) -> list[str]:
+        record = summary.record
+        values = dict(zip((column.name for column in summary.schema.features), record.features, strict=True))
+        values |= dict(zip((column.name for column in summary.schema.meta), record.meta or [None] * len(summary.schema.meta), strict=True))
+        groups = {group.attribute: group.group for group in summary.groups}
         cells = [
             *(record.record_id, record.logged_at.isoformat(), record.scored_at.isoformat(), record.model_revision),
-            *(record.prediction if record.label is None else record.label, record.probability, one.outcome, one.gap),
+            *(record.prediction if record.label is None else record.label, record.probability, summary.outcome, summary.gap),
             *(values.get(column.name) for column in (*self.schema.features, *self.schema.meta)),
             *(groups.get(attribute) for attribute in self.attributes),
-            *(one.changes.get(attribute) for attribute in self.attributes),
+            *(summary.changes.get(attribute) for attribute in self.attributes),
         ]
         return [write_cell(cell, is_raw=self.is_raw) for cell in cells]
 
 
-def read_piece(session: Session, deployment_no: int, wanted: RecordsWanted) -> CsvPiece[RecordSummary, RecordPlace | GapPlace]:
+def read_piece(session: Session, deployment_no: int, filters: RecordsWanted) -> CsvPiece[RecordSummary, RecordPlace | GapPlace]:
     """Next records that fit, from a bounded part of the log; an empty piece may have a next one."""
-    found = records_of(session, deployment_no, wanted)
-    return CsvPiece(found.records, found.next_place)
+    page = records_of(session, deployment_no, filters)
+    return CsvPiece(page.records, page.next_place)
 
 
 def _filtered_records(
@@ -89,8 +89,8 @@ def export_payload_records(
     monitor = monitor_of(session, deployment.no)
     columns = _Columns(deployment.schema, [attribute.feature for attribute in monitor.attributes] if monitor else [], raw)
 
-    def read(session: Session, after: RecordPlace | GapPlace | None, most: int) -> CsvPiece[RecordSummary, RecordPlace | GapPlace]:
-        return read_piece(session, deployment.no, replace(filtered, after=after, limit=most))
+    def read(session: Session, after: RecordPlace | GapPlace | None, size: int) -> CsvPiece[RecordSummary, RecordPlace | GapPlace]:
+        return read_piece(session, deployment.no, replace(filtered, after=after, limit=size))
 
     export = CsvExport(f"{deployment.id}-payload-records", columns.header(), columns.write, read)
     return send_csv(export, session, services, limit=limit)

@@ -74,7 +74,7 @@ def list_payload_records(
     *,
     deployment: ReadableDeployment,
     session: SessionIn,
-    wanted: Annotated[RecordsWanted, Depends(wanted_records)],
+    filters: Annotated[RecordsWanted, Depends(wanted_records)],
     count: WithCount = False,
 ) -> PayloadRecordPage:
     """Returns logged records, `since` <= `logged_at` < `until`, newest first or by `sort`, in the words of the present fairness monitor.
@@ -82,12 +82,12 @@ def list_payload_records(
     One request looks through a bounded number of records: a filter that matches few gives short pages, even empty ones, with a
     `next_cursor` to go on. The records of a check are found by times and counts: those placed into past hours afterwards are among them.
     """
-    found = records_of(session, deployment.no, wanted)
-    words = GroupWords.of(monitor_of(session, deployment.no))
+    page = records_of(session, deployment.no, filters)
+    names = GroupWords.of(monitor_of(session, deployment.no))
     return PayloadRecordPage(
-        payload_records=[PayloadRecordOut.of(one, words) for one in found.records],
-        next_cursor=encode_place(found.next_place),
-        count=count_window(session, deployment.no, since=wanted.since, until=wanted.until) if count else None,
+        payload_records=[PayloadRecordOut.of(summary, names) for summary in page.records],
+        next_cursor=encode_place(page.next_place),
+        count=count_window(session, deployment.no, since=filters.since, until=filters.until) if count else None,
     )
 
 

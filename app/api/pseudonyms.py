@@ -26,12 +26,12 @@ def make_pseudonyms(
     if column is None or column.storage is None or column.storage.kind is not StorageKind.PSEUDONYM:
         raise InvalidInput.of("column", "is not a column of this deployment that is stored as pseudonyms")
     check = check_for(column, Deployments(session, services.secret_box).column_keys([deployment.no])[deployment.no])
-    found, faults = [], []
+    pseudonyms, faults = [], []
     for index, value in enumerate(body.values):
         try:
-            found.append(check(value))
+            pseudonyms.append(check(value))
         except CellRefused as error:
             faults.append(FieldProblem(f"values[{index}]", str(error)))
     refuse(faults)
-    record_activity(session, principal.actor, "pseudonyms.made", deployment, subject=column.name, details={"values": len(found)})
-    return PseudonymsOut(column=column.name, pseudonyms=found)
+    record_activity(session, principal.actor, "pseudonyms.made", deployment, subject=column.name, details={"values": len(pseudonyms)})
+    return PseudonymsOut(column=column.name, pseudonyms=pseudonyms)

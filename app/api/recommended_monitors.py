@@ -37,12 +37,12 @@ def accept_recommended_monitors(deployment: LockedDeployment, session: SessionIn
     Without a body or with `{}` every proposal with `accepted_by_default` is accepted: those of high confidence, but no postal code.
     """
     sent = body or AcceptRecommendationsIn()
-    stored, asked = monitor_of(session, deployment.no), sent.asked()
+    stored, requested = monitor_of(session, deployment.no), sent.asked()
     # Locked: the present monitor is merged into.
-    monitor = merge_into_monitor(stored, recommend_for(session, deployment, stored, sent.outcomes()), asked)
-    found = fitting_problems(session, deployment, monitor)
-    if found:
-        raise InvalidInput(locate_problems(found, monitor, asked))
+    monitor = merge_into_monitor(stored, recommend_for(session, deployment, stored, sent.outcomes()), requested)
+    problems = fitting_problems(session, deployment, monitor)
+    if problems:
+        raise InvalidInput(locate_problems(problems, monitor, requested))
     accepted = put_monitor(session, deployment.no, monitor)
     if accepted != stored:
         changes = monitor_changes(stored, accepted)

@@ -98,7 +98,7 @@ class WantedSheets:
 async def report_to_regulator(
     principal: Reader,
     deployment: ReadableDeployment,
-    wanted: Annotated[WantedSheets, Depends()],
+    options: Annotated[WantedSheets, Depends()],
     period: Annotated[Span, Depends(wanted_period)],
     session: SessionIn,
     services: ServicesIn,
@@ -109,15 +109,15 @@ async def report_to_regulator(
     `json` has all figures unrounded with the hash chain over the checks of the period; the other forms are made of the same data.
     Without `until` up to now, without `since` the 30 days before `until`.
     """
-    sheets = wanted.sheets_wanted()
+    sheets = options.sheets_wanted()
     await run_in_threadpool(require_sheets, session, deployment, sheets)
-    order = RegulatorOrder(deployment=deployment, of=period, wanted=sheets, made=make_stamp(principal, now), form=wanted.form)
+    order = RegulatorOrder(deployment=deployment, of=period, wanted=sheets, made=make_stamp(principal, now), form=options.form)
     name = name_regulator_file(deployment.id, period, sheets.preset)
-    return send_file(await services.reports.make(order), wanted.form.value, name)
+    return send_file(await services.reports.make(order), options.form.value, name)
 
 
-def require_sheets(session: Session, deployment: Deployment, wanted: SheetsWanted) -> None:
-    choose_controls(deployment, require_monitor(session, deployment), wanted)
+def require_sheets(session: Session, deployment: Deployment, sheets: SheetsWanted) -> None:
+    choose_controls(deployment, require_monitor(session, deployment), sheets)
 
 
 @router.get("/report-presets")
@@ -162,8 +162,8 @@ def put_report_schedule(
     require_sheets(session, deployment, body.to_wanted())
     unknown = set(unknown_channels(session, content.channels))
     problems = [
-        FieldProblem(f"channels[{place}]", f"there is no channel {channel}")
-        for place, channel in enumerate(body.channels)
+        FieldProblem(f"channels[{index}]", f"there is no channel {channel}")
+        for index, channel in enumerate(body.channels)
         if channel in unknown
     ]
     refuse(problems)
@@ -198,18 +198,18 @@ def request_kept_report(
 
     While a report on the same period with the same sheets waits, asking again returns that one.
     """
-    wanted = body.to_wanted()
-    require_sheets(session, deployment, wanted)
+    sheets = body.to_wanted()
+    require_sheets(session, deployment, sheets)
     start, end, now = in_utc("since", body.since), in_utc("until", body.until), current_time(session)
     if start is None or end is None or start >= end:
         raise InvalidInput.of("since", "must lie before until")
     if end > now:
         raise InvalidInput.of("until", "must not lie in the future: a kept report never changes, and its period would not be over")
-    found = request_report(session, deployment.no, Span(start=start, end=end), wanted.to_json(), by=principal.actor)
-    if found.created_at == now:
-        record_activity(session, principal.actor, "kept_report.requested", deployment, subject=found.id)
-    response.headers["Location"] = f"/v1/deployments/{deployment.id}/kept-reports/{found.id}"
-    return KeptReportOut.of(found)
+    report = request_report(session, deployment.no, Span(start=start, end=end), sheets.to_json(), by=principal.actor)
+    if report.created_at == now:
+        record_activity(session, principal.actor, "kept_report.requested", deployment, subject=report.id)
+    response.headers["Location"] = f"/v1/deployments/{deployment.id}/kept-reports/{report.id}"
+    return KeptReportOut.of(report)
 
 
 @router.get("/kept-reports")

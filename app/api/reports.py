@@ -98,7 +98,7 @@ async def report_check(
     principal: Reader,
     deployment: ReadableDeployment,
     check_id: CheckId,
-    wanted: Annotated[WantedFile, Depends()],
+    options: Annotated[WantedFile, Depends()],
     session: SessionIn,
     services: ServicesIn,
     now: NowIn,
@@ -108,15 +108,15 @@ async def report_check(
     `json` is the data that the report is made from; the report names the SHA-256 of these bytes.
     """
     check = await run_in_threadpool(get, session, deployment.no, check_id)
-    order = Order(deployment=deployment, of=check, made=make_stamp(principal, now), form=wanted.form, has_annex=wanted.annex)
-    return send_file(await services.reports.make(order), wanted.form, f"{deployment.id}-{check.id}")
+    order = Order(deployment=deployment, of=check, made=make_stamp(principal, now), form=options.form, has_annex=options.annex)
+    return send_file(await services.reports.make(order), options.form, f"{deployment.id}-{check.id}")
 
 
 @router.get("/report.{form}", response_class=ReportFile, responses=FILES, dependencies=_MAKES_REPORT)
 async def report_period(
     principal: Reader,
     deployment: ReadableDeployment,
-    wanted: Annotated[WantedFile, Depends()],
+    options: Annotated[WantedFile, Depends()],
     period: Annotated[Span, Depends(wanted_period)],
     services: ServicesIn,
     now: NowIn,
@@ -126,15 +126,15 @@ async def report_period(
     Without `until` up to now, without `since` the 30 days before `until`.
     """
     name = f"{deployment.id}-{period.start:%Y%m%d}-{period.end:%Y%m%d}"
-    order = Order(deployment=deployment, of=period, made=make_stamp(principal, now), form=wanted.form, has_annex=wanted.annex)
-    return send_file(await services.reports.make(order), wanted.form, name)
+    order = Order(deployment=deployment, of=period, made=make_stamp(principal, now), form=options.form, has_annex=options.annex)
+    return send_file(await services.reports.make(order), options.form, name)
 
 
 @router.get("/checks/{check_id}/measurements.csv", response_class=CsvAnswer, dependencies=[exported("measurements")])
 def export_check_measurements(deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> Response:
     """Returns all measurements of a check as CSV, unrounded, with a sentence each. The check itself has them as JSON."""
     check = get(session, deployment.no, check_id)
-    rows = tuple(_write_row(one, check.id) for one in measurements_of(session, check.no))
+    rows = tuple(_write_row(measurement, check.id) for measurement in measurements_of(session, check.no))
     return csv_file(Twin(_COLUMNS, rows), f"{deployment.id}-{check.id}-measurements")
 
 
@@ -148,13 +148,13 @@ def export_check_trace(deployment: ReadableDeployment, check_id: CheckId, sessio
 
 @router.get("/measurements.csv", response_class=CsvAnswer, dependencies=[exported("measurements")])
 def export_measurements(
-    deployment: ReadableDeployment, session: SessionIn, services: ServicesIn, wanted: Annotated[SeriesFilter, Depends(wanted_series)]
+    deployment: ReadableDeployment, session: SessionIn, services: ServicesIn, filters: Annotated[SeriesFilter, Depends(wanted_series)]
 ) -> CsvAnswer:
     """Returns the measurements of all checks as CSV, oldest first, `since` <= `at` < `until`, with the filters of `GET …/measurements`."""
 
     def read(session: Session, after: Point | None, limit: int) -> CsvPiece[Point, Point]:
         # From the last point's own moment, each piece is as cheap as the first.
-        of_piece = wanted if after is None else replace(wanted, since=after.measurement.at)
+        of_piece = filters if after is None else replace(filters, since=after.measurement.at)
         points = read_points(session, deployment.no, of_piece, Paging(limit, 0 if after is None else after.no))
         return CsvPiece(points, points[-1] if points else None)
 
@@ -164,13 +164,32 @@ def export_measurements(
     return send_csv(CsvExport(f"{deployment.id}-measurements", _COLUMNS, write, read), session, services)
 
 
-def _write_row(one: Measurement, check_id: str) -> tuple[Cell, ...]:
-    statements = derive_members(one)
+def _write_row(measurement: Measurement, check_id: str) -> tuple[Cell, ...]:
+    statements = derive_members(measurement)
     return (
-        *(one.at, check_id, one.metric, one.data.value, one.scope.value, one.attribute, one.group, one.value, one.lower, one.upper),
-        *(one.interval_method, one.n, one.verdict, one.lower_limit, one.upper_limit, one.carried_forward, one.reason),
+        *(
+            measurement.at,
+            check_id,
+            measurement.metric,
+            measurement.data.value,
+            measurement.scope.value,
+            measurement.attribute,
+            measurement.group,
+            measurement.value,
+            measurement.lower,
+            measurement.upper,
+        ),
+        *(
+            measurement.interval_method,
+            measurement.n,
+            measurement.verdict,
+            measurement.lower_limit,
+            measurement.upper_limit,
+            measurement.carried_forward,
+            measurement.reason,
+        ),
         *(statements[name] for name in ("sentence", "disadvantaged", "disadvantaged_group", "gap", "beyond_limit")),
-        *(one.definition, one.worst_of, one.chosen_lower, one.chosen_upper),
+        *(measurement.definition, measurement.worst_of, measurement.chosen_lower, measurement.chosen_upper),
     )
 
 

@@ -124,12 +124,12 @@ class _Example:
             members = {"prediction": answer.prediction, "probability": answer.probability, "label": answer.label}
             return {name: value for name, value in members.items() if value is not None}
         decoded = self._outputs.label is not None
-        found: dict[str, Any] = {"prediction": 1 if decoded and not self._is_regression else self._outcome}
+        named: dict[str, Any] = {"prediction": 1 if decoded and not self._is_regression else self._outcome}
         if self._outputs.probability is not None:
-            found["probability"] = 0.9
+            named["probability"] = 0.9
         if decoded:
-            found["label"] = self._outcome
-        return found
+            named["label"] = self._outcome
+        return named
 
 
 def _choose_cells(columns: Sequence[Column], monitor: Monitor | None) -> dict[str, Scalar]:
@@ -212,14 +212,14 @@ def _write_value(value: Any, spell: Callable[[Scalar], str], indent: str = "") -
         return spell(value)
     inner = indent + "  "
     opening, closing = "{}" if isinstance(value, dict) else "[]"
-    parts = (
+    members = (
         [f"{spell(name)}: {_write_value(below, spell, inner)}" for name, below in value.items()]
         if isinstance(value, dict)
         else [_write_value(below, spell, inner) for below in value]
     )
-    if sum(map(len, parts)) <= _LINE and not any("\n" in part for part in parts):
-        return f"{opening}{', '.join(parts)}{closing}"
-    lines = ",\n".join(f"{inner}{part}" for part in parts)
+    if sum(map(len, members)) <= _LINE and not any("\n" in member for member in members):
+        return f"{opening}{', '.join(members)}{closing}"
+    lines = ",\n".join(f"{inner}{member}" for member in members)
     return f"{opening}\n{lines}\n{indent}{closing}"
 
 
@@ -238,11 +238,11 @@ def _write_asking(deployment: Deployment, row: _Row, *, base_url: str) -> Snippe
         answer = json.loads(codec.write_answer(list(named.values()), [[_MARKS[output] for output in named]]))
     except (EvenhandError, ValueError):
         return None
-    places = {value: place for place, value in _places_in(answer)}
-    found = {output: places.get(_MARKS[output]) for output in named}
-    if found["prediction"] is None:
+    paths = {value: path for path, value in _places_in(answer)}
+    path_of = {output: paths.get(_MARKS[output]) for output in named}
+    if path_of["prediction"] is None:
         return None
-    options = "".join(f"    {output}=answer{place},\n" for output, place in found.items() if place is not None)
+    options = "".join(f"    {output}=answer{path},\n" for output, path in path_of.items() if path is not None)
     meta = f"    meta={_write_python_value(dict(row.meta))},\n" if row.meta else ""
     code = (
         "import os\n\nimport httpx\nfrom evenhand_client import Evenhand\n\n"
@@ -258,11 +258,11 @@ def _write_asking(deployment: Deployment, row: _Row, *, base_url: str) -> Snippe
     return Snippet(logs="payload", form=endpoint.payload_format, language="python", code=code, asks_model=True)
 
 
-def _places_in(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any value of JSON
+def _places_in(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any value of JSON
     """Yields every scalar with its place: `["predictions"][0]`."""
     members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
     if members is None:
-        yield place, value
+        yield path, value
         return
     for name, member in members:
-        yield from _places_in(member, f"{place}[{name!r}]")
+        yield from _places_in(member, f"{path}[{name!r}]")

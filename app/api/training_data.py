@@ -91,7 +91,7 @@ async def put_training_data(
     async with services.turns:
         deployment, monitor = await run_in_threadpool(_read_subject, services, principal, deployment_id)
     upload = partial(Upload, form=form, deployment=deployment, monitor=monitor, label=label, weight=weight, encoding=sent.encoding)
-    async with spooled(request, places=services.uploads, actor=principal.actor, max_bytes=limit) as file:
+    async with spooled(request, room=services.uploads, actor=principal.actor, max_bytes=limit) as file:
         data = await read_apart(request, Apart(_process, SentFile(file), upload(received_at=utc_now())))
     async with services.turns:
         await run_in_threadpool(_store, services, principal, deployment, data)
@@ -126,7 +126,9 @@ def measure_training_data(deployment: ReadableDeployment, session: SessionIn) ->
     if monitor is None:
         raise Conflict(f"Deployment {deployment.id} has no fairness monitor, which says which groups are compared; set one first.")
     data = TrainingData(summary, distributions_of(session, deployment.no), label_tables_of(session, deployment.no))
-    return MeasurementPage(measurements=[SeriesMeasurementOut.of(found) for found in _measure(data, monitor, deployment)], next_cursor=None)
+    return MeasurementPage(
+        measurements=[SeriesMeasurementOut.of(measurement) for measurement in _measure(data, monitor, deployment)], next_cursor=None
+    )
 
 
 @router.delete("", status_code=204, operation_id="deleteTrainingData")
@@ -175,13 +177,13 @@ def _measure(data: TrainingData, monitor: Monitor, deployment: Deployment) -> It
     metrics = tuple(metric for metric in metrics_on("training") if "rows" not in metric.needs)
     of_rows = tuple(metric for metric in metrics_on("training") if "rows" in metric.needs)
     every, at = replace(monitor, metrics=tuple(metric.key for metric in metrics)), data.summary.processed_at
-    for found in present_tables(data, monitor, deployment.schema):
-        if found.table is None:
-            absent = NotMeasured(DataSet.TRAINING, found.comparison, metrics, found.reason)
+    for present in present_tables(data, monitor, deployment.schema):
+        if present.table is None:
+            absent = NotMeasured(DataSet.TRAINING, present.comparison, metrics, present.reason)
             yield from convert_gap(absent, monitor=every, at=at)
         else:
-            lacking = {} if found.table.strata is not None else {"strata": found.no_strata}
-            yield from measure_table(DataSet.TRAINING, found.comparison, found.table, monitor=every, at=at, lacking=lacking)
+            lacking = {} if present.table.strata is not None else {"strata": present.no_strata}
+            yield from measure_table(DataSet.TRAINING, present.comparison, present.table, monitor=every, at=at, lacking=lacking)
     yield from convert_gap(NotMeasured(DataSet.TRAINING, EVERYBODY, of_rows, NO_ROWS), monitor=every, at=at)
 
 

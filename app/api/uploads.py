@@ -66,7 +66,7 @@ def parse_content_type(content_type: str) -> SentType:
 
 
 @asynccontextmanager
-async def spooled(request: Request, *, places: Room, actor: str, max_bytes: int) -> AsyncIterator[BinaryIO]:
+async def spooled(request: Request, *, room: Room, actor: str, max_bytes: int) -> AsyncIterator[BinaryIO]:
     """Yields the body as a file, from its beginning, until the block ends.
 
     Raises:
@@ -78,7 +78,7 @@ async def spooled(request: Request, *, places: Room, actor: str, max_bytes: int)
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > max_bytes:
         raise _too_large(max_bytes)
-    with places.place(actor), TemporaryFile() as file:
+    with room.place(actor), TemporaryFile() as file:
         await _receive_body(request, file.write, max_bytes)
         await run_in_threadpool(file.seek, 0)
         yield file
@@ -87,13 +87,13 @@ async def spooled(request: Request, *, places: Room, actor: str, max_bytes: int)
 async def read_apart(request: Request, child: Apart) -> Any:  # noqa: ANN401 - of its call
     """Returns the result of a child process, which ends when the client leaves or time is up."""
     late = asyncio.get_running_loop().call_later(READING_SECONDS, child.end)
-    gone = asyncio.ensure_future(_await_end(request))
-    gone.add_done_callback(lambda _: child.end())
+    departure = asyncio.ensure_future(_await_end(request))
+    departure.add_done_callback(lambda _: child.end())
     try:
         return await run_in_threadpool(child.result)
     finally:
         late.cancel()
-        gone.cancel()
+        departure.cancel()
 
 
 async def _await_end(request: Request) -> None:
@@ -108,13 +108,13 @@ async def _receive_body(request: Request, write: Callable[[bytes], int], max_byt
         while True:
             # The limit is on silence, not on the whole: a slow line may take an hour.
             async with asyncio.timeout(SILENCE_SECONDS):
-                part = await anext(stream, None)
-            if part is None:
+                chunk = await anext(stream, None)
+            if chunk is None:
                 return
-            received += len(part)
+            received += len(chunk)
             if received > max_bytes:
                 raise _too_large(max_bytes)
-            await run_in_threadpool(write, part)
+            await run_in_threadpool(write, chunk)
     except TimeoutError as error:
         raise InvalidInput.of("body", f"did not arrive: nothing came for {SILENCE_SECONDS} seconds") from error
     except ClientDisconnect as error:

@@ -79,10 +79,10 @@ def read_events(headers: Mapping[str, str], body: bytes, *, now: datetime) -> li
         captured = CapturedBody(body, headers.get("content-type", ""), headers.get("content-encoding", ""))
         return [_try_half(attributes, captured, now)]
     try:
-        found = decode_request(CapturedBody(body, "", headers.get("content-encoding", "")).read(MAX_UNPACKED))
+        document = decode_request(CapturedBody(body, "", headers.get("content-encoding", "")).read(MAX_UNPACKED))
     except (InvalidInput, TooLarge, UnsupportedMediaType) as error:
         raise EventUnclear(f"the body is not JSON: {error}") from error
-    events = found if isinstance(found, list) else [found]
+    events = document if isinstance(document, list) else [document]
     if len(events) > MAX_EVENTS:
         raise EventUnclear(f"the body holds {len(events):,} events; at most {MAX_EVENTS:,} are read at once")
     return [_try_structured(event, now) for event in events]
@@ -108,10 +108,10 @@ def _try_half(attributes: Mapping[str, str], body: CapturedBody, now: datetime) 
     kind = attributes.get("type", "")
     side = _SIDES.get(kind)
     if side is None:
-        known = ", ".join(_SIDES)
+        types = ", ".join(_SIDES)
         if kind.startswith(_OWN_IDS):
             return EventUnclear(f"events of the type {kind} cannot be paired: use the logger of the InferenceService")
-        return EventUnclear(f"the type {kind[:100]!r} is not one of {known}" if kind else f"there is no ce-type; expected one of {known}")
+        return EventUnclear(f"the type {kind[:100]!r} is not one of {types}" if kind else f"there is no ce-type; expected one of {types}")
     call_id = next((attributes[name] for name in _ID_ATTRIBUTES if attributes.get(name)), None)
     if call_id is None:
         return EventUnclear("there is no id of the call: expected ce-requestid, ce-x-request-id or ce-id")

@@ -69,14 +69,14 @@ def pick_answer_headers(answered: Iterable[tuple[bytes, bytes]]) -> Headers:
 
 async def hold_answer(chunks: AsyncIterator[bytes], max_bytes: int) -> tuple[bytes, bool]:
     """Answer up to about that size, and whether it is whole."""
-    parts: list[bytes] = []
+    received: list[bytes] = []
     size = 0
     async for chunk in chunks:
-        parts.append(chunk)
+        received.append(chunk)
         size += len(chunk)
         if size > max_bytes:
-            return b"".join(parts), False
-    return b"".join(parts), True
+            return b"".join(received), False
+    return b"".join(received), True
 
 
 class ForwardedModel:
@@ -91,9 +91,9 @@ class ForwardedModel:
         self.endpoint = endpoint
         self._url = parse_url(endpoint.url)
         self._host = self._url.netloc.decode("ascii")
-        own = [*header_of(endpoint.credentials), *(encode_header(name, value) for name, value in endpoint.headers.items())]
-        self._own = {name.lower() for name, _ in own}
-        self._headers = [(b"accept-encoding", b"identity"), (b"user-agent", b"evenhand"), *own]
+        own_headers = [*header_of(endpoint.credentials), *(encode_header(name, value) for name, value in endpoint.headers.items())]
+        self._own = {name.lower() for name, _ in own_headers}
+        self._headers = [(b"accept-encoding", b"identity"), (b"user-agent", b"evenhand"), *own_headers]
         credentials = endpoint.credentials
         needs_token = credentials is not None and credentials.kind.has_token_url
         self._tokens = TokenSource(credentials) if credentials is not None and needs_token else None
@@ -176,8 +176,8 @@ class ForwardedModel:
         return await transport.handle_async_request(httpx.Request("POST", self._url, headers=headers, content=body))
 
     async def _token(self, tokens: TokenSource) -> str:
-        if (known := tokens.current()) is not None:
-            return known
+        if (current := tokens.current()) is not None:
+            return current
         async with self._connect() as transport:
             token = await tokens.token(transport)
         if isinstance(token, CallFailure):

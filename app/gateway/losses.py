@@ -96,7 +96,7 @@ class Losses:
         self._sent = sent.number
         with self._open_file() as file:
             # Totals of one sender only grow, also of an hour that a corrected clock shows again.
-            if any(place.hour <= now - _KEPT for place in sent.totals) and _read(file).number == sent.number:
+            if any(key.hour <= now - _KEPT for key in sent.totals) and _read(file).number == sent.number:
                 _write(file, _Written(sent.number))
 
     @contextmanager
@@ -125,7 +125,7 @@ def _read(file: int) -> _Written:
 
 
 def _write(file: int, written: _Written) -> None:
-    rows = [[place.deployment_no, place.hour.isoformat(), count] for place, count in written.totals.items()]
+    rows = [[key.deployment_no, key.hour.isoformat(), count] for key, count in written.totals.items()]
     data = json.dumps([written.sender, rows]).encode("ascii")
     if _HEAD.size + len(data) > SLOT_BYTES:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
@@ -137,11 +137,11 @@ def _write(file: int, written: _Written) -> None:
 
 def _store(database: Database, written: _Written) -> None:
     with database.transaction() as session:
-        present = find_numbers(session, {place.deployment_no for place in written.totals})
+        present = find_numbers(session, {key.deployment_no for key in written.totals})
         for no in sorted(present):
             totals = [
-                MissingTotals(hour=place.hour, not_received=count, left_out=0)
-                for place, count in written.totals.items()
-                if place.deployment_no == no
+                MissingTotals(hour=key.hour, not_received=count, left_out=0)
+                for key, count in written.totals.items()
+                if key.deployment_no == no
             ]
             put_missing(session, no, written.sender, 1.0, totals)

@@ -66,9 +66,9 @@ class CallPlans:
             NotFound: there is no such deployment.
             Unavailable: the database does not answer, and there is no earlier plan.
         """
-        found = self._fresh.get(deployment_id)
-        if found is not None and monotonic_seconds() < found[1]:
-            return found[0]
+        cached = self._fresh.get(deployment_id)
+        if cached is not None and monotonic_seconds() < cached[1]:
+            return cached[0]
         return await self._last.ask(deployment_id, lambda: self._read_shared(deployment_id))
 
     async def stop(self) -> None:
@@ -100,16 +100,16 @@ class CallPlans:
         return plan
 
     async def _model(self, deployment_no: int, endpoint: Endpoint) -> ForwardedModel | ScoringFailed:
-        kept = self._models.get(deployment_no)
-        if kept is not None and kept.endpoint == endpoint:
-            return kept
+        present = self._models.get(deployment_no)
+        if present is not None and present.endpoint == endpoint:
+            return present
         try:
             model = ForwardedModel(endpoint, self._policy)
         except ScoringFailed as error:
             return error
         self._models[deployment_no] = model
-        if kept is not None:
-            await kept.retire()
+        if present is not None:
+            await present.retire()
         if len(self._models) > MOST_MODELS:
             await self._models.pop(next(iter(self._models))).retire()
         return model

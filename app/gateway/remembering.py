@@ -43,24 +43,24 @@ class LastAnswers(Generic[_K, _T]):
             Unavailable: there is no earlier answer, or it is too old.
             EvenhandError: any other of `look_up`; the earlier answer is forgotten then.
         """
-        known = self._known.get(key)
+        remembered = self._known.get(key)
         now = self._clock()
-        if known is not None and now < known.quiet_until:
-            return known.value
+        if remembered is not None and now < remembered.quiet_until:
+            return remembered.value
         try:
-            async with asyncio.timeout(None if known is None else PATIENCE_SECONDS):
+            async with asyncio.timeout(None if remembered is None else PATIENCE_SECONDS):
                 value = await look_up()
         except (Unavailable, TimeoutError):
-            if known is None or now - known.answered_at > MAX_AGE_SECONDS:
+            if remembered is None or now - remembered.answered_at > MAX_AGE_SECONDS:
                 self._known.pop(key, None)
                 raise
-            known.quiet_until = self._clock() + QUIET_SECONDS
-            return known.value
+            remembered.quiet_until = self._clock() + QUIET_SECONDS
+            return remembered.value
         except EvenhandError:
             self._known.pop(key, None)
             raise
-        if known is not None:
-            known.value, known.answered_at = value, now
+        if remembered is not None:
+            remembered.value, remembered.answered_at = value, now
         else:
             if len(self._known) >= _MOST_KEPT:
                 self._known.clear()

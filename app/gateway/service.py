@@ -85,7 +85,7 @@ class Delivery:
             if self._closing.is_set() and monotonic_seconds() > self._stop_by:
                 log.info("what waits in the spool is stored after the next start", waiting_bytes=self._spool.waiting_bytes)
                 return
-            entries = entries or [one for data in self._spool.take(BATCH_BYTES) if (one := decode_entry(data)) is not None]
+            entries = entries or [entry for data in self._spool.take(BATCH_BYTES) if (entry := decode_entry(data)) is not None]
             if not entries:
                 self._spool.settle()
                 if self._closing.is_set():

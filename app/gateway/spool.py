@@ -85,22 +85,22 @@ class Spool:
 
     def take(self, max_bytes: int) -> list[bytes]:
         """Next entries in order, about `max_bytes`; they wait on disk until `settle`."""
-        found: list[bytes] = []
+        entries: list[bytes] = []
         size = 0
         with self._lock:
             segments = [(segment, segment.read, segment.size) for segment in self._segments if segment.read < segment.size]
         for segment, begin, end in segments:
             segment.read = begin
             for entry in _read_entries(segment.path, begin, end):
-                found.append(entry)
+                entries.append(entry)
                 size += len(entry) + _HEAD.size
                 segment.read += len(entry) + _HEAD.size
                 if size >= max_bytes:
-                    return found
+                    return entries
             if segment.read < end:
                 log.warning("the end of a spool file cannot be read", file=str(segment.path), byte=segment.read)
             segment.read = end
-        return found
+        return entries
 
     def settle(self) -> None:
         """Deletes files that `take` has returned whole; call it when their entries are stored."""
@@ -143,10 +143,10 @@ class Spool:
         Raises:
             OSError: the folder cannot be read.
         """
-        found: list[Path] = []
+        folders: list[Path] = []
         if not self.root.is_dir():
-            return found
-        for path in sorted(one for one in self.root.iterdir() if one.is_dir() and not one.name.startswith(".")):
+            return folders
+        for path in sorted(folder for folder in self.root.iterdir() if folder.is_dir() and not folder.name.startswith(".")):
             if path in self._locks or (descriptor := _lock_of_dead(path / _LOCK)) is None:
                 continue
             old = [_Segment(file, file.stat().st_size) for file in sorted(path.glob("*.spool"))]
@@ -154,8 +154,8 @@ class Spool:
                 self._locks[path] = descriptor
                 # First: they are older.
                 self._segments.extendleft(reversed(old))
-            found.append(path)
-        return found
+            folders.append(path)
+        return folders
 
     def close(self) -> None:
         """Releases the locks: another process may store what waits."""
@@ -204,7 +204,7 @@ class Spool:
         waiting = {segment.path.parent for segment in self._segments}
         for path in [path for path in self._locks if path not in waiting and (of_all or path != self.folder)]:
             # Another file keeps the folder.
-            if [one.name for one in path.iterdir()] == [_LOCK]:
+            if [file.name for file in path.iterdir()] == [_LOCK]:
                 (path / _LOCK).unlink()
                 path.rmdir()
                 os.close(self._locks.pop(path))

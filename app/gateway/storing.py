@@ -103,14 +103,14 @@ class CallStore:
         Raises:
             Unavailable: the database does not answer.
         """
-        calls = deque(one for one in entries if isinstance(one, CompleteCall))
-        halves = [one for one in entries if isinstance(one, CallHalf)]
+        calls = deque(entry for entry in entries if isinstance(entry, CompleteCall))
+        halves = [entry for entry in entries if isinstance(entry, CallHalf)]
         paired: list[CallKey] = []
         if halves:
-            found = await asyncio.to_thread(_pair_halves, self._database, self._plans.sealer, halves)
-            self._new_halves += found.waiting
-            paired = found.keys
-            calls.extend(found.calls)
+            pairing = await asyncio.to_thread(_pair_halves, self._database, self._plans.sealer, halves)
+            self._new_halves += pairing.waiting
+            paired = pairing.keys
+            calls.extend(pairing.calls)
 
         turn = asyncio.Lock()
 
@@ -123,7 +123,7 @@ class CallStore:
                     await self._store_call(calls.popleft())
 
         ended = await asyncio.gather(*(work() for _ in range(min(LANES, len(calls)))), return_exceptions=True)
-        if fault := next((one for one in ended if one is not None), None):
+        if fault := next((failure for failure in ended if failure is not None), None):
             raise fault
         if paired:
             await asyncio.to_thread(_forget_calls, self._database, paired)
@@ -148,25 +148,25 @@ class CallStore:
                 running = timedelta(seconds=monotonic_seconds() - self._started)
                 # A clock that was ahead at the start, or is ahead since, expires nothing early.
                 limit = None if running < HALF_LIFE else min(utc_now(), self._started_at + running) - HALF_LIFE
-                for one in expire_halves(session, before=limit):
-                    side, at = CallSide(one.side), one.hour
-                    expired.add(one.deployment_no, one.source, _EXPIRED[side], one.count, received_at=at, reason=_MISSING[side])
+                for expiry in expire_halves(session, before=limit):
+                    side, at = CallSide(expiry.side), expiry.hour
+                    expired.add(expiry.deployment_no, expiry.source, _EXPIRED[side], expiry.count, received_at=at, reason=_MISSING[side])
                 add_counts(session, [*counts, *expired.collected()])
 
         try:
             await asyncio.to_thread(sweep_database)
         except BaseException:
-            for one in counts:
-                self.counts.add(one.deployment_no, one.source, one.outcome, one.count, received_at=one.hour, reason=one.reason)
+            for total in counts:
+                self.counts.add(total.deployment_no, total.source, total.outcome, total.count, received_at=total.hour, reason=total.reason)
             raise
-        for one in expired.collected():
+        for total in expired.collected():
             self._ingestion.rejections.note(
-                one.deployment_no,
+                total.deployment_no,
                 RejectionReason.ORPHAN,
                 source=RecordSource.EVENT,
                 kind=LogKind.PAYLOAD,
-                now=one.hour,
-                records=one.count,
+                now=total.hour,
+                records=total.count,
             )
 
     async def _store_call(self, call: CompleteCall) -> None:
@@ -206,35 +206,35 @@ def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf])
         SetupError: the key of protected columns was stored with another secret key.
         Unavailable: the database does not answer.
     """
-    found: defaultdict[CallKey, dict[str, StoredHalf]] = defaultdict(dict)
-    names = {one.deployment_no: one.deployment_id for one in halves}
-    for one in halves:
-        found[CallKey(one.deployment_no, one.call_id)].setdefault(
-            one.side,
+    halves_of: defaultdict[CallKey, dict[str, StoredHalf]] = defaultdict(dict)
+    names = {half.deployment_no: half.deployment_id for half in halves}
+    for new_half in halves:
+        halves_of[CallKey(new_half.deployment_no, new_half.call_id)].setdefault(
+            new_half.side,
             StoredHalf(
-                deployment_no=one.deployment_no,
-                call_id=one.call_id,
-                side=one.side.value,
-                source=one.source.value,
-                received_at=one.received_at,
-                stated_at=one.stated_at,
-                content_type=one.body.content_type,
-                encoding=one.body.encoding,
-                body=one.body.body,
+                deployment_no=new_half.deployment_no,
+                call_id=new_half.call_id,
+                side=new_half.side.value,
+                source=new_half.source.value,
+                received_at=new_half.received_at,
+                stated_at=new_half.stated_at,
+                content_type=new_half.body.content_type,
+                encoding=new_half.body.encoding,
+                body=new_half.body.body,
             ),
         )
-    alone = [key for key, sides in found.items() if len(sides) < len(CallSide)]
+    alone = [key for key, sides in halves_of.items() if len(sides) < len(CallSide)]
     if alone:
         # Committed first: of two processes that get one half each, one sees both.
         with database.transaction() as session:
             keys = Deployments(session, sealer).column_keys({key.deployment_no for key in alone})
-            add_halves(session, [_seal(half, keys.get(half.deployment_no)) for key in alone for half in found[key].values()])
+            add_halves(session, [_seal(half, keys.get(half.deployment_no)) for key in alone for half in halves_of[key].values()])
         with database.transaction() as session:
             for half in find_halves(session, alone):
-                found[CallKey(half.deployment_no, half.call_id)][half.side] = _open(half, keys.get(half.deployment_no))
-    complete = {key: sides for key, sides in found.items() if len(sides) == len(CallSide)}
+                halves_of[CallKey(half.deployment_no, half.call_id)][half.side] = _open(half, keys.get(half.deployment_no))
+    complete = {key: sides for key, sides in halves_of.items() if len(sides) == len(CallSide)}
     calls = [_join(names[key.deployment_no], sides[CallSide.REQUEST], sides[CallSide.RESPONSE]) for key, sides in complete.items()]
-    return _PairedCalls(calls, list(complete), len(found) - len(complete))
+    return _PairedCalls(calls, list(complete), len(halves_of) - len(complete))
 
 
 def _forget_calls(database: Database, keys: Sequence[CallKey]) -> None:

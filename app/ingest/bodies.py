@@ -45,8 +45,8 @@ def read_bounded(read: Callable[[int], _T]) -> _T:
     except TooLarge as error:
         if error.args != too_large().args:
             raise
-        found: _T = Apart(read, MAX_BODY_BYTES).result()
-        return found
+        result: _T = Apart(read, MAX_BODY_BYTES).result()
+        return result
 
 
 def decompressed(body: bytes, encoding: str, most_bytes: int = MAX_BODY_BYTES) -> bytes:
@@ -63,24 +63,24 @@ def decompressed(body: bytes, encoding: str, most_bytes: int = MAX_BODY_BYTES) -
         return body
     if encoding not in ("gzip", "x-gzip"):
         raise UnsupportedMediaType("The body may be compressed with gzip only.")
-    parts: list[bytes] = []
+    unpacked: list[bytes] = []
     room = most_bytes + 1
     while body and room > 0:
-        if len(parts) == _MOST_MEMBERS:
+        if len(unpacked) == _MOST_MEMBERS:
             raise InvalidInput.of("body", f"is gzip of more than {_MOST_MEMBERS} members")
         member = zlib.decompressobj(_GZIP)
         try:
-            part = member.decompress(body, room)
+            chunk = member.decompress(body, room)
         except zlib.error as error:
             raise InvalidInput.of("body", "is not gzip, though Content-Encoding says so") from error
-        room -= len(part)
-        parts.append(part)
+        room -= len(chunk)
+        unpacked.append(chunk)
         if not member.eof and room > 0:
             raise InvalidInput.of("body", "is gzip that ends too soon")
         body = member.unused_data
     if room <= 0:
         raise too_large()
-    return b"".join(parts)
+    return b"".join(unpacked)
 
 
 def require_decodable(body: bytes) -> None:

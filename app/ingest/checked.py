@@ -73,8 +73,8 @@ def require_times(checked: Checked) -> None:
     refused = [rejection for rejection in checked.rejections if rejection.field in _TIMES]
     if checked.sent > 1 and 2 * len(refused) > checked.sent:
         first = refused[0]
-        most = f"has no usable time in {len(refused):,} of {checked.sent:,} records, so none is stored"
-        raise InvalidInput.of(f"records[{first.index}].{first.field}", f"{most}; here it {first.reason}")
+        refusal = f"has no usable time in {len(refused):,} of {checked.sent:,} records, so none is stored"
+        raise InvalidInput.of(f"records[{first.index}].{first.field}", f"{refusal}; here it {first.reason}")
 
 
 def checked_cell(where: str, check: Check, value: Json) -> Json:

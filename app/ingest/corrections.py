@@ -60,13 +60,13 @@ def read_corrections(body: bytes, charset: str | None, plan: IngestPlan) -> Sequ
 
 def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str) -> Receipt:
     """Makes the corrections that can be made, one after the other; `accepted` counts these. The deployment is locked."""
-    made, duplicate = Checked(sent=len(sent)), 0
+    checked, duplicate = Checked(sent=len(sent)), 0
     conflicts: list[RecordConflict] = []
     for index, members in enumerate(sent):
         try:
             correction = _check(members, plan)
         except RecordRefused as refused:
-            made.rejections.append(refused.rejection(index))
+            checked.rejections.append(refused.rejection(index))
             continue
         result = store_correction(session, plan.target, correction, by=by)
         reason = _REASONS.get(result.outcome, "").format(
@@ -76,20 +76,20 @@ def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str
             retention=result.retention,
         )
         if result.outcome == "corrected":
-            (made.labels if correction.what is Corrected.LABEL else made.predictions).append(correction.new)
+            (checked.labels if correction.what is Corrected.LABEL else checked.predictions).append(correction.new)
         elif result.outcome == "duplicate":
             duplicate += 1
         elif result.outcome in ("other_content", "other_value"):
             conflicts.append(RecordConflict(index, correction.record_id, reason))
         else:
-            made.rejections.append(Rejection(index, "new" if result.outcome == "unchanged" else "record", reason))
+            checked.rejections.append(Rejection(index, "new" if result.outcome == "unchanged" else "record", reason))
     return Receipt(
-        accepted=len(made.labels) + len(made.predictions),
+        accepted=len(checked.labels) + len(checked.predictions),
         duplicate=duplicate,
-        rejected=len(made.rejections) + len(conflicts),
-        rejections=tuple(made.rejections),
+        rejected=len(checked.rejections) + len(conflicts),
+        rejections=tuple(checked.rejections),
         conflicts=tuple(conflicts),
-        warnings=find_unlisted(made, plan),
+        warnings=find_unlisted(checked, plan),
     )
 
 

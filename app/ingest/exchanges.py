@@ -70,11 +70,11 @@ def read_exchange(exchange: Exchange, plan: IngestPlan, codec: Codec | None, mos
     logged = read_call(request, answer, codecs, columns).table
     rows, refusals = len(logged), Refusals()
     ids = ids_of_call(exchange.call_id, rows)
-    for place, one in enumerate(ids):
+    for index, row_id in enumerate(ids):
         try:
-            record_id(one)
+            record_id(row_id)
         except CellRefused as error:
-            refusals.add(place, "id", str(error))
+            refusals.add(index, "id", str(error))
     checked = CheckedPayload(sent=rows)
     add_rows(checked, logged, plan, ids, exchange.scored_at, refusals, is_plain=False)
     return checked

@@ -25,7 +25,7 @@ def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes
             members = read_members(record, _PAYLOAD_MEMBERS)
             found_id = read_optional("id", record_id, members)
             scored_at = stated_moment("scored_at", members.get("scored_at"), moments)
-            _require("features", "is missing", given="features" in members)
+            _require("features", "is missing", is_given="features" in members)
             features = plan.features.cells(members["features"])
             meta = None if members.get("meta") is None else plan.meta.cells(members["meta"])
             prediction = checked_label("prediction", members.get("prediction"), plan)
@@ -65,7 +65,7 @@ def check_feedback(records: Sequence[Any], plan: IngestPlan, moments: StatedTime
             _require(
                 "features",
                 "is missing; a label needs the features, or the id of a logged payload record",
-                given=features is not None or found_id is not None,
+                is_given=features is not None or found_id is not None,
             )
             meta = None if members.get("meta") is None else plan.meta.cells(members["meta"])
             prediction = _read_one_of(STATED_PREDICTION, plan.prediction, members)
@@ -94,8 +94,8 @@ def stated_moment(where: str, value: Json, moments: StatedTimes) -> datetime | N
         RecordRefused: it is missing though the record is historical, or is not plausible.
     """
     if value is not None:
-        found: datetime = checked_cell(where, lambda text: moment(text, moments.rule), value)
-        return found
+        checked: datetime = checked_cell(where, lambda text: moment(text, moments.rule), value)
+        return checked
     if moments.historical:
         raise RecordRefused(where, "is missing; historical records lie in the hour it says")
     return None
@@ -112,7 +112,7 @@ def checked_label(where: str, value: Json, plan: IngestPlan) -> Json:
     return checked_cell(where, plan.prediction, value)
 
 
-def read_members(record: Json, known: frozenset[str]) -> Mapping[str, Any]:
+def read_members(record: Json, members: frozenset[str]) -> Mapping[str, Any]:
     """Members of a record.
 
     Raises:
@@ -120,19 +120,19 @@ def read_members(record: Json, known: frozenset[str]) -> Mapping[str, Any]:
     """
     if not isinstance(record, Mapping):
         raise RecordRefused("record", "must be an object")
-    unknown = [name for name in record if name not in known]
+    unknown = [name for name in record if name not in members]
     if unknown:
-        raise RecordRefused(printable(unknown[0]), f"is not a member of a record; it may have {', '.join(sorted(known))}")
+        raise RecordRefused(printable(unknown[0]), f"is not a member of a record; it may have {', '.join(sorted(members))}")
     return record
 
 
-def _require(where: str, reason: str, *, given: bool) -> None:
-    if not given:
+def _require(where: str, reason: str, *, is_given: bool) -> None:
+    if not is_given:
         raise RecordRefused(where, reason)
 
 
 def _read_one_of(names: Sequence[str], check: Check, record: Mapping[str, Any]) -> Json:
-    return next((found for name in names if (found := read_optional(name, check, record)) is not None), None)
+    return next((cell for name in names if (cell := read_optional(name, check, record)) is not None), None)
 
 
 def read_optional(name: str, check: Check, record: Mapping[str, Any]) -> Json:

@@ -15,11 +15,11 @@ def check_objects(objects: Sequence[Json], columns: Columns, refusals: Refusals,
         rows = [[row[name] for name in names] for row in objects]
         check_rows(rows, columns.columns, columns.checks, refusals, is_plain=is_plain, prefix=f"{columns.kind}.")
         return list(rows)
-    found: list[Cells] = []
+    checked: list[Cells] = []
     for position, row in enumerate(objects):
         try:
-            found.append(columns.cells(row))
+            checked.append(columns.cells(row))
         except RecordRefused as refused:
             refusals.add(position, refused.field, refused.reason)
-            found.append([])
-    return found
+            checked.append([])
+    return checked

@@ -38,7 +38,7 @@ def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *,
         try:
             tables.append(_read_pair(pair, plan))
         except InvalidInput as error:
-            problems = [FieldProblem(printable(f"{where}.{one.field}"), printable(one.message)) for one in error.problems]
+            problems = [FieldProblem(printable(f"{where}.{problem.field}"), printable(problem.message)) for problem in error.problems]
             raise InvalidInput(problems) from error
         try:
             rates.append(read_optional("sample_rate", sample_rate, pair))
@@ -168,16 +168,16 @@ def _find_codec(pair: Mapping[str, Any], plan: IngestPlan) -> Codec:
     named, endpoint = read_stated(pair, "payload_format"), plan.target.endpoint
     if named is not None:
         return codec_named(named, endpoint)
-    own = None if endpoint is None else codec_of(endpoint)
-    known = codec_of_form(form_of(pair.get("request"))) or (own if own is not None and not own.forms else None)
-    if known is not None or not isinstance(pair.get("request"), dict):
+    own_codec = None if endpoint is None else codec_of(endpoint)
+    codec = codec_of_form(form_of(pair.get("request"))) or (own_codec if own_codec is not None and not own_codec.forms else None)
+    if codec is not None or not isinstance(pair.get("request"), dict):
         # The last reports the fault of a pair of no format.
-        return known or own or PAIRED
+        return codec or own_codec or PAIRED
     schema = plan.target.schema
     columns = CallColumns(schema.features, schema.meta, plan.target.outputs)
     request, response = _body_of(pair, "request", JSON), _body_of(pair, "response", JSON)
     with _name_parts():
-        return read_call(request, response, candidates(own, is_csv=False), columns).codec
+        return read_call(request, response, candidates(own_codec, is_csv=False), columns).codec
 
 
 @contextmanager
@@ -193,19 +193,19 @@ def _name_parts() -> Iterator[None]:
 
 def _body_of(pair: Mapping[str, Any], member: str, media: str) -> bytes:
     """`media` is the part's type on the wire, or several."""
-    part = pair.get(member)
-    if part is None:
+    content = pair.get(member)
+    if content is None:
         raise InvalidInput.of(member, "is missing")
-    if isinstance(part, str) and _BINARY in media:
+    if isinstance(content, str) and _BINARY in media:
         try:
-            return base64.b64decode(part, validate=True)
+            return base64.b64decode(content, validate=True)
         except (binascii.Error, ValueError) as error:
             raise InvalidInput.of(member, f"must be base64: in this format bodies are no text ({error})") from error
-    if isinstance(part, str):
+    if isinstance(content, str):
         try:
-            return part.encode()
+            return content.encode()
         except UnicodeEncodeError as error:
             raise InvalidInput.of(member, "holds half of a surrogate pair, which is no text") from error
     if JSON not in media and _BINARY not in media:
-        raise InvalidInput.of(member, f"must be text: in this format bodies are {media}, found {kind_of(part)}")
-    return json.dumps(part).encode()
+        raise InvalidInput.of(member, f"must be text: in this format bodies are {media}, found {kind_of(content)}")
+    return json.dumps(content).encode()

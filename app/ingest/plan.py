@@ -82,7 +82,7 @@ class FastReader:
             return None
         meta = members.column(map(_meta, records))
         if meta.count(None) < len(meta):
-            rows = [None if one is None else members.column(structs.astuple(one)) for one in meta]
+            rows = [None if row is None else members.column(structs.astuple(row)) for row in meta]
             meta = [row and [tidy(cell) if type(cell) is float else cell for cell in row] for row in rows]
         probabilities = members.column(map(_probability, records))
         labels = members.column(map(_label, records))
@@ -111,13 +111,13 @@ class _Members:
         self.count = count
 
     def column(self, values: Iterable[Any]) -> list[Any]:
-        found = list(values)
-        if UnsetType in set(map(type, found)):
-            found_set = [value for value in found if value is not UNSET]
+        cells = list(values)
+        if UnsetType in set(map(type, cells)):
+            found_set = [value for value in cells if value is not UNSET]
             self.count += len(found_set)
-            return [None if value is UNSET else value for value in found] if found_set else [None] * len(found)
-        self.count += len(found)
-        return found
+            return [None if value is UNSET else value for value in cells] if found_set else [None] * len(cells)
+        self.count += len(cells)
+        return cells
 
 
 def _body_type(target: Target) -> type[msgspec.Struct]:
@@ -182,7 +182,7 @@ def _tidy_probability(value: Json) -> Json:
         return tidy(value)
     if value is None:
         return None
-    return [tidy(part) if part.is_integer() else part for part in value]
+    return [tidy(share) if share.is_integer() else share for share in value]
 
 
 _MOST_NAMES = 5
@@ -219,21 +219,21 @@ class Columns:
             raise RecordRefused(f"{self.kind}.{missing[0]}", describe_missing(missing, unknown))
         if unknown:
             listed = ", ".join(column.name for column in self.columns[:_MOST_NAMES]) or "none"
-            more = f" and {len(self.columns) - _MOST_NAMES} more" if len(self.columns) > _MOST_NAMES else ""
-            raise RecordRefused(f"{self.kind}.{printable(unknown[0])}", f"is not a column of the schema; the schema has {listed}{more}")
+            unlisted = f" and {len(self.columns) - _MOST_NAMES} more" if len(self.columns) > _MOST_NAMES else ""
+            raise RecordRefused(f"{self.kind}.{printable(unknown[0])}", f"is not a column of the schema; the schema has {listed}{unlisted}")
 
-        found: list[Any] = []
+        cells: list[Any] = []
         for column, check in zip(self.columns, self.checks, strict=True):
             value = values.get(column.name)
-            found.append(None if value is None else checked_cell(f"{self.kind}.{column.name}", check, value))
-        return found
+            cells.append(None if value is None else checked_cell(f"{self.kind}.{column.name}", check, value))
+        return cells
 
 
 def describe_missing(missing: Sequence[str], unknown: Sequence[str]) -> str:
     """Reason for refusing a record without the first of the missing features; `unknown` columns may be them under other names."""
     name = missing[0]
-    meant = unknown[0] if len(missing) == len(unknown) == 1 else nearest(name, unknown)
-    return f"is missing; {_NULL if meant is None else f'did you mean {meant!r:.100} → {name!r}?'}"
+    suggestion = unknown[0] if len(missing) == len(unknown) == 1 else nearest(name, unknown)
+    return f"is missing; {_NULL if suggestion is None else f'did you mean {suggestion!r:.100} → {name!r}?'}"
 
 
 @frozen

@@ -64,14 +64,14 @@ class _Key(Struct, frozen=True):
 
 
 def kind_of_reason(reason: str) -> RejectionReason:
-    return next((kind for kind, words in _WORDS if words.match(reason)), RejectionReason.OTHER)
+    return next((kind for kind, pattern in _WORDS if pattern.match(reason)), RejectionReason.OTHER)
 
 
 def field_of(where: str, target: Target) -> str:
     """A column of the schema or a member of a record; empty for any other."""
     name = where.removeprefix("features.").removeprefix("meta.")
-    known = {column.name for column in (*target.schema.features, *target.schema.meta)} | {*target.outputs.names}
-    return name if name in known or name in _MEMBERS else ""
+    names = {column.name for column in (*target.schema.features, *target.schema.meta)} | {*target.outputs.names}
+    return name if name in names or name in _MEMBERS else ""
 
 
 def part_of(where: str, reason: str, target: Target) -> RejectedPart:
@@ -108,17 +108,17 @@ class RejectionLog:
             self._task = asyncio.create_task(self._store_soon())
 
     def note_parts(
-        self, deployment_no: int, parts: Mapping[RejectedPart, int], *, source: RecordSource, kind: LogKind, now: datetime
+        self, deployment_no: int, rejected: Mapping[RejectedPart, int], *, source: RecordSource, kind: LogKind, now: datetime
     ) -> None:
-        for part, records in parts.items():
-            self.note(deployment_no, part.reason, source=source, kind=kind, now=now, field=part.field, records=records)
+        for rejected_part, records in rejected.items():
+            self.note(deployment_no, rejected_part.reason, source=source, kind=kind, now=now, field=rejected_part.field, records=records)
 
     async def store(self) -> None:
-        taken, self._counts = self._counts, Counter()
-        if not taken:
+        counts, self._counts = self._counts, Counter()
+        if not counts:
             return
         rows = defaultdict[int, list[RejectionCount]](list)
-        for key, records in taken.items():
+        for key, records in counts.items():
             rows[key.deployment_no].append(
                 RejectionCount(hour=key.hour, source=key.source, kind=key.kind, reason=key.reason, field=key.field, records=records)
             )
@@ -126,7 +126,7 @@ class RejectionLog:
             await asyncio.to_thread(self._add, rows)
         except Unavailable as error:
             log.warning("rejections_not_stored", error=str(error))
-            self._counts.update(taken)
+            self._counts.update(counts)
 
     def _add(self, rows: dict[int, list[RejectionCount]]) -> None:
         with self._database.transaction() as session:

@@ -183,9 +183,9 @@ def _records_of_csv(text: str, plan: IngestPlan, request: LogRequest) -> list[An
 def _build_record(row: Mapping[str, Any], plan: IngestPlan, request: LogRequest) -> dict[str, Any]:
     columns = plan.features.names | plan.meta.names
     id_column, time_column = (
-        next((name for name in known if name in row and name not in columns), None) for known in (_ID_COLUMNS, request.time_columns)
+        next((name for name in aliases if name in row and name not in columns), None) for aliases in (_ID_COLUMNS, request.time_columns)
     )
-    found: dict[str, Any] = {
+    record: dict[str, Any] = {
         "features": _pick_columns(row, plan.target.schema.features),
         "meta": _pick_columns(row, plan.target.schema.meta),
         "label": row.get(request.label),
@@ -194,8 +194,8 @@ def _build_record(row: Mapping[str, Any], plan: IngestPlan, request: LogRequest)
     }
     for name in (_PREDICTION, _PROBABILITY):
         if name not in columns:
-            found[name] = row.get(name)
-    return found
+            record[name] = row.get(name)
+    return record
 
 
 def _pick_columns(row: Mapping[str, Any], columns: Sequence[Column]) -> dict[str, Any] | None:

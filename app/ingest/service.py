@@ -156,8 +156,8 @@ class Ingestion:
         # Only its size and encoding count: a body that is or may become large is read in a thread.
         bodies = (exchange.request, exchange.answer)
         request = LogRequest(
-            body=max((one.body for one in bodies), key=len),
-            encoding=next((one.encoding for one in bodies if one.encoding), ""),
+            body=max((content.body for content in bodies), key=len),
+            encoding=next((content.encoding for content in bodies if content.encoding), ""),
             actor=deployment_id,
             source=source,
         )
@@ -240,9 +240,9 @@ class Ingestion:
         _count(kind, receipt)
         if receipt.rejected:
             target = plan.target
-            parts = Counter(part_of(one.field, one.reason, target) for one in receipt.rejections)
-            parts.update(part_of("id", one.reason, target) for one in receipt.conflicts)
-            self.rejections.note_parts(target.no, parts, source=checked.source, kind=kind.name, now=moments.now)
+            rejected = Counter(part_of(rejection.field, rejection.reason, target) for rejection in receipt.rejections)
+            rejected.update(part_of("id", conflict.reason, target) for conflict in receipt.conflicts)
+            self.rejections.note_parts(target.no, rejected, source=checked.source, kind=kind.name, now=moments.now)
         return receipt
 
     async def _batch(self, kind: _Kind[_C], checked: _C, plan: IngestPlan, moments: StatedTimes) -> Batch | None:
@@ -269,9 +269,9 @@ class Ingestion:
             raise Conflict(f"The records of {deployment_id} lie in your own tables, so none are logged: write them there instead.")
         if len(self._plans) >= _MOST_PLANS:
             self._plans.clear()
-        known = self._plans.get(deployment_id)
-        if known is not None and known.target == target:
-            return known
+        cached = self._plans.get(deployment_id)
+        if cached is not None and cached.target == target:
+            return cached
         plan = self._plans[deployment_id] = plan_for(target)
         return plan
 
@@ -292,7 +292,7 @@ def _find_erased(ids: Sequence[str | None], target: Target) -> Mapping[int, str]
     if not target.erased:
         return {}
     erased = "is of a record that was erased on request; it is not stored again"
-    return {position: erased for position, one in enumerate(ids) if one is not None and digest_id(one) in target.erased}
+    return {position: erased for position, record_id in enumerate(ids) if record_id is not None and digest_id(record_id) in target.erased}
 
 
 def _with_fresh_ids(ids: Sequence[str | None], now: datetime) -> list[str]:

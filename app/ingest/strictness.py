@@ -36,8 +36,8 @@ def is_evidently_strict(body: bytes, members: int, times: int) -> bool:
 
 
 def require_strict_body(body: bytes, decoded: Any) -> None:  # noqa: ANN401 - whatever JSON holds
-    most = _most_members(body)
-    if most is None or _members(decoded, most) < most:
+    limit = _most_members(body)
+    if limit is None or _members(decoded, limit) < limit:
         require_strict(body)
 
 
@@ -56,14 +56,14 @@ def _may_hold_vanished(body: bytes) -> bool:
 
 
 def _members(decoded: Any, enough: int) -> int:  # noqa: ANN401 - as above
-    found, layer = 0, [decoded]
-    while layer and found < enough:
+    count, layer = 0, [decoded]
+    while layer and count < enough:
         deeper: list[Any] = []
-        for part in layer:
-            if isinstance(part, dict):
-                found += len(part)
-                deeper += part.values()
-            elif isinstance(part, list):
-                deeper += part
-        layer = [part for part in deeper if type(part) in (dict, list)]
-    return found
+        for node in layer:
+            if isinstance(node, dict):
+                count += len(node)
+                deeper += node.values()
+            elif isinstance(node, list):
+                deeper += node
+        layer = [node for node in deeper if type(node) in (dict, list)]
+    return count

@@ -35,9 +35,9 @@ def pick_columns(rows: list[list[Any]], names: Sequence[str], columns: Sequence[
         return rows
     at = {name: position for position, name in enumerate(names)}
     positions = [at.get(column.name) for column in columns]
-    found = [position for position in positions if position is not None]
-    if len(found) == len(columns) > 1:
-        return list(map(list, map(itemgetter(*found), rows)))
+    present = [position for position in positions if position is not None]
+    if len(present) == len(columns) > 1:
+        return list(map(list, map(itemgetter(*present), rows)))
     return [[None if position is None else row[position] for position in positions] for row in rows]
 
 
@@ -47,13 +47,13 @@ def check_rows(
     """Replaces values that are stored in another form (3.0 as 3). `is_plain` as in `Decoded`."""
     for position, (column, check) in enumerate(zip(columns, checks, strict=True)):
         cells = [row[position] for row in rows]
-        found = _check_at_one_look(cells, column.type) if is_plain and column.storage is None else None
-        if found is None:
-            found = list(cells)
+        checked = _check_at_one_look(cells, column.type) if is_plain and column.storage is None else None
+        if checked is None:
+            checked = list(cells)
             where = f"{prefix}{column.name}"
-            _check_cells(found, check, partial(_refuse, refusals, where))
-        if found is not cells:
-            for row, cell in zip(rows, found, strict=True):
+            _check_cells(checked, check, partial(_refuse, refusals, where))
+        if checked is not cells:
+            for row, cell in zip(rows, checked, strict=True):
                 row[position] = cell
 
 
@@ -66,9 +66,9 @@ def check_values(values: list[Any], check: Check, where: str, refusals: Refusals
             return values
         if check is probability and _are_shares(values, types):
             return values
-    found = list(values)
-    _check_cells(found, check, partial(_refuse, refusals, where))
-    return found
+    checked = list(values)
+    _check_cells(checked, check, partial(_refuse, refusals, where))
+    return checked
 
 
 def require_values(values: list[Any], where: str, refusals: Refusals) -> None:
@@ -109,8 +109,8 @@ def _are_short(texts: list[Any]) -> bool:
 def _are_shares(values: list[Any], types: set[type]) -> bool:
     if types != {list}:
         return False
-    parts = list(chain.from_iterable(values))
-    return set(map(type, parts)) == {float} and _lie_within(parts, 0, 1) and not any(map(float.is_integer, parts))
+    shares = list(chain.from_iterable(values))
+    return set(map(type, shares)) == {float} and _lie_within(shares, 0, 1) and not any(map(float.is_integer, shares))
 
 
 def _lie_within(values: list[Any], least: int, greatest: int) -> bool:

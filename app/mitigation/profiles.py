@@ -114,7 +114,7 @@ def fit_to(goal: Goal, payload: Payload, *, now: datetime) -> Profile:
 def _fit_attribute(goal: Goal, attribute: MonitoredAttribute, column: Column, payload: Payload) -> AttributeProfile:
     name, values, schema = attribute.feature, payload.values[attribute.feature], goal.deployment.schema
     # Every other value that was logged is a reference value of its own, without a limit here: most get no copy.
-    grouping = group_records(attribute, column, values, most=math.inf)
+    grouping = group_records(attribute, column, values, limit=math.inf)
 
     donors = None
     if attribute.correlated_features:

@@ -8,21 +8,21 @@ import pyarrow.compute as pc
 from ..metrics.groups import IntArray
 
 
-def choose_alike(record_nos: IntArray, sample_rates: pa.ChunkedArray, parts: IntArray | None = None) -> npt.NDArray[np.bool_]:
+def choose_alike(record_nos: IntArray, sample_rates: pa.ChunkedArray, part_codes: IntArray | None = None) -> npt.NDArray[np.bool_]:
     """Returns which records [N] to keep so that those of a part were logged at one rate.
 
-    `sample_rates` [N] is null where every record is logged; without `parts`, all are one.
+    `sample_rates` [N] is null where every record is logged; without `part_codes`, all are one.
     """
     if sample_rates.null_count == len(sample_rates):
         return np.ones(len(record_nos), dtype=np.bool_)
     rates = np.asarray(pc.fill_null(sample_rates, 1.0).to_numpy(), dtype=np.float64)
-    places = np.zeros(len(rates), np.int64) if parts is None else np.unique(parts, return_inverse=True)[1].reshape(-1)
-    lowest = np.full(int(places.max(initial=0)) + 1, np.inf)
-    np.minimum.at(lowest, places, rates)
+    codes = np.zeros(len(rates), np.int64) if part_codes is None else np.unique(part_codes, return_inverse=True)[1].reshape(-1)
+    lowest = np.full(int(codes.max(initial=0)) + 1, np.inf)
+    np.minimum.at(lowest, codes, rates)
     # splitmix64: a number in [0, 1) for each record number.
     mixed = np.asarray(record_nos).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     drawn = ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
-    kept: npt.NDArray[np.bool_] = drawn < lowest[places] / rates
-    return kept
+    is_kept: npt.NDArray[np.bool_] = drawn < lowest[codes] / rates
+    return is_kept

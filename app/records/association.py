@@ -111,25 +111,25 @@ class Moments:
             squared = centred * centred
             squares, cubes, fourths = float(squared.sum()), sum_products(squared, centred), sum_products(squared, squared)
             mine, theirs = self.records, len(numbers)
-            whole = mine + theirs
+            total = mine + theirs
             # A numpy number overflows to infinity, one of Python's raises an error.
-            apart = np.float64(mean - self.mean) / whole
+            apart = np.float64(mean - self.mean) / total
             self.fourths = float(
                 self.fourths
                 + fourths
-                + apart**4 * mine * theirs * whole * (mine**2 - mine * theirs + theirs**2)
+                + apart**4 * mine * theirs * total * (mine**2 - mine * theirs + theirs**2)
                 + 6 * apart**2 * (mine**2 * squares + theirs**2 * self.squares)
                 + 4 * apart * (mine * cubes - theirs * self._cubes)
             )
             self._cubes = float(
                 self._cubes
                 + cubes
-                + apart**3 * mine * theirs * whole * (mine - theirs)
+                + apart**3 * mine * theirs * total * (mine - theirs)
                 + 3 * apart * (mine * squares - theirs * self.squares)
             )
-            self.squares = float(self.squares + squares + apart**2 * mine * theirs * whole)
+            self.squares = float(self.squares + squares + apart**2 * mine * theirs * total)
             self.mean = float(self.mean + apart * theirs)
-        self.records = whole
+        self.records = total
 
 
 NO_RECORDS = "no record has a value in both"
@@ -165,8 +165,8 @@ class CramersV:
         self._counts = np.zeros((first, second), dtype=np.int64)
 
     def add(self, first: Codes, second: Codes) -> None:
-        known = (first != MISSING) & (second != MISSING)
-        key = first[known] * self._counts.shape[1] + second[known]
+        has_both = (first != MISSING) & (second != MISSING)
+        key = first[has_both] * self._counts.shape[1] + second[has_both]
         self._counts += np.bincount(key, minlength=self._counts.size).reshape(self._counts.shape)
 
     @property
@@ -198,10 +198,10 @@ class CorrelationRatio:
         self._numbers = _Quantity()
 
     def add(self, codes: Codes, numbers: FloatArray) -> None:
-        known = (codes != MISSING) & np.isfinite(numbers)
-        if not known.any():
+        has_both = (codes != MISSING) & np.isfinite(numbers)
+        if not has_both.any():
             return
-        codes, numbers = codes[known], self._numbers.add_and_shift(numbers[known])
+        codes, numbers = codes[has_both], self._numbers.add_and_shift(numbers[has_both])
         size = len(self._records)
         with np.errstate(all="ignore"):
             records = np.bincount(codes, minlength=size)
@@ -240,12 +240,12 @@ class AbsolutePearson:
         self._numbers = (_Quantity(), _Quantity())
 
     def add(self, first: FloatArray, second: FloatArray) -> None:
-        known = np.isfinite(first) & np.isfinite(second)
-        added = int(known.sum())
+        has_both = np.isfinite(first) & np.isfinite(second)
+        added = int(has_both.sum())
         if not added:
             return
         counted, before = self.records, [quantity.moments.mean for quantity in self._numbers]
-        pair = [quantity.add_and_shift(numbers[known]) for quantity, numbers in zip(self._numbers, (first, second), strict=True)]
+        pair = [quantity.add_and_shift(numbers[has_both]) for quantity, numbers in zip(self._numbers, (first, second), strict=True)]
         with np.errstate(all="ignore"):
             means = [np.float64(numbers.mean()) for numbers in pair]
             apart = (means[0] - before[0]) * (means[1] - before[1])
@@ -264,11 +264,11 @@ class AbsolutePearson:
             return Undefined(ONE_VALUE, records)
         first, second = (quantity.shape() for quantity in self._numbers)
         with np.errstate(all="ignore"):
-            found = float(self._product / np.prod([np.sqrt(quantity.moments.squares) for quantity in self._numbers]))
-        if first is None or second is None or not np.isfinite(found):
+            correlation = float(self._product / np.prod([np.sqrt(quantity.moments.squares) for quantity in self._numbers]))
+        if first is None or second is None or not np.isfinite(correlation):
             return Undefined(OUT_OF_BOUNDS, records)
         shuffled = Shuffled(first, second, records)
-        return _strength(found**2, shuffled, 1 - shuffled.mean)
+        return _strength(correlation**2, shuffled, 1 - shuffled.mean)
 
 
 class _Quantity:
@@ -295,18 +295,18 @@ class _Quantity:
 
     def shape(self) -> Shape | None:
         sums = self.moments.squares, self.moments.fourths
-        if not all(np.isfinite(one) and one > _SMALLEST for one in sums):
+        if not all(np.isfinite(moment) and moment > _SMALLEST for moment in sums):
             return None
         return shape_of_quantity(*sums)
 
 
 def _strength(squared: float, shuffled: Shuffled, room: float) -> Strength:
     highest = shuffled.highest
-    found, level = (min(max(one, 0.0), float(highest)) for one in (squared, shuffled.level))
+    squared_strength, level = (min(max(number, 0.0), float(highest)) for number in (squared, shuffled.level))
     return Strength(
-        corrected=_corrected(found, shuffled, room),
+        corrected=_corrected(squared_strength, shuffled, room),
         chance_level=_corrected(level, shuffled, room),
-        uncorrected=float(np.sqrt(found / highest)),
+        uncorrected=float(np.sqrt(squared_strength / highest)),
     )
 
 

@@ -93,14 +93,14 @@ def stored_cells(values: pa.ChunkedArray, column: Column | None = None) -> Cells
 
 def listed_cells(values: Sequence[Scalar | None]) -> Coded:
     # By type and text: 1 equals True, and 0.0 equals -0.0.
-    places: dict[tuple[type, str], int] = {}
+    positions: dict[tuple[type, str], int] = {}
     distinct: list[Scalar] = []
     codes = np.full(len(values), MISSING, dtype=np.int64)
     for record, value in enumerate(values):
         if value is None:
             continue
-        codes[record] = places.setdefault((type(value), canonical(value)), len(places))
-        if len(places) > len(distinct):
+        codes[record] = positions.setdefault((type(value), canonical(value)), len(positions))
+        if len(positions) > len(distinct):
             distinct.append(value)
     return Coded(distinct, codes)
 

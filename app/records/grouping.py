@@ -51,14 +51,14 @@ class ListedGroups:
 
     def find(self, values: Sequence[Scalar | None]) -> list[NamedGroup | None]:
         """Returns each value's group; None for a missing one and one in no group."""
-        known = [value for value in values if value is not None]
-        found, twins = positions(self.groups, self.column, known), find_twins(known, [group.value for group in self.groups])
+        present = [value for value in values if value is not None]
+        group_positions, twins = positions(self.groups, self.column, present), find_twins(present, [group.value for group in self.groups])
         named: list[NamedGroup | None] = []
         for value in values:
             if value is None:
                 named.append(None)
                 continue
-            position = next(found)
+            position = next(group_positions)
             if position != NEITHER:
                 named.append((self.groups[position].label, self.groups[position].role))
             else:
@@ -67,12 +67,12 @@ class ListedGroups:
 
 
 def group_records(
-    attribute: MonitoredAttribute, column: Column, values: pa.ChunkedArray, *, most: float = MOST_REFERENCE_VALUES
+    attribute: MonitoredAttribute, column: Column, values: pa.ChunkedArray, *, limit: float = MOST_REFERENCE_VALUES
 ) -> Grouping:
     """Returns the groups, as `groups_of`, and each record's place; `values` are numbers for a numeric column, else text."""
     cells = stored_cells(values, column)
-    seen = cells.coded().values if attribute.reference is None else ()
-    groups = groups_of(attribute, column, seen, limit=most)
+    distinct = cells.coded().values if attribute.reference is None else ()
+    groups = groups_of(attribute, column, distinct, limit=limit)
     return Grouping(column, groups, place(groups, column, cells))
 
 
@@ -102,10 +102,10 @@ def cross(
     """Returns per record its combination, the last attribute fastest, or NEITHER; the product of `sizes` must fit `kind`."""
     crossed = np.zeros(codes[0].size, dtype=kind)
     neither = np.zeros(codes[0].size, dtype=np.bool_)
-    for part, size in zip(codes, sizes, strict=True):
-        neither |= part < 0
+    for of_attribute, size in zip(codes, sizes, strict=True):
+        neither |= of_attribute < 0
         crossed *= size
-        crossed += part.astype(crossed.dtype, copy=False)
+        crossed += of_attribute.astype(crossed.dtype, copy=False)
     crossed[neither] = NEITHER
     return crossed
 

@@ -21,10 +21,10 @@ def outcome_codes(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> Codes:
 def classify_cells(answers: Cells, rule: OutcomeRule) -> Codes:
     """Returns the outcome of each answer [records]; a missing one is unclassified."""
     tests = rule.tests
-    both = (tests.favourable, tests.unfavourable)
-    numbers = answers.floats() if are_ranges(both) else None
+    sides = (tests.favourable, tests.unfavourable)
+    numbers = answers.floats() if are_ranges(sides) else None
     if numbers is not None:
-        inside = [in_ranges(numbers, test) for test in both]
+        inside = [in_ranges(numbers, test) for test in sides]
         return np.select(inside, [int(Outcome.FAVOURABLE), int(Outcome.UNFAVOURABLE)], int(Outcome.UNCLASSIFIED)).astype(np.int64)
     coded = answers.coded()
     return coded.spread((int(tests.classify(value)) for value in coded.values), missing=int(Outcome.UNCLASSIFIED))

@@ -32,7 +32,9 @@ def read_attribute(attribute: MonitoredAttribute, values: pa.Table) -> pa.Chunke
 
 
 def is_in_group(rule: GroupRule, values: pa.Table) -> npt.NDArray[np.bool_]:
-    conjunctions = [np.logical_and.reduce([_meets(one, values[one.feature]) for one in conditions]) for conditions in rule.any_of]
+    conjunctions = [
+        np.logical_and.reduce([_meets(condition, values[condition.feature]) for condition in conditions]) for conditions in rule.any_of
+    ]
     return np.asarray(np.logical_or.reduce(conjunctions))
 
 
@@ -94,15 +96,15 @@ class RecordTable:
                 _, *counts = np.bincount(coded.codes - MISSING, repeats, len(coded.values) + 1).astype(int).tolist()
                 records = dict(zip(coded.values, counts, strict=True))
                 groups = [group.value for group in grouping.groups]
-                seen = groups[len(attribute.monitored) :] if attribute.reference is None else []
-                twins.update(count_twins(attribute.feature, records, groups, seen))
+                references = groups[len(attribute.monitored) :] if attribute.reference is None else []
+                twins.update(count_twins(attribute.feature, records, groups, references))
         return twins
 
     def describe_misspelled(self) -> list[str]:
         """Returns the sentences on groups that are listed in other letters than the records have."""
         texts = [attribute for attribute in self.monitor.attributes if self.grouping(attribute.feature).column.type is FieldType.STRING]
-        seen = {attribute.feature: stored_cells(read_attribute(attribute, self.columns.values)).coded().values for attribute in texts}
-        return [sentence for attribute in texts for sentence in describe_misspelled(attribute, seen[attribute.feature])]
+        texts_of = {attribute.feature: stored_cells(read_attribute(attribute, self.columns.values)).coded().values for attribute in texts}
+        return [sentence for attribute in texts for sentence in describe_misspelled(attribute, texts_of[attribute.feature])]
 
     def values(self, feature: str) -> pa.ChunkedArray:
         return self.columns.values[feature]

@@ -59,33 +59,33 @@ def favourable_scores(probabilities: pa.ChunkedArray, predicted: pa.ChunkedArray
     """Returns the scores of records, from answers and predictions as JSON texts."""
     if any(isinstance(value, Range) for value in rule.favourable):
         return Scores(None, REAL_NUMBERS)
-    known = np.asarray(probabilities.is_valid().to_numpy(), dtype=np.bool_)
-    if not known.any():
+    has_answer = np.asarray(probabilities.is_valid().to_numpy(), dtype=np.bool_)
+    if not has_answer.any():
         return Scores(None, NO_PROBABILITIES)
     table = parse_numbers(probabilities.drop_null())
     if table is None:
         return Scores(None, MIXED)
-    found = _find_reading(table, read_answers(predicted.filter(pa.array(known)), rule), outcomes[known], rule)
-    if isinstance(found, str):
-        return Scores(None, found)
-    values = np.full(len(known), np.nan)
-    values[known] = _read(table, found)
-    return Scores(values, reading=found)
+    reading = _find_reading(table, read_answers(predicted.filter(pa.array(has_answer)), rule), outcomes[has_answer], rule)
+    if isinstance(reading, str):
+        return Scores(None, reading)
+    values = np.full(len(has_answer), np.nan)
+    values[has_answer] = _read(table, reading)
+    return Scores(values, reading=reading)
 
 
 def read_scores(reading: Reading, probabilities: pa.ChunkedArray) -> FloatArray:
     """Returns the scores [records] by a reading; NaN where an answer has another form."""
-    known = np.asarray(probabilities.is_valid().to_numpy(), dtype=np.bool_)
-    values = np.full(len(known), np.nan)
-    if not known.any():
+    has_answer = np.asarray(probabilities.is_valid().to_numpy(), dtype=np.bool_)
+    values = np.full(len(has_answer), np.nan)
+    if not has_answer.any():
         return values
     texts = probabilities.drop_null()
     table = parse_numbers(texts)
     if table is None:
         answers = [np.asarray([_ONE_DECODER.decode(text)], dtype=np.float64) for text in texts.to_pylist()]
-        values[known] = [float(_read_form(answer, reading)[0]) for answer in answers]
+        values[has_answer] = [float(_read_form(answer, reading)[0]) for answer in answers]
     else:
-        values[known] = _read_form(table, reading)
+        values[has_answer] = _read_form(table, reading)
     return values
 
 
@@ -102,7 +102,7 @@ def _read(table: FloatArray, reading: Reading) -> FloatArray:
     if table.ndim == 1:
         return table if reading.rises else 1 - table
     # One by one: the cut-off is compared to the last digit.
-    total = reduce(add, (table[:, place] for place in reading.favourable), np.zeros(len(table)))
+    total = reduce(add, (table[:, column] for column in reading.favourable), np.zeros(len(table)))
     scores: FloatArray = np.minimum(total, 1.0)
     return scores
 
@@ -146,9 +146,9 @@ def _find_in_numbers(numbers: FloatArray, outcomes: IntArray) -> Reading | str:
 
 
 def _find_in_lists(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule, *, are_two: bool) -> Reading | str:
-    places = find_places(table, predicted)
-    favourable = None if places is None else _favourable_places(table, places, rule)
-    if places is None or favourable is None:
+    class_places = find_places(table, predicted)
+    favourable = None if class_places is None else _favourable_places(table, class_places, rule)
+    if class_places is None or favourable is None:
         # With a cut-off other than one half, the larger of two numbers is not always that of the predicted class.
         is_clear = are_two and table.shape[1] == TWO and not _are_few(outcomes)
         rises = _rises(table[:, 1], outcomes) if is_clear else None
@@ -157,11 +157,11 @@ def _find_in_lists(table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntA
     classes: list[str | None] = []
     if table.shape[1] > TWO:
         classes = [None] * table.shape[1]
-        for one in places:
-            text = canonical(one.value)
+        for class_place in class_places:
+            text = canonical(class_place.value)
             # The stored reading has texts only: the text "1" is also read as the number 1.
-            if one.place is not None and rule.classify(one.value) is rule.classify_text(text):
-                classes[one.place] = text
+            if class_place.place is not None and rule.classify(class_place.value) is rule.classify_text(text):
+                classes[class_place.place] = text
     return Reading("list", favourable=tuple(favourable), classes=tuple(classes))
 
 
@@ -192,22 +192,22 @@ def find_places(table: FloatArray, predicted: pa.ChunkedArray) -> list[ClassPlac
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     largest = table.max(axis=1) if table.shape[1] else np.zeros(len(table))
     is_clear = (table == largest[:, None]).sum(axis=1) == 1
-    seen = np.zeros((len(classes), table.shape[1]), dtype=np.bool_)
-    seen[codes[is_clear], table[is_clear].argmax(axis=1) if is_clear.any() else []] = True
-    if (seen.sum(axis=1) > 1).any() or (seen.sum(axis=0) > 1).any():
+    is_largest = np.zeros((len(classes), table.shape[1]), dtype=np.bool_)
+    is_largest[codes[is_clear], table[is_clear].argmax(axis=1) if is_clear.any() else []] = True
+    if (is_largest.sum(axis=1) > 1).any() or (is_largest.sum(axis=0) > 1).any():
         return None
-    return [ClassPlace(value, int(row.argmax()) if row.any() else None) for value, row in zip(classes, seen, strict=True)]
+    return [ClassPlace(value, int(row.argmax()) if row.any() else None) for value, row in zip(classes, is_largest, strict=True)]
 
 
-def _favourable_places(table: FloatArray, places: Sequence[ClassPlace], rule: OutcomeRule) -> list[int] | None:
+def _favourable_places(table: FloatArray, class_places: Sequence[ClassPlace], rule: OutcomeRule) -> list[int] | None:
     of_side: dict[Outcome, list[int]] = {outcome: [] for outcome in Outcome}
-    for one in places:
-        if one.place is not None:
-            of_side[rule.classify(one.value)].append(one.place)
+    for class_place in class_places:
+        if class_place.place is not None:
+            of_side[rule.classify(class_place.value)].append(class_place.place)
     favourable, unfavourable = of_side[Outcome.FAVOURABLE], of_side[Outcome.UNFAVOURABLE]
     if len(favourable) == len(rule.favourable):
         return favourable
     # If all classes are listed, the places left by the other side are this side's.
     if len(unfavourable) == len(rule.unfavourable) and table.shape[1] == len(rule.favourable) + len(rule.unfavourable):
-        return [place for place in range(table.shape[1]) if place not in unfavourable]
+        return [column for column in range(table.shape[1]) if column not in unfavourable]
     return None

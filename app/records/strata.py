@@ -29,5 +29,5 @@ def divide(column: str, values: pa.ChunkedArray) -> Divided:
     if len(labels) > MOST_STRATA:
         reason = f"{column} has {len(labels):,} different values in the window, where at most {MOST_STRATA:,} are strata"
         return Divided(column, (), np.full(len(values), NEITHER, dtype=np.int64), reason)
-    position = {label: place for place, label in enumerate(labels)}
+    position = {label: index for index, label in enumerate(labels)}
     return Divided(column, labels, coded.spread((position[text] for text in texts), missing=NEITHER))

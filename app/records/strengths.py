@@ -18,9 +18,9 @@ def measure_strengths(columns: Sequence[Codes | FloatArray]) -> FloatArray:
     Integers are places of categories, or MISSING; floats quantities, or NaN.
     """
     strengths = np.zeros((len(columns), len(columns)))
-    for one, other in combinations(range(len(columns)), 2):
-        found = associate(columns[one], columns[other]).strength()
-        strengths[one, other] = strengths[other, one] = np.nan if isinstance(found, Undefined) else found.corrected
+    for first, second in combinations(range(len(columns)), 2):
+        strength = associate(columns[first], columns[second]).strength()
+        strengths[first, second] = strengths[second, first] = np.nan if isinstance(strength, Undefined) else strength.corrected
     return strengths
 
 

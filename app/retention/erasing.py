@@ -64,13 +64,13 @@ def _perform(
             remember_ids(session, deployment_no, selector.record_ids)
             begin_erasure(session, no)
             return True
-        found = find_person(session, deployment_no, selector, after=after, looked_through=LOOKED_THROUGH, limit=batch_records)
-        after = found.next
-        if not found.is_empty:
+        person = find_person(session, deployment_no, selector, after=after, looked_through=LOOKED_THROUGH, limit=batch_records)
+        after = person.next
+        if not person.is_empty:
             is_clean = False
-            for start in range(0, max(len(found.places), len(found.label_ids)), batch_records):
-                part = slice(start, start + batch_records)
-                count_erased(session, no, erase_people(session, deployment_no, found.places[part], ids=found.label_ids[part]))
+            for start in range(0, max(len(person.places), len(person.label_ids)), batch_records):
+                batch = slice(start, start + batch_records)
+                count_erased(session, no, erase_people(session, deployment_no, person.places[batch], ids=person.label_ids[batch]))
         if after is not None:
             return True
         if not is_clean:

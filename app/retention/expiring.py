@@ -51,8 +51,8 @@ def answers_to_erase(database: Database, places: OwnPlaces, cut_offs: Mapping[in
         folder = places.folder(deployment_id, table)
         if folder is not None:
             owners[folder].append(no)
-    shared = {folder: sorted(found) for folder, found in owners.items() if all(no in cut_offs for no in found)}
-    return {found[0]: (folder, min(cut_offs[no] for no in found)) for folder, found in shared.items()}
+    shared = {folder: sorted(numbers) for folder, numbers in owners.items() if all(no in cut_offs for no in numbers)}
+    return {numbers[0]: (folder, min(cut_offs[no] for no in numbers)) for folder, numbers in shared.items()}
 
 
 def delete_left_files(database: Database, places: OwnPlaces) -> int:
@@ -79,19 +79,19 @@ def apply_policies(database: Database, places: OwnPlaces = NO_PLACES, *, batch_r
     """
     with database.transaction() as session:
         now, applied = current_time(session), policies_to_apply(session)
-    ageing = [_Ageing(database, one, now, batch_records) for one in applied if not one.policy.keeps_everything]
-    _drop_whole_months(database, {one.no: one for one in ageing})
-    for one in ageing:
-        one.erase_records()
-        one.erase_labels()
-        one.erase_answers()
-        one.erase_flag_files()
-        one.erase_quotations()
-    cut_offs = {one.no: before for one in ageing if (before := one.answers_before) is not None}
-    kept = answers_to_erase(database, places, cut_offs)
-    for one in ageing:
-        if one.no in kept:
-            one.erase_kept_answers(*kept[one.no])
+    ageing = [_Ageing(database, owner, now, batch_records) for owner in applied if not owner.policy.keeps_everything]
+    _drop_whole_months(database, {owner.no: owner for owner in ageing})
+    for owner in ageing:
+        owner.erase_records()
+        owner.erase_labels()
+        owner.erase_answers()
+        owner.erase_flag_files()
+        owner.erase_quotations()
+    cut_offs = {owner.no: before for owner in ageing if (before := owner.answers_before) is not None}
+    aged_answers = answers_to_erase(database, places, cut_offs)
+    for owner in ageing:
+        if owner.no in aged_answers:
+            owner.erase_kept_answers(*aged_answers[owner.no])
     delete_left_files(database, places)
     with database.transaction() as session:
         return [finish_aged(session, no) for no, _ in open_erasures(session, ErasureKind.RETENTION)]
@@ -127,7 +127,7 @@ class _Ageing:
     @property
     def answers_before(self) -> datetime | None:
         policy = self.applied.policy
-        return max((before for one in (policy.records_months, policy.answers_months) if (before := self._cut_off(one))), default=None)
+        return max((before for months in (policy.records_months, policy.answers_months) if (before := self._cut_off(months))), default=None)
 
     def erase_records(self) -> None:
         before = self.records_before
@@ -137,11 +137,11 @@ class _Ageing:
 
         def erase(session: Session) -> bool:
             nonlocal last
-            places = find_aged(session, self.no, after=last, before=before, limit=self.batch_records)
-            if places:
-                last = places[-1]
-                self.count(session, erase_aged(session, self.no, places, with_records=True))
-            return bool(places)
+            records = find_aged(session, self.no, after=last, before=before, limit=self.batch_records)
+            if records:
+                last = records[-1]
+                self.count(session, erase_aged(session, self.no, records, with_records=True))
+            return bool(records)
 
         self._in_batches(erase)
 
@@ -167,12 +167,12 @@ class _Ageing:
 
         def erase(session: Session) -> bool:
             nonlocal last
-            places = find_aged(session, self.no, after=last, before=before, limit=self.batch_records)
-            if places:
-                last = places[-1]
-                self.count(session, erase_answers(session, self.no, places))
+            records = find_aged(session, self.no, after=last, before=before, limit=self.batch_records)
+            if records:
+                last = records[-1]
+                self.count(session, erase_answers(session, self.no, records))
                 note_answers_erased(session, self.no, last.logged_at)
-            return bool(places)
+            return bool(records)
 
         self._in_batches(erase)
 
@@ -187,10 +187,10 @@ class _Ageing:
             if paths:
                 last = paths[-1]
                 rows = {path: FlagFile(Path(path)).delete() for path in paths}
-                gone = [path for path, found in rows.items() if found is not None]
-                away.extend(path for path, found in rows.items() if found is None)
-                forget_flag_files(session, self.no, gone)
-                flags = sum(found or 0 for found in rows.values())
+                deleted = [path for path, count in rows.items() if count is not None]
+                away.extend(path for path, count in rows.items() if count is None)
+                forget_flag_files(session, self.no, deleted)
+                flags = sum(count or 0 for count in rows.values())
                 self.count(session, {"flagged_records": flags} if flags else {})
             return bool(paths)
 
@@ -250,7 +250,7 @@ def _drop_whole_months(database: Database, ageing: Mapping[int, _Ageing]) -> Non
             owners = deployments_in(session, month)
         if all(_is_past(ageing.get(no), month) for no in owners):
             # Without an owner, `all` is true: it must be past some policy.
-            if not month.is_attached or any(_is_past(one, month) for one in ageing.values()):
+            if not month.is_attached or any(_is_past(owner, month) for owner in ageing.values()):
                 _drop(database, month, ageing)
         elif not month.is_attached:
             # A hold or a longer policy may have come since.
@@ -258,8 +258,8 @@ def _drop_whole_months(database: Database, ageing: Mapping[int, _Ageing]) -> Non
                 attach_month(session, month)
 
 
-def _is_past(one: _Ageing | None, month: LogMonth) -> bool:
-    before = None if one is None else one.records_before
+def _is_past(owner: _Ageing | None, month: LogMonth) -> bool:
+    before = None if owner is None else owner.records_before
     return before is not None and month.end <= before
 
 
@@ -280,15 +280,15 @@ def _drop(database: Database, month: LogMonth, ageing: Mapping[int, _Ageing]) ->
             attach_month(session, month)
 
 
-def _erase_derived(database: Database, month: LogMonth, one: _Ageing) -> bool:
+def _erase_derived(database: Database, month: LogMonth, owner: _Ageing) -> bool:
     last: StoredPlace | None = None
 
     def erase(session: Session) -> bool:
         nonlocal last
-        places: Sequence[StoredPlace] = find_detached(session, month.table, one.no, after=last, limit=one.batch_records)
-        if places:
-            last = places[-1]
-            one.count(session, erase_aged(session, one.no, places, with_records=False))
-        return bool(places)
+        records: Sequence[StoredPlace] = find_detached(session, month.table, owner.no, after=last, limit=owner.batch_records)
+        if records:
+            last = records[-1]
+            owner.count(session, erase_aged(session, owner.no, records, with_records=False))
+        return bool(records)
 
-    return erase_in_batches(database, one.no, erase)
+    return erase_in_batches(database, owner.no, erase)

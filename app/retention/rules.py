@@ -35,8 +35,8 @@ def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
         if not 1 <= value <= MAX_MONTHS
     ]
     if sent.preset is not None and months is not None:
-        words = f"must be at least the {months} months of the preset {sent.preset.value}, found "
-        problems += [FieldProblem(name, f"{words}{value}") for name, value in stated.items() if 1 <= value < months]
+        requirement = f"must be at least the {months} months of the preset {sent.preset.value}, found "
+        problems += [FieldProblem(name, f"{requirement}{value}") for name, value in stated.items() if 1 <= value < months]
     longest = policy.records_months
     if not problems and longest is not None and policy.answers_months is not None and policy.answers_months > longest:
         problems.append(
@@ -72,10 +72,10 @@ def check_selector(session: Session, deployment_no: int, selector: RecordSelecto
     if isinstance(selector.value, str) and (len(selector.value) > MAX_TEXT or "\0" in selector.value or _is_broken(selector.value)):
         raise InvalidInput.of("value", f"must be text of at most {MAX_TEXT:,} characters that a record may hold")
     is_readable = "\0" not in selector.field and not _is_broken(selector.field)
-    places = meta_places(session, deployment_no, selector.field) if is_readable else []
-    if not places:
+    meta_columns = meta_places(session, deployment_no, selector.field) if is_readable else []
+    if not meta_columns:
         raise InvalidInput.of("field", "is not a meta field of this deployment; a person is found by a meta field or by record ids")
-    return _in_stored_form(selector, selector.value, [place.column for place in places], column_key)
+    return _in_stored_form(selector, selector.value, [meta_column.column for meta_column in meta_columns], column_key)
 
 
 def _in_stored_form(selector: RecordSelector, value: Scalar, columns: Sequence[Column], column_key: bytes | None) -> RecordSelector:
@@ -102,7 +102,7 @@ def require_no_hold(session: Session, deployment_no: int, deployment_id: str, ac
 def _ids_problem(ids: Sequence[str]) -> str | None:
     if len(ids) > MAX_ERASED_IDS:
         return f"must have at most {MAX_ERASED_IDS:,} ids, found {len(ids):,}; send the others in another request"
-    if any(not one or len(one) > MAX_TEXT or "\0" in one or _is_broken(one) for one in ids):
+    if any(not record_id or len(record_id) > MAX_TEXT or "\0" in record_id or _is_broken(record_id) for record_id in ids):
         return "must be ids of records: texts that are not empty"
     return None
 

@@ -63,22 +63,22 @@ class Bins:
         """Position of records without a value."""
         return len(self.edges or self.kept) + 1
 
-    def describe(self, places: Sequence[int]) -> Condition:
-        chosen, or_missing = sorted(set(places) - {self.missing}), self.missing in places
+    def describe(self, positions: Sequence[int]) -> Condition:
+        chosen, or_missing = sorted(set(positions) - {self.missing}), self.missing in positions
         if len(chosen) == self.missing:
             return Condition(feature=self.feature, excluded=(), or_missing=or_missing)
         if self.edges:
             intervals: list[NumberInterval] = []
-            for place in chosen:
-                above, up_to = (None, *self.edges)[place], (*self.edges, None)[place]
+            for position in chosen:
+                above, up_to = (None, *self.edges)[position], (*self.edges, None)[position]
                 if intervals and intervals[-1].up_to == above:
                     above = intervals.pop().above
                 intervals.append(NumberInterval(above=above, up_to=up_to))
             return Condition(feature=self.feature, intervals=tuple(intervals), or_missing=or_missing)
         if len(self.kept) in chosen:
-            others = tuple(value for place, value in enumerate(self.kept) if place not in chosen)
-            return Condition(feature=self.feature, excluded=others, or_missing=or_missing)
-        return Condition(feature=self.feature, values=tuple(self.kept[place] for place in chosen), or_missing=or_missing)
+            excluded = tuple(value for position, value in enumerate(self.kept) if position not in chosen)
+            return Condition(feature=self.feature, excluded=excluded, or_missing=or_missing)
+        return Condition(feature=self.feature, values=tuple(self.kept[position] for position in chosen), or_missing=or_missing)
 
     def encode_numbers(self, numbers: FloatArray) -> Codes:
         """Position [N] of each number among the ranges; NaN is missing."""
@@ -86,5 +86,5 @@ class Bins:
 
     def encode_texts(self, texts: Sequence[str]) -> Codes:
         """Position [N] of each canonical text among the kept values."""
-        positions = {text: place for place, text in enumerate(self.kept)}
+        positions = {text: position for position, text in enumerate(self.kept)}
         return np.array([positions.get(text, len(self.kept)) for text in texts], dtype=np.int64)

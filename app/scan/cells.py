@@ -51,8 +51,8 @@ def count_cells(codes: IntArray, sizes: tuple[int, ...], favourable: BoolArray, 
     """Table of records with these `codes` [N, F], outcomes [N] and strata [N], else one stratum."""
     of_records = np.zeros(len(codes), np.int64) if strata is None else strata
     keys = np.column_stack([codes, of_records])
-    cells, place = np.unique(keys, axis=0, return_inverse=True)
-    place = place.reshape(-1)
-    records = np.bincount(place, minlength=len(cells)).astype(np.float64)
-    of_favourable = np.bincount(place[favourable], minlength=len(cells)).astype(np.float64)
+    cells, cell_of_record = np.unique(keys, axis=0, return_inverse=True)
+    cell_of_record = cell_of_record.reshape(-1)
+    records = np.bincount(cell_of_record, minlength=len(cells)).astype(np.float64)
+    of_favourable = np.bincount(cell_of_record[favourable], minlength=len(cells)).astype(np.float64)
     return CellTable(cells[:, :-1], sizes, cells[:, -1], of_favourable, records)

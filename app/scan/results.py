@@ -64,8 +64,8 @@ def scan_cells(
     best = search_tables(cells, tables, penalty=penalty, seed=seed, restarts=restarts)
     score = float(best.scores[0])
     p_value = (1 + int((best.scores[1:] >= score - GAIN).sum())) / (bootstraps + 1)
-    chosen = [one[0] for one in best.included]
-    subgroup = Subgroup(tuple(None if one.all() else tuple(np.flatnonzero(one).tolist()) for one in chosen))
+    chosen = [included[0] for included in best.included]
+    subgroup = Subgroup(tuple(None if values.all() else tuple(np.flatnonzero(values).tolist()) for values in chosen))
     inside = np.ones(len(cells.codes), dtype=np.bool_)
     for feature, values in enumerate(subgroup.values):
         if values is not None:
@@ -165,4 +165,12 @@ def say_search(result: SearchResult, *, left_out: Sequence[str] = ()) -> str:
 
 def _describe(bins: Sequence[Bins], used: Sequence[IntArray], subgroup: Subgroup) -> GroupRule:
     chosen = zip(bins, used, subgroup.values, strict=True)
-    return GroupRule((tuple(one.describe(known[list(places)].tolist()) for one, known, places in chosen if places is not None),))
+    return GroupRule(
+        (
+            tuple(
+                feature_bins.describe(used_positions[list(positions)].tolist())
+                for feature_bins, used_positions, positions in chosen
+                if positions is not None
+            ),
+        )
+    )

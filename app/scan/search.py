@@ -56,13 +56,13 @@ def find_range(
     peak = log_likelihood(favourable, records, expected, fit_multiplier(favourable, records, expected))
     exceeds = peak > penalty + 1e-12
     left, right = np.full(favourable.shape, LOWEST), np.zeros(favourable.shape)
-    some = (favourable[exceeds], records[exceeds], np.broadcast_to(expected, records.shape)[exceeds])
+    exceeding = (favourable[exceeds], records[exceeds], np.broadcast_to(expected, records.shape)[exceeds])
     # From outside: a tangent lies above a concave function, so no step passes the end of the range.
     for ends in (left, right):
         at = ends[exceeds]
         for _ in range(MAX_STEPS):
-            missing = penalty - log_likelihood(*some, at)
-            slope, _ = _derivatives(*some, at)
+            missing = penalty - log_likelihood(*exceeding, at)
+            slope, _ = _derivatives(*exceeding, at)
             with np.errstate(divide="ignore", invalid="ignore"):
                 step = np.where(missing > 0, missing / slope, 0.0)
             at += step
@@ -111,19 +111,19 @@ def search_tables(cells: CellTable, favourable: FloatArray, *, penalty: float, s
     penalty for each named value; a feature with all its values names none.
     """
     rows = max(1, MAX_CELLS // (max(len(cells.records), 1) * restarts))
-    parts = []
+    bests = []
     for start in range(0, len(favourable), rows):
         rng = np.random.default_rng([seed, start])
-        parts.append(_Search(cells, favourable[start : start + rows], penalty, restarts, rng).run())
-    included = tuple(np.concatenate([part.included[feature] for part in parts]) for feature in range(len(cells.sizes)))
-    return Best(np.concatenate([part.scores for part in parts]), included)
+        bests.append(_Search(cells, favourable[start : start + rows], penalty, restarts, rng).run())
+    included = tuple(np.concatenate([best.included[feature] for best in bests]) for feature in range(len(cells.sizes)))
+    return Best(np.concatenate([best.scores for best in bests]), included)
 
 
-def list_all_starts(sizes: tuple[int, ...], most: int) -> list[BoolArray] | None:
-    """Values [R, V] of R starts for each feature: all combinations but of the feature with most values; None beyond `most`."""
+def list_all_starts(sizes: tuple[int, ...], limit: int) -> list[BoolArray] | None:
+    """Values [R, V] of R starts for each feature: all combinations but of the feature with most values; None beyond `limit`."""
     largest = int(np.argmax(sizes))
-    subsets = [[(True,) * size] if place == largest else list(product((True, False), repeat=size))[:-1] for place, size in enumerate(sizes)]
-    if prod(map(len, subsets)) > most:
+    subsets = [[(True,) * size] if index == largest else list(product((True, False), repeat=size))[:-1] for index, size in enumerate(sizes)]
+    if prod(map(len, subsets)) > limit:
         return None
     return [np.array(values, dtype=np.bool_) for values in zip(*product(*subsets), strict=True)]
 
@@ -140,15 +140,16 @@ class _Search:
         rates = np.divide(favourable @ strata, sizes, out=np.zeros((len(favourable), len(sizes))), where=sizes > 0)
         self._favourable = np.repeat(favourable, restarts, axis=0)
         self._expected = np.repeat(rates, restarts, axis=0)
-        ones = [np.eye(size)[cells.codes[:, feature]] for feature, size in enumerate(cells.sizes)]
-        self._values = ones
+        indicators = [np.eye(size)[cells.codes[:, feature]] for feature, size in enumerate(cells.sizes)]
+        self._values = indicators
         self._value_records = [
-            ((cells.records[:, None] * one)[:, :, None] * strata[:, None, :]).reshape(len(cells.records), -1) for one in ones
+            ((cells.records[:, None] * indicator)[:, :, None] * strata[:, None, :]).reshape(len(cells.records), -1)
+            for indicator in indicators
         ]
         if everywhere is None:
             self._included = [self._start(size) for size in cells.sizes]
         else:
-            self._included = [np.tile(one, (len(favourable), 1)) for one in everywhere]
+            self._included = [np.tile(values, (len(favourable), 1)) for values in everywhere]
         self._scores = np.full(len(self._favourable), -np.inf)
 
     def _start(self, size: int) -> BoolArray:
@@ -173,30 +174,30 @@ class _Search:
                 break
         of_tables = self._scores.reshape(-1, self._restarts)
         best = of_tables.argmax(axis=1) + np.arange(len(of_tables)) * self._restarts
-        return Best(self._scores[best], tuple(one[best] for one in self._included))
+        return Best(self._scores[best], tuple(included[best] for included in self._included))
 
     def _improve(self, feature: int, rows: IntArray) -> None:
         """Chooses the best values of one feature, exactly, while the others stay."""
         inside = np.ones((len(rows), len(self._cells.records)), dtype=np.bool_)
-        others = np.zeros(len(rows))
-        for other, included in enumerate(self._included):
-            if other != feature:
+        restricted = np.zeros(len(rows))
+        for index, included in enumerate(self._included):
+            if index != feature:
                 chosen = included[rows]
-                inside &= chosen[:, self._cells.codes[:, other]]
-                others += np.where(chosen.all(axis=1), 0, chosen.sum(axis=1))
+                inside &= chosen[:, self._cells.codes[:, index]]
+                restricted += np.where(chosen.all(axis=1), 0, chosen.sum(axis=1))
         size, strata = self._cells.sizes[feature], self._expected.shape[1]
         favourable = (self._favourable[rows] * inside) @ self._values[feature]
         records = (inside.astype(np.float64) @ self._value_records[feature]).reshape(len(rows), size, strata)
         sets = self._list_sets(favourable, records, self._expected[rows])
-        scores = self._score_sets(sets, favourable, records, self._expected[rows]) - self._penalty * others[:, None]
+        scores = self._score_sets(sets, favourable, records, self._expected[rows]) - self._penalty * restricted[:, None]
         # Everybody is no subgroup; equal scores of 0 would have no rank.
-        scores[(others == 0)[:, None] & sets.all(axis=2)] = -np.inf
+        scores[(restricted == 0)[:, None] & sets.all(axis=2)] = -np.inf
         best = scores.argmax(axis=1)
         every = np.arange(len(rows))
-        found = scores[every, best]
-        is_better = found > self._scores[rows]
+        best_scores = scores[every, best]
+        is_better = best_scores > self._scores[rows]
         self._included[feature][rows[is_better]] = sets[every, best][is_better]
-        self._scores[rows[is_better]] = found[is_better]
+        self._scores[rows[is_better]] = best_scores[is_better]
 
     def _list_sets(self, favourable: FloatArray, records: FloatArray, expected: FloatArray) -> BoolArray:
         """Sets of values [M, 1 + 3V, V] with the best one among them: all, each alone, one for each end of a value's range.

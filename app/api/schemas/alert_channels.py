@@ -124,11 +124,11 @@ class OpenAlertsSentOut(Out):
     """Open alerts that wait for the next request: one queues at most 500 for a channel."""
 
     @classmethod
-    def of(cls, found: Sequence[CaughtUp]) -> "OpenAlertsSentOut":
+    def of(cls, caught_up: Sequence[CaughtUp]) -> "OpenAlertsSentOut":
         return cls(
-            queued=sum(one.queued for one in found),
-            sent_before=sum(one.sent_before for one in found),
-            left=sum(one.left for one in found),
+            queued=sum(result.queued for result in caught_up),
+            sent_before=sum(result.sent_before for result in caught_up),
+            left=sum(result.left for result in caught_up),
         )
 
 

@@ -200,7 +200,7 @@ class IngestionOut(Out):
     def of(cls, view: IngestionView) -> "IngestionOut":
         return cls(
             hours=[IngestionHourOut.of(hour) for hour in view.hours],
-            rejections=[RejectedOut.of(one) for one in view.rejections],
+            rejections=[RejectedOut.of(rejection) for rejection in view.rejections],
             waiting_labels=view.waiting_labels,
             has_more_waiting_labels=view.is_more,
             signs=list(view.signs),

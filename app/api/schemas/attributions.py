@@ -350,11 +350,11 @@ class AttributionOut(Out):
 
     @classmethod
     def of(cls, run: AttributionRun) -> "AttributionOut":
-        wanted = run.limits.comparisons
+        comparisons = run.limits.comparisons
         return cls.from_object(
             run,
             sentences=[] if run.result is None else say_result(run.result),
-            comparisons=None if wanted is None else [list(one.features) for one in wanted],
+            comparisons=None if comparisons is None else [list(comparison.features) for comparison in comparisons],
         )
 
 

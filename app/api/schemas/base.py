@@ -31,9 +31,9 @@ class In(BaseModel):
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True, strict=True)
 
-    def read_as(self, form: type[Form], **others: object) -> Form:
-        """Value of the domain with members of the same names; `others` take the place of members."""
-        return msgspec.convert(_Joined(self, others) if others else self, form, from_attributes=True)
+    def read_as(self, form: type[Form], **members: object) -> Form:
+        """Value of the domain with members of the same names; `members` take the place of its own."""
+        return msgspec.convert(_Joined(self, members) if members else self, form, from_attributes=True)
 
 
 def _drop_defaults(schema: dict[str, Any]) -> None:
@@ -69,9 +69,9 @@ class Out(BaseModel):
     model_config = ConfigDict(frozen=True, from_attributes=True, validate_by_name=True)
 
     @classmethod
-    def from_object(cls, source: object, **others: object) -> Self:
-        """Body of an object; `others` are members that it has no attribute for."""
-        return cls.model_validate(_Joined(source, others) if others else source)
+    def from_object(cls, source: object, **members: object) -> Self:
+        """Body of an object; `members` are those that it has no attribute for."""
+        return cls.model_validate(_Joined(source, members) if members else source)
 
 
 class _Joined:

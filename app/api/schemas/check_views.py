@@ -161,10 +161,10 @@ class GroupShareOut(OutcomesOut):
 
     @model_validator(mode="before")
     @classmethod
-    def _join_outcomes(cls, found: object) -> object:
-        if not isinstance(found, GroupShare):
-            return found
-        return {name: getattr(found.outcomes if name in OutcomesOut.model_fields else found, name) for name in cls.model_fields}
+    def _join_outcomes(cls, source: object) -> object:
+        if not isinstance(source, GroupShare):
+            return source
+        return {name: getattr(source.outcomes if name in OutcomesOut.model_fields else source, name) for name in cls.model_fields}
 
 
 class ChangeOut(Out):

@@ -228,7 +228,7 @@ class CheckDetailsOut(CheckOut):
     """How the model's answer began that could not be used. It may repeat a record: null for roles that see figures only."""
 
     @classmethod
-    def with_headlines(cls, check: CheckRun, outlook: Outlook, shown: Sequence[Headline], **others: object) -> "CheckDetailsOut":
+    def with_headlines(cls, check: CheckRun, outlook: Outlook, shown: Sequence[Headline], **members: object) -> "CheckDetailsOut":
         bodies = [
             HeadlineOut(
                 attribute=headline.attribute,
@@ -238,7 +238,7 @@ class CheckDetailsOut(CheckOut):
             )
             for headline in shown
         ]
-        return cls.from_object(check, **_advice_members(check, outlook), headlines=bodies, **others)
+        return cls.from_object(check, **_advice_members(check, outlook), headlines=bodies, **members)
 
 
 class CheckPage(PageOut):

@@ -93,10 +93,10 @@ class CorrelatedFeaturesOut(Out):
     """The strongest first, those without a strength last."""
 
 
-def correlated_feature(attribute: str, one: Association, *, threshold: float, can_be_picked: bool) -> CorrelatedFeatureOut:
+def correlated_feature(attribute: str, association: Association, *, threshold: float, can_be_picked: bool) -> CorrelatedFeatureOut:
     return CorrelatedFeatureOut.from_object(
-        one,
-        recommended=one.is_recommended(above=threshold),
+        association,
+        recommended=association.is_recommended(above=threshold),
         can_be_picked=can_be_picked,
-        warning=warning_of(attribute, one) if can_be_picked else None,
+        warning=warning_of(attribute, association) if can_be_picked else None,
     )

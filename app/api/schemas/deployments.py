@@ -173,14 +173,14 @@ class DeploymentPatch(Patch):
     earliest: str | None = Field(default=None, max_length=10)
 
     def merged_into(self, document: dict[str, Any]) -> dict[str, Any]:
-        kept = {column["name"]: column["storage"] for column in (*document["features"], *document["meta"])}
+        storages = {column["name"]: column["storage"] for column in (*document["features"], *document["meta"])}
         merged = super().merged_into(document)
-        for part, columns in (("features", self.features), ("meta", self.meta)):
-            if part in self.model_fields_set:
-                for column, sent in zip(merged[part], columns, strict=True):
+        for section, columns in (("features", self.features), ("meta", self.meta)):
+            if section in self.model_fields_set:
+                for column, sent in zip(merged[section], columns, strict=True):
                     # A client that knows nothing of storage must not end it by listing the columns again.
                     if "storage" not in sent.model_fields_set:
-                        column["storage"] = kept.get(sent.name)
+                        column["storage"] = storages.get(sent.name)
         return merged
 
 

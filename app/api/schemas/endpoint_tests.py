@@ -146,8 +146,8 @@ class EndpointTestOut(Out):
         """Body of a test, which asked about `newest` where no records were sent."""
         outcomes = test.outcomes or (None,) * len(test.predictions)
         predictions = [
-            TestedPredictionOut.from_object(one, outcome=None if outcome is None else TestedOutcome[outcome.name])
-            for one, outcome in zip(test.predictions, outcomes, strict=True)
+            TestedPredictionOut.from_object(prediction, outcome=None if outcome is None else TestedOutcome[outcome.name])
+            for prediction, outcome in zip(test.predictions, outcomes, strict=True)
         ]
         logged = newest and LoggedAnswerOut.from_object(newest.answer, id=newest.id, model_revision=newest.model_revision)
         no_monitor = None if has_monitor else NO_MONITOR
@@ -157,5 +157,5 @@ class EndpointTestOut(Out):
             predictions=predictions,
             outcome_reason=no_monitor,
             logged=logged,
-            tried=[TriedFormatOut.from_object(one) for one in test.tried],
+            tried=[TriedFormatOut.from_object(attempt) for attempt in test.tried],
         )

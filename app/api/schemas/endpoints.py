@@ -166,11 +166,11 @@ class EndpointIn(In):
     requests_per_second: Rate | None = None
 
     def to_domain(self) -> Endpoint:
-        others: dict[str, object] = {"credentials": self.credentials and self.credentials.to_domain()}
+        members: dict[str, object] = {"credentials": self.credentials and self.credentials.to_domain()}
         if self.source is EndpointSource.MLFLOW:
-            others["payload_format"] = PayloadFormat.MLFLOW
-            others["concurrency"] = self.concurrency if "concurrency" in self.model_fields_set else 1
-        return self.read_as(Endpoint, **others)
+            members["payload_format"] = PayloadFormat.MLFLOW
+            members["concurrency"] = self.concurrency if "concurrency" in self.model_fields_set else 1
+        return self.read_as(Endpoint, **members)
 
 
 class EndpointPatch(Patch):

@@ -223,14 +223,14 @@ class DeploymentEvidenceOut(Out):
             },
             comparisons=[
                 ComparisonEvidenceOut.from_object(
-                    one,
-                    id=one.figure_id,
-                    sentence=say_comparison(one),
-                    features=list(evidence.features_of(one)),
-                    reference=evidence.reference_of(one),
-                    interval=list(one.interval),
+                    comparison,
+                    id=comparison.figure_id,
+                    sentence=say_comparison(comparison),
+                    features=list(evidence.features_of(comparison)),
+                    reference=evidence.reference_of(comparison),
+                    interval=list(comparison.interval),
                 )
-                for one in page
+                for comparison in page
             ],
             next_cursor=next_cursor,
         )
@@ -330,13 +330,13 @@ class PlannedComparisonOut(Out):
     reference_records: int
 
     @classmethod
-    def of(cls, one: PlannedComparison) -> "PlannedComparisonOut":
+    def of(cls, comparison: PlannedComparison) -> "PlannedComparisonOut":
         return cls.from_object(
-            one,
-            monitored_favourable=one.monitored.favourable,
-            monitored_records=one.monitored.records,
-            reference_favourable=one.reference.favourable,
-            reference_records=one.reference.records,
+            comparison,
+            monitored_favourable=comparison.monitored.favourable,
+            monitored_records=comparison.monitored.records,
+            reference_favourable=comparison.reference.favourable,
+            reference_records=comparison.reference.records,
         )
 
 
@@ -364,15 +364,15 @@ class EvidencePlanOut(Out):
     comparisons: list[PlannedComparisonOut]
 
     @classmethod
-    def of(cls, plan: EvidencePlan, wanted: WantedDetection) -> "EvidencePlanOut":
+    def of(cls, plan: EvidencePlan, detection: WantedDetection) -> "EvidencePlanOut":
         span = plan.span
         return cls(
-            ratio=wanted.ratio,
-            chance=wanted.chance,
+            ratio=detection.ratio,
+            chance=detection.chance,
             since=None if span is None else span.start,
             until=None if span is None else span.end,
             traffic_hours=0 if span is None else plan.hours,
             false_alarm_comparisons=plan.shared_by,
             threshold=plan.threshold,
-            comparisons=[PlannedComparisonOut.of(one) for one in plan.comparisons],
+            comparisons=[PlannedComparisonOut.of(comparison) for comparison in plan.comparisons],
         )

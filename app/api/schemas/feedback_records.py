@@ -42,22 +42,22 @@ class FeedbackRecordOut(Out):
     """Whether the payload record of its id is stored."""
 
     @classmethod
-    def of(cls, found: StoredFeedback, schema: RecordSchema) -> "FeedbackRecordOut":
+    def of(cls, feedback: StoredFeedback, schema: RecordSchema) -> "FeedbackRecordOut":
         """Body of a stored label; long texts are shortened."""
-        named = [(schema.features, found.features), (schema.meta, found.meta)]
+        named = [(schema.features, feedback.features), (schema.meta, feedback.meta)]
         features, meta = (
             None if values is None else {column.name: value for column, value in zip(columns, shown_value(values), strict=True)}
             for columns, values in named
         )
         return cls(
-            id=found.feedback_id,
-            logged_at=found.logged_at,
-            label=shown_value(found.label),
+            id=feedback.feedback_id,
+            logged_at=feedback.logged_at,
+            label=shown_value(feedback.label),
             features=features,
             meta=meta,
-            prediction=shown_value(found.prediction),
-            probability=found.probability,
-            has_record=found.has_record,
+            prediction=shown_value(feedback.prediction),
+            probability=feedback.probability,
+            has_record=feedback.has_record,
         )
 
 

@@ -61,15 +61,15 @@ class RecordOut(Out):
     """The answer of the debiased endpoint, where the record came through it."""
 
     @classmethod
-    def of(cls, found: FlaggedPayload) -> "RecordOut":
-        schema = found.schema
+    def of(cls, flagged: FlaggedPayload) -> "RecordOut":
+        schema = flagged.schema
         return cls.from_object(
-            found,
-            features={column.name: shown_value(value) for column, value in zip(schema.features, found.features, strict=True)},
-            meta={column.name: shown_value(value) for column, value in zip(schema.meta, found.meta, strict=True)},
-            prediction=shown_value(found.prediction),
-            label=shown_value(found.label),
-            debiased=shown_value(found.debiased),
+            flagged,
+            features={column.name: shown_value(value) for column, value in zip(schema.features, flagged.features, strict=True)},
+            meta={column.name: shown_value(value) for column, value in zip(schema.meta, flagged.meta, strict=True)},
+            prediction=shown_value(flagged.prediction),
+            label=shown_value(flagged.label),
+            debiased=shown_value(flagged.debiased),
         )
 
 
@@ -102,8 +102,8 @@ class FlagOut(Out):
     """All of this in a sentence."""
 
     @classmethod
-    def of(cls, flag: FlaggedRecord, words: GroupWords) -> "FlagOut":
-        return cls.from_object(flag, gap=known_gap(flag), why=why(flag, words))
+    def of(cls, flag: FlaggedRecord, names: GroupWords) -> "FlagOut":
+        return cls.from_object(flag, gap=known_gap(flag), why=why(flag, names))
 
 
 class FlaggedOut(FlagOut):
@@ -114,8 +114,8 @@ class FlaggedOut(FlagOut):
     record: RecordOut
 
     @classmethod
-    def with_record(cls, found: FlaggedPayload, words: GroupWords) -> "FlaggedOut":
-        return cls.from_object(found.flag, gap=known_gap(found.flag), why=why(found.flag, words), record=RecordOut.of(found))
+    def with_record(cls, flagged: FlaggedPayload, names: GroupWords) -> "FlaggedOut":
+        return cls.from_object(flagged.flag, gap=known_gap(flagged.flag), why=why(flagged.flag, names), record=RecordOut.of(flagged))
 
 
 class FlaggedPage(Out):

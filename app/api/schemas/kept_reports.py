@@ -93,7 +93,7 @@ class WantedSheetsIn(In):
     """Categories by attribute, or by the title of a table of weights."""
 
     def to_wanted(self) -> SheetsWanted:
-        categories = [one.to_mapping(name) for name, one in self.categories.items()]
+        categories = [category.to_mapping(name) for name, category in self.categories.items()]
         return self.read_as(SheetsWanted, sheets=choose_sheets(self.sheets, self.preset), categories=categories)
 
 
@@ -127,8 +127,8 @@ class CategoriesOut(Out):
 
 
 def _sheet_members(stored: Mapping[str, Any]) -> dict[str, object]:
-    wanted = SheetsWanted.from_json(stored)
-    return asdict(wanted) | {"categories": {one.attribute: one for one in wanted.categories}}
+    sheets = SheetsWanted.from_json(stored)
+    return asdict(sheets) | {"categories": {mapping.attribute: mapping for mapping in sheets.categories}}
 
 
 class ReportScheduleOut(Out):

@@ -184,11 +184,11 @@ class MeasurementOut(Out):
 
     @model_validator(mode="before")
     @classmethod
-    def _add_statements(cls, found: object) -> object:
-        if not isinstance(found, Measurement):
-            return found
-        own = {name: getattr(found, name) for name in Measurement.__dataclass_fields__ if name != "comparison"}
-        return own | {"attribute": found.attribute, "details": found.details.to_json()} | derive_members(found)
+    def _add_statements(cls, source: object) -> object:
+        if not isinstance(source, Measurement):
+            return source
+        members = {name: getattr(source, name) for name in Measurement.__dataclass_fields__ if name != "comparison"}
+        return members | {"attribute": source.attribute, "details": source.details.to_json()} | derive_members(source)
 
 
 class CheckMeasurementPage(PageOut):

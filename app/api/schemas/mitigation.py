@@ -286,11 +286,11 @@ class DetectorOut(Out):
     quality: QualityOut | None
 
     @classmethod
-    def of(cls, found: DetectorVersion) -> "DetectorOut":
+    def of(cls, version: DetectorVersion) -> "DetectorOut":
         return cls.from_object(
-            found,
-            attribute=None if found.attribute == ALL_TOGETHER else found.attribute,
-            state=DetectorState.TRAINED if found.reason is None else DetectorState.REFUSED,
+            version,
+            attribute=None if version.attribute == ALL_TOGETHER else version.attribute,
+            state=DetectorState.TRAINED if version.reason is None else DetectorState.REFUSED,
         )
 
 
@@ -309,7 +309,7 @@ class TrainingOut(Out):
 
     @classmethod
     def of(cls, training: list[DetectorVersion]) -> "TrainingOut":
-        return cls.from_object(training[0], detectors=[DetectorOut.of(found) for found in training])
+        return cls.from_object(training[0], detectors=[DetectorOut.of(version) for version in training])
 
 
 class BiasDetectorPage(Out):

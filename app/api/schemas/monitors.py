@@ -162,10 +162,10 @@ class AttributeIn(In):
 
     def to_domain(self) -> MonitoredAttribute:
         """Not yet checked. A limit that is left out differs from null, which leaves that side unwatched."""
-        others: dict[str, object] = {"metric_limits": sorted(self.metric_limits.items())}
+        members: dict[str, object] = {"metric_limits": sorted(self.metric_limits.items())}
         if "upper_threshold" not in self.model_fields_set:
-            others["upper_threshold"] = mirrored_ratio(self.threshold)
-        attribute = self.read_as(MonitoredAttribute, **others)
+            members["upper_threshold"] = mirrored_ratio(self.threshold)
+        attribute = self.read_as(MonitoredAttribute, **members)
         if attribute.rule is None:
             return attribute
         return replace(attribute, monitored=attribute.monitored or (attribute.rule.label,), reference=attribute.reference or (ALL_OTHERS,))
@@ -383,10 +383,10 @@ class AttributionSettingsOut(Out):
 
 
 def _by_feature(names: Sequence[GroupName]) -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {}
-    for one in names:
-        found.setdefault(one.feature, {})[one.group] = one.name
-    return found
+    by_feature: dict[str, dict[str, str]] = {}
+    for group_name in names:
+        by_feature.setdefault(group_name.feature, {})[group_name.group] = group_name.name
+    return by_feature
 
 
 class DisplayNamesOut(Out):

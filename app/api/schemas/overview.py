@@ -119,10 +119,10 @@ class WorstOut(Out):
     check_id: str
 
     @classmethod
-    def of(cls, worst: WorstGroup, words: GroupWords) -> "WorstOut":
-        group, other = worst.group, worst.disadvantaged_group
-        other_name = None if other is None else words.label(worst.attribute, other)
-        return cls.from_object(worst, group_name=words.label(worst.attribute, group), disadvantaged_name=other_name)
+    def of(cls, worst: WorstGroup, names: GroupWords) -> "WorstOut":
+        group, disadvantaged = worst.group, worst.disadvantaged_group
+        other_name = None if disadvantaged is None else names.label(worst.attribute, disadvantaged)
+        return cls.from_object(worst, group_name=names.label(worst.attribute, group), disadvantaged_name=other_name)
 
 
 class TrendPointOut(Out):
@@ -210,10 +210,10 @@ class OverviewEntryOut(Out):
     not change `state`."""
 
     @classmethod
-    def of(cls, one: DeploymentOverview) -> "OverviewEntryOut":
-        trend = [] if one.worst is None else [TrendPointOut.of(point, one.worst.metric) for point in one.trend]
-        worst = None if one.worst is None else WorstOut.of(one.worst, one.words)
-        return cls.from_object(one, trend=trend, worst=worst)
+    def of(cls, entry: DeploymentOverview) -> "OverviewEntryOut":
+        trend = [] if entry.worst is None else [TrendPointOut.of(point, entry.worst.metric) for point in entry.trend]
+        worst = None if entry.worst is None else WorstOut.of(entry.worst, entry.words)
+        return cls.from_object(entry, trend=trend, worst=worst)
 
 
 class OverviewOut(Out):

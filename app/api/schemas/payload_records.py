@@ -98,8 +98,8 @@ class PayloadRecordOut(Out):
     Null where it did not read the record."""
 
     @classmethod
-    def of(cls, found: RecordSummary, words: GroupWords) -> "PayloadRecordOut":
-        return cls.from_object(found, **_computed_members(found, words))
+    def of(cls, summary: RecordSummary, names: GroupWords) -> "PayloadRecordOut":
+        return cls.from_object(summary, **_computed_members(summary, names))
 
 
 class CounterfactualOut(Out):
@@ -151,12 +151,12 @@ class PayloadRecordDetailsOut(PayloadRecordOut):
     """Sentences to show along with the changes of mitigation."""
 
     @classmethod
-    def with_details(cls, found: RecordDetails, words: GroupWords) -> "PayloadRecordDetailsOut":
+    def with_details(cls, details: RecordDetails, names: GroupWords) -> "PayloadRecordDetailsOut":
         return cls.from_object(
-            found.summary,
-            **_computed_members(found.summary, words),
-            feedback=found.feedback,
-            counterfactuals=found.counterfactuals,
+            details.summary,
+            **_computed_members(details.summary, names),
+            feedback=details.feedback,
+            counterfactuals=details.counterfactuals,
             notes=[ONLY_DIRECT],
         )
 
@@ -174,10 +174,10 @@ class PayloadRecordPage(Out):
     """Records of the window, where the request asks for it."""
 
 
-def _computed_members(found: RecordSummary, words: GroupWords) -> dict[str, Any]:
-    record, schema = found.record, found.schema
+def _computed_members(summary: RecordSummary, names: GroupWords) -> dict[str, Any]:
+    record, schema = summary.record, summary.schema
     return {
         "features": {column.name: value for column, value in zip(schema.features, record.features, strict=True)},
         "meta": {column.name: value for column, value in zip(schema.meta, record.meta or [None] * len(schema.meta), strict=True)},
-        "flags": [FlagOut.of(flag, words) for flag in found.flags],
+        "flags": [FlagOut.of(flag, names) for flag in summary.flags],
     }

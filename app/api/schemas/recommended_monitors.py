@@ -160,11 +160,11 @@ class SuggestedOutcomesOut(Out):
 
     @model_validator(mode="before")
     @classmethod
-    def _join_rule(cls, found: object) -> object:
-        if not isinstance(found, RecommendedOutcomes):
-            return found
-        known = {"favourable": found.rule and found.rule.favourable, "unfavourable": found.rule and found.rule.unfavourable}
-        return known | {"origin": found.origin, "is_certain": found.is_certain, "evidence": found.evidence}
+    def _join_rule(cls, source: object) -> object:
+        if not isinstance(source, RecommendedOutcomes):
+            return source
+        members = {"favourable": source.rule and source.rule.favourable, "unfavourable": source.rule and source.rule.unfavourable}
+        return members | {"origin": source.origin, "is_certain": source.is_certain, "evidence": source.evidence}
 
 
 class ProposedGroupOut(Out):

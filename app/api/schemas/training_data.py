@@ -89,8 +89,10 @@ class TrainingDistributionsIn(In):
 
     def to_domain(self) -> list[Distribution]:
         return [
-            Distribution(tuple(one.columns), tuple(Cell(tuple(c.values), c.label, c.records) for c in one.counts if c.records))
-            for one in self.distributions
+            Distribution(
+                tuple(distribution.columns), tuple(Cell(tuple(c.values), c.label, c.records) for c in distribution.counts if c.records)
+            )
+            for distribution in self.distributions
         ]
 
 

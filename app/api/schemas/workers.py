@@ -41,10 +41,10 @@ class WorkersOut(Out):
     """The section of the documentation about it."""
 
     @classmethod
-    def of(cls, seen: WorkersSeen) -> "WorkersOut":
-        notice = notice_of(seen)
+    def of(cls, workers: WorkersSeen) -> "WorkersOut":
+        notice = notice_of(workers)
         return cls.from_object(
-            seen,
+            workers,
             sentence=None if notice is None else notice.sentence,
             next_step=None if notice is None else notice.next_step,
             runbook=RUNBOOK,

@@ -20,9 +20,7 @@ def request_of(*messages: dict[str, Any]) -> Request:
 
 def received(request: Request, places: int = 1) -> bytes:
     async def read() -> bytes:
-        async with spooled(
-            request, places=Room(places, each=1, busy="Too many uploads", busy_each="Wait"), actor="a", max_bytes=100
-        ) as file:
+        async with spooled(request, room=Room(places, each=1, busy="Too many uploads", busy_each="Wait"), actor="a", max_bytes=100) as file:
             return file.read()
 
     return asyncio.run(read())
