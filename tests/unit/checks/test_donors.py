@@ -141,7 +141,7 @@ def test_representatives_are_the_most_frequent_combinations_with_their_shares_am
     rows = (("a",), ("b",), ("a",), ("c",), (None,))
     donors = GroupDonors(("role",), rows, (1.0, 3.0, 1.0, 4.0, 1.0), "d1")
 
-    assert representative_donors(donors, most=2) == Representatives(((4 / 7, {"role": "c"}), (3 / 7, {"role": "b"})), 0.7)
+    assert representative_donors(donors, limit=2) == Representatives(((4 / 7, {"role": "c"}), (3 / 7, {"role": "b"})), 0.7)
     everybody = representative_donors(donors)
     assert [values["role"] for _, values in everybody.combinations] == ["c", "b", "a", None]
     assert sum(share for share, _ in everybody.combinations) == pytest.approx(1)
