@@ -22,7 +22,7 @@ while True:
     ids = [client.log({"sex": sex, "income": income, "age": 40}, int(sex == "male" or income >= 50_000)) for sex, income in rows]
     if client.flush(0).waiting:
         continue  # the disk is full: they are in memory only
-    os.write(1, (" ".join(ids) + "\\n").encode())  # they are on disk
+    os.write(1, ("\\n" + " ".join(ids) + " .\\n").encode())  # they are on disk
     time.sleep(0.1)
 """
 
@@ -65,8 +65,9 @@ class SpoolingProgram:
 
     def durable(self) -> set[str]:
         """The ids of records that were on disk at some moment."""
-        lines = self._said.read_text().split("\n")[:-1]  # the last line may be cut
-        return {record_id for line in lines for record_id in line.split()}
+        # A full disk or a kill may cut a line.
+        lines = [line.split() for line in self._said.read_text().split("\n")]
+        return {record_id for *ids, end in filter(None, lines) if end == "." for record_id in ids}
 
     def _run(self, program: str, *, stdout: object) -> "subprocess.Popen[bytes]":
         environment = {**os.environ, "PYTHONPATH": str(CLIENT)}
