@@ -165,32 +165,8 @@ def export_measurements(
 
 
 def _write_row(measurement: Measurement, check_id: str) -> tuple[Cell, ...]:
-    statements = derive_members(measurement)
-    return (
-        *(
-            measurement.at,
-            check_id,
-            measurement.metric,
-            measurement.data.value,
-            measurement.scope.value,
-            measurement.attribute,
-            measurement.group,
-            measurement.value,
-            measurement.lower,
-            measurement.upper,
-        ),
-        *(
-            measurement.interval_method,
-            measurement.n,
-            measurement.verdict,
-            measurement.lower_limit,
-            measurement.upper_limit,
-            measurement.carried_forward,
-            measurement.reason,
-        ),
-        *(statements[name] for name in ("sentence", "disadvantaged", "disadvantaged_group", "gap", "beyond_limit")),
-        *(measurement.definition, measurement.worst_of, measurement.chosen_lower, measurement.chosen_upper),
-    )
+    derived = {"check_id": check_id, **derive_members(measurement)}
+    return tuple(derived[name] if name in derived else getattr(measurement, name) for name in _COLUMNS)
 
 
 def make_stamp(principal: Principal, now: datetime) -> Made:

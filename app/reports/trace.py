@@ -23,29 +23,8 @@ def trace_csv(check: CheckRun, measurements: Sequence[Measurement]) -> bytes:
     for measurement in measurements:
         figure = explained(measurement)
         counts = "; ".join(f"{count.label} {count.value}" for count in figure.counts)
-        cells: tuple[object, ...] = (
-            *(
-                check.id,
-                measurement.at,
-                figure.title,
-                measurement.metric,
-                measurement.data.value,
-                measurement.scope.value,
-                measurement.attribute,
-                measurement.group,
-            ),
-            *(
-                measurement.value,
-                measurement.lower,
-                measurement.upper,
-                measurement.interval_method,
-                measurement.n,
-                measurement.verdict,
-                measurement.lower_limit,
-                measurement.upper_limit,
-            ),
-            *(measurement.carried_forward, measurement.reason, figure.formula, counts, figure.sentence),
-            *(measurement.worst_of, measurement.chosen_lower, measurement.chosen_upper),
-        )
+        derived = {"check_id": check.id, "figure": figure.title, "formula": figure.formula, "counts": counts}
+        derived["sentence"] = figure.sentence
+        cells = (derived[name] if name in derived else getattr(measurement, name) for name in COLUMNS)
         writer.writerow([write_cell(cell) for cell in cells])
     return text.getvalue().encode()

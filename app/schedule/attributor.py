@@ -4,20 +4,20 @@ import secrets
 import threading
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Final, Protocol
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..checks.asking import Report
-from ..clock import monotonic_seconds
 from ..domain.attributions import AttributionRun, AttributionTrigger
 from ..domain.retrying import CHECK_POLICY, CheckPolicy
 from ..errors import CheckCancelled, EvenhandError, LeaseLost, Unavailable
 from ..store.attributions.attributions import claim_attribution, end_abandoned, fail_attribution, forget_answers, stop_attribution
 from ..store.database.engine import Database
 from .held import HeldWork, leased_attribution
-from .polling import LONGEST_PAUSE_SECONDS, Pauses
+from .polling import join_threads, work_until
 
 QUEUES: Final[Sequence[Sequence[AttributionTrigger]]] = (
     (AttributionTrigger.MANUAL, AttributionTrigger.NIGHTLY),
@@ -52,7 +52,13 @@ class Attributor:
 
     def start(self, stop: threading.Event) -> None:
         self._threads = [
-            threading.Thread(target=self._work, args=(triggers, stop), name=f"attributor-{no}", daemon=True)
+            threading.Thread(
+                target=work_until,
+                args=(stop, partial(self.run_next, triggers)),
+                kwargs={"name": "attributor"},
+                name=f"attributor-{no}",
+                daemon=True,
+            )
             for no, triggers in enumerate(QUEUES)
         ]
         for thread in self._threads:
@@ -63,9 +69,7 @@ class Attributor:
         # Threads remove theirs meanwhile.
         for held in tuple(self._held):
             held.give_up()
-        deadline = monotonic_seconds() + seconds
-        for thread in self._threads:
-            thread.join(max(0.0, deadline - monotonic_seconds()))
+        join_threads(self._threads, seconds)
 
     def run_next(self, triggers: Sequence[AttributionTrigger]) -> bool:
         """Runs the next attribution with one of those triggers; returns whether there was one. Raises LeaseLost and Unavailable."""
@@ -110,21 +114,3 @@ class Attributor:
             return
         with self._database.transaction() as session:
             fail_attribution(session, run, problem=problem)
-
-    def _work(self, triggers: Sequence[AttributionTrigger], stop: threading.Event) -> None:
-        pauses = Pauses(stop)
-        while not stop.is_set():
-            try:
-                has_run = self.run_next(triggers)
-            except LeaseLost as error:
-                log.warning("attribution_left", reason=str(error))
-            except (Unavailable, SQLAlchemyError) as error:
-                log.warning("attributor_interrupted", error=str(error), next_try_seconds=pauses.next_try_seconds)
-                pauses.wait_for_database()
-            except Exception:  # must not end the thread
-                log.exception("attributor_broke")
-                stop.wait(LONGEST_PAUSE_SECONDS)
-            else:
-                pauses.end_outage()
-                if not has_run:
-                    pauses.wait_for_work()

@@ -9,16 +9,16 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..alerts.attempts import Delivered, Undelivered, pause_after
-from ..clock import monotonic_seconds, utc_now
+from ..clock import utc_now
 from ..domain.alerts import Event
 from ..domain.notifications import NotificationState
 from ..domain.retrying import NOTIFICATION_LEASE, state_after_failure
-from ..errors import LeaseLost, Unavailable
+from ..errors import Unavailable
 from ..store.alerts.notifications import ClaimedNotification, claim, end_pauses, record_failed, record_sent
 from ..store.checks.checks import current_time
 from ..store.database.engine import Database
 from ..telemetry.metrics import notifications as counter
-from .polling import LONGEST_PAUSE_SECONDS, Pauses
+from .polling import join_threads, work_until
 
 SENDERS = 4
 
@@ -39,36 +39,23 @@ class Notifier:
         self._threads: list[threading.Thread] = []
 
     def start(self, stop: threading.Event) -> None:
-        self._threads = [threading.Thread(target=self._work, args=(stop,), name=f"notifier-{no}", daemon=True) for no in range(SENDERS)]
+        self._threads = [
+            threading.Thread(target=work_until, args=(stop, self.send_next), name=f"notifier-{no}", daemon=True) for no in range(SENDERS)
+        ]
         for thread in self._threads:
             thread.start()
 
     def join(self, seconds: float) -> None:
         """Waits up to `seconds` for running attempts; one cut off is repeated when its lease expires."""
-        deadline = monotonic_seconds() + seconds
-        for thread in self._threads:
-            thread.join(max(0.0, deadline - monotonic_seconds()))
+        join_threads(self._threads, seconds)
 
-    def _work(self, stop: threading.Event) -> None:
-        pauses = Pauses(stop)
-        while not stop.is_set():
-            try:
-                with self._database.transaction() as session:
-                    claimed = claim(session, token=secrets.token_hex(16), lease=self._lease)
-                if claimed is not None:
-                    self._send_one(claimed)
-            except LeaseLost as error:
-                log.warning("notification_left", reason=str(error))
-            except (Unavailable, SQLAlchemyError) as error:
-                log.warning("notifier_interrupted", error=str(error), next_try_seconds=pauses.next_try_seconds)
-                pauses.wait_for_database()
-            except Exception:  # must not end the thread
-                log.exception("notifier_broke")
-                stop.wait(LONGEST_PAUSE_SECONDS)
-            else:
-                pauses.end_outage()
-                if claimed is None:
-                    pauses.wait_for_work()
+    def send_next(self) -> bool:
+        """Sends the next notification; returns whether there was one. Raises LeaseLost and Unavailable."""
+        with self._database.transaction() as session:
+            claimed = claim(session, token=secrets.token_hex(16), lease=self._lease)
+        if claimed is not None:
+            self._send_one(claimed)
+        return claimed is not None
 
     def _send_one(self, claimed: ClaimedNotification) -> None:
         notification, channel = claimed.notification, claimed.channel

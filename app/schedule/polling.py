@@ -1,7 +1,14 @@
-"""Pauses of a thread that polls the database."""
+"""Threads that poll the database for work."""
 
 import random
 import threading
+from collections.abc import Callable, Sequence
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from ..clock import monotonic_seconds
+from ..errors import LeaseLost, Unavailable
 
 POLL_SECONDS = 1.0
 
@@ -23,3 +30,30 @@ class Pauses:
         """Waits because the database is away: twice as long each time."""
         self._stop.wait(self.next_try_seconds)
         self.next_try_seconds = min(2 * self.next_try_seconds, LONGEST_PAUSE_SECONDS)
+
+
+def work_until(stop: threading.Event, work: Callable[[], bool]) -> None:
+    """Calls `work`, which returns whether there was any, until `stop` is set."""
+    log, pauses = structlog.get_logger(__name__, thread=threading.current_thread().name), Pauses(stop)
+    while not stop.is_set():
+        try:
+            has_worked = work()
+        except LeaseLost as error:
+            log.warning("work_left", reason=str(error))
+        except (Unavailable, SQLAlchemyError) as error:
+            log.warning("work_interrupted", error=str(error), next_try_seconds=pauses.next_try_seconds)
+            pauses.wait_for_database()
+        except Exception:  # must not end the thread
+            log.exception("work_broke")
+            stop.wait(LONGEST_PAUSE_SECONDS)
+        else:
+            pauses.end_outage()
+            if not has_worked:
+                pauses.wait_for_work()
+
+
+def join_threads(threads: Sequence[threading.Thread], seconds: float) -> None:
+    """Waits up to `seconds` for all of them."""
+    deadline = monotonic_seconds() + seconds
+    for thread in threads:
+        thread.join(max(0.0, deadline - monotonic_seconds()))

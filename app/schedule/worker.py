@@ -49,7 +49,7 @@ from .attributor import ATTRIBUTORS, Attributor
 from .held import HeldWork, leased_check
 from .looks import look_for_reports
 from .notifier import SENDERS, Notifier
-from .polling import POLL_SECONDS, Pauses
+from .polling import POLL_SECONDS, Pauses, join_threads
 from .ticker import JOBS, start_ticker
 
 ASKING_PER_SLOT = 8
@@ -226,9 +226,7 @@ class Worker:
         # Threads remove themselves meanwhile.
         for held in tuple(self._held):
             held.give_up()
-        deadline = monotonic_seconds() + STOP_SECONDS
-        for thread in tuple(self._threads):
-            thread.join(max(0.0, deadline - monotonic_seconds()))
+        join_threads(tuple(self._threads), STOP_SECONDS)
         log.info("worker_stopped")
 
     def _work(self, check: CheckRun, slot: Slot, stop: threading.Event) -> None:

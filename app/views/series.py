@@ -25,6 +25,7 @@ from ..metrics.tables import GroupCounts
 from ..store.checks.checks import get
 from ..store.checks.measurements import Point, SeriesFilter, series, summed_tables
 from ..store.checks.series import EndedRun, SeriesKey, StoredPoint, ended_runs, span_counts, stored_points
+from ..store.database.rows import read_row
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.hours import count_logged
 from ..store.mitigation.mitigation import settings_of
@@ -202,20 +203,7 @@ def _roll_up_series(session: Session, deployment_no: int, query: SeriesWanted, p
 
     by_subject: dict[tuple[Scope, str | None], list[SeriesPoint]] = {}
     for measurement in shown:
-        point = SeriesPoint(
-            at=measurement.at,
-            value=measurement.value,
-            lower=measurement.lower,
-            upper=measurement.upper,
-            n=measurement.n,
-            verdict=measurement.verdict,
-            reason=measurement.reason,
-            carried_forward=False,
-            check_id=None,
-            lower_limit=measurement.lower_limit,
-            upper_limit=measurement.upper_limit,
-            definition=measurement.definition,
-        )
+        point = read_row(SeriesPoint, measurement, carried_forward=False, check_id=None)
         subject = (Scope.WORST, None) if query.scopes == (Scope.WORST,) else (measurement.scope, measurement.group)
         by_subject.setdefault(subject, []).append(point)
     groups = tuple(GroupSeries(group=group, scope=scope, points=tuple(points)) for (scope, group), points in by_subject.items())
