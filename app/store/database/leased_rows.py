@@ -56,7 +56,9 @@ _IS_AHEAD = "claimable_at > now() + interval '1 hour'"
 def shorten_waits(session: Session) -> None:
     """Ends waits, leases and sessions that began while the database's clock was ahead: no wait lasts an hour, no session a day."""
     # The hours come again.
-    session.execute(text(f"DELETE FROM checks WHERE {_IS_AHEAD} AND trigger = 'schedule' AND state = 'queued'"))  # noqa: S608 - our words
+    session.execute(
+        text("DELETE FROM checks WHERE claimable_at > now() AND span_end > now() AND trigger = 'schedule' AND state = 'queued'")
+    )
     for table in QueuedRow.__subclasses__():
         session.execute(update(table).where(text(_IS_AHEAD)).values(claimable_at=func.now()))
     session.execute(text("UPDATE sessions SET expires_at = now() + interval '12 hours' WHERE expires_at > now() + interval '1 day'"))

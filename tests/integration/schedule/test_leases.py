@@ -367,7 +367,7 @@ def test_what_waits_for_a_clock_that_was_ahead_goes_on(database: Database) -> No
     add_hours(database, held, 2)
     taken(database, "dead")
     with database.transaction() as session:
-        session.execute(text("UPDATE checks SET claimable_at = now() + interval '3 days'"))
+        session.execute(text("UPDATE checks SET claimable_at = now() + interval '3 days', span_end = now() + interval '1 minute'"))
         user = "INSERT INTO users (name, password_hash, role) VALUES ('a', 'x', 'viewer') RETURNING no"
         session.execute(
             text("INSERT INTO sessions (token_hash, user_no, expires_at) VALUES ('h', :no, now() + interval '3 days')"),
