@@ -1,7 +1,7 @@
 """Figures of stored checks, computed again from the records with arithmetic that shares nothing with the service's."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -11,13 +11,13 @@ TOLERANCE = 1e-12
 
 _CHECKS = """
     SELECT c.no, c.id, d.no, c.span_start, c.span_end, (c."window" ->> 'records')::int, (c."window" ->> 'additional_records')::int,
-        (c."window" ->> 'min_records')::int
+        (c."window" ->> 'min_records')::int, (SELECT min(m.xmin::text::bigint) FROM measurements m WHERE m.check_no = c.no)
     FROM checks c JOIN deployments d ON d.no = c.deployment_no WHERE c.state = 'succeeded' AND NOT c."window" ? 'carried_from'
 """
-# Newest first; records of one write have the same time.
+# Newest first; records of one write have the same time. A wrong clock adds records to past hours: those of later transactions do not count.
 _RECORDS = """
     SELECT features ->> 0, (prediction #>> '{}')::numeric, logged_at >= %s FROM payload_records
-    WHERE deployment_no = %s AND logged_at < %s ORDER BY logged_at DESC, record_no DESC
+    WHERE deployment_no = %s AND logged_at < %s AND xmin::text::bigint < %s ORDER BY logged_at DESC, record_no DESC
 """
 _FIGURES = """
     SELECT metric, "group", value FROM measurements
@@ -26,42 +26,44 @@ _FIGURES = """
 """
 
 
-@dataclass
-class Recomputer:
-    """Checks whose figures were compared, how many figures these are, and those that differ."""
+@dataclass(frozen=True)
+class Recomputation:
+    """How many figures of how many checks were compared, and those that differ."""
 
-    checks: set[int] = field(default_factory=set)
-    figures: int = 0
-    wrong: list[str] = field(default_factory=list)
+    checks: int
+    figures: int
+    wrong: tuple[str, ...]
 
-    def recompute(self, connection: psycopg.Connection[Any]) -> None:
-        """Compares rates, their ratio and their difference of women and men in every check that succeeded since the last call."""
-        for check_no, check_id, deployment_no, start, end, own, additional, needed in connection.execute(_CHECKS).fetchall():
-            if check_no in self.checks:
-                continue
-            self.checks.add(check_no)
-            favourable, records, in_span = _count(connection, deployment_no, start, end, needed)
-            if (in_span, records.total() - in_span) != (own, additional):
-                self.wrong.append(
-                    f"check {check_id} of {start} to {end} says {own} records and {additional} from before;"
-                    f" {in_span} were logged, and {records.total() - in_span} are to be added"
-                )
-                continue
-            rates = {sex: favourable[sex] / records[sex] for sex in records}
-            for metric, group, value in connection.execute(_FIGURES, [check_no]):
-                right = _figure(metric, group, rates)
-                self.figures += 1
-                differs = right is not value if right is None or value is None else abs(value - right) > TOLERANCE
-                if differs:
-                    self.wrong.append(f"check {check_id}: {metric} of {group} is {value}, by hand {right}")
+
+def recompute(connection: psycopg.Connection[Any]) -> Recomputation:
+    """Compares rates, their ratio and their difference of women and men in every check that succeeded."""
+    wrong: list[str] = []
+    checks = figures = 0
+    for check_no, check_id, deployment_no, start, end, own, additional, needed, transaction in connection.execute(_CHECKS).fetchall():
+        favourable, records, in_span = _count(connection, deployment_no, start, end, needed, transaction)
+        checks += 1
+        if (in_span, records.total() - in_span) != (own, additional):
+            wrong.append(
+                f"check {check_id} of {start} to {end} says {own} records and {additional} from before;"
+                f" {in_span} were logged, and {records.total() - in_span} are to be added"
+            )
+            continue
+        rates = {sex: favourable[sex] / records[sex] for sex in records}
+        for metric, group, value in connection.execute(_FIGURES, [check_no]):
+            right = _figure(metric, group, rates)
+            figures += 1
+            differs = right is not value if right is None or value is None else abs(value - right) > TOLERANCE
+            if differs:
+                wrong.append(f"check {check_id}: {metric} of {group} is {value}, by hand {right}")
+    return Recomputation(checks, figures, tuple(wrong))
 
 
 def _count(
-    connection: psycopg.Connection[Any], deployment_no: int, start: datetime, end: datetime, needed: int
+    connection: psycopg.Connection[Any], deployment_no: int, start: datetime, end: datetime, needed: int, transaction: int
 ) -> tuple[Counter[str], Counter[str], int]:
     """Returns favourable and all records of the window by sex: those of the span, and the newest from before up to `needed` in all."""
     favourable, records, in_span = Counter[str](), Counter[str](), 0
-    for sex, prediction, is_own in connection.execute(_RECORDS, [start, deployment_no, end]):
+    for sex, prediction, is_own in connection.execute(_RECORDS, [start, deployment_no, end, transaction]):
         if not is_own and records.total() >= needed:
             break
         records[sex] += 1

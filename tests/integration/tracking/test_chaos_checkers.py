@@ -13,7 +13,7 @@ from app.tracking.updating import update_evidence
 from tests.builders.workers import ended, working
 from tests.crashes.checking import deployment, monitor
 from tests.crashes.history import PastRecord, follow_again, insert_records
-from tests.crashes.recomputing import Recomputer
+from tests.crashes.recomputing import recompute
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
 from tests.service import RunningService, running_service
@@ -64,12 +64,9 @@ def test_a_window_that_was_topped_up_is_computed_again_from_the_same_records(ser
         assert ended(service, "/v1/deployments/checked-00", check)["state"] == "succeeded"
 
     with psycopg.connect(service.database.url) as connection:
-        again = Recomputer()
-        again.recompute(connection)
-        assert (len(again.checks), again.wrong) == (1, [])
+        again = recompute(connection)
+        assert (again.checks, again.wrong) == (1, ())
         assert again.figures > 0
         connection.execute("UPDATE payload_records SET prediction = '1'")
-        again = Recomputer()
-        again.recompute(connection)
-        assert again.wrong
+        assert recompute(connection).wrong
         connection.rollback()
