@@ -1,5 +1,6 @@
 """The content of a deployment: everything but what the store adds (numbers, versions, times)."""
 
+from dataclasses import fields
 from datetime import date
 
 from ..frozen import frozen
@@ -24,17 +25,5 @@ class Definition:
 
 
 def definition_of(deployment: Deployment) -> Definition:
-    return Definition(
-        name=deployment.name,
-        problem_type=deployment.problem_type,
-        features=deployment.schema.features,
-        meta=deployment.schema.meta,
-        outputs=deployment.outputs,
-        model_revision=deployment.model_revision,
-        endpoint=deployment.endpoint,
-        owner=deployment.owner,
-        purpose=deployment.purpose,
-        payload=deployment.payload,
-        feedback=deployment.feedback,
-        earliest=deployment.earliest,
-    )
+    own = {"features": deployment.schema.features, "meta": deployment.schema.meta}
+    return Definition(**own, **{field.name: getattr(deployment, field.name) for field in fields(Definition) if field.name not in own})

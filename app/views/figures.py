@@ -10,6 +10,7 @@ from ..metrics.catalogue import CATALOGUE
 from ..metrics.estimates import RESAMPLING
 from ..metrics.sides import mirror_of
 from ..metrics.statements import JudgedFigure, as_text, choice_statement, figure_sentence, gap_statement, limit_statement
+from ..store.database.rows import read_row
 
 DATA_SETS: Mapping[DataSet, str] = {
     DataSet.PAYLOAD: "logged records",
@@ -149,20 +150,12 @@ def judged_figure(measurement: Measurement) -> JudgedFigure:
         subject=group if details.subject is None else details.subject,
         monitored=group if details.monitored is None else details.monitored,
     )
-    return JudgedFigure(
-        metric=measurement.metric,
+    return read_row(
+        JudgedFigure,
+        measurement,
         scope=measurement.scope.value,
-        value=measurement.value,
-        lower=measurement.lower,
-        upper=measurement.upper,
         method=measurement.interval_method,
         limits=(measurement.lower_limit, measurement.upper_limit),
-        verdict=measurement.verdict,
-        data=measurement.data,
-        attribute=measurement.attribute,
-        worst_of=measurement.worst_of,
-        chosen_lower=measurement.chosen_lower,
-        chosen_upper=measurement.chosen_upper,
         details=named,
     )
 

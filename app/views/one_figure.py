@@ -11,6 +11,7 @@ from ..domain.group_words import GroupWords
 from ..errors import NotFound
 from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
+from ..store.database.rows import read_row
 from .check_source import CountedCheck, source_of
 from .check_views import ViewKind
 from .figures import Explanation, explained
@@ -61,13 +62,7 @@ VIEW_OF_DATA: Final[Mapping[DataSet, ViewKind]] = {
 
 def key_of(measurement: Measurement) -> MeasurementKey:
     """The same figure has the same key in every check."""
-    return MeasurementKey(
-        metric=measurement.metric,
-        data=measurement.data,
-        scope=measurement.scope,
-        attribute=measurement.attribute,
-        group=measurement.group,
-    )
+    return read_row(MeasurementKey, measurement)
 
 
 def explain_figure(session: Session, deployment: Deployment, counted: CountedCheck, key: MeasurementKey, names: GroupWords) -> Explanation:
