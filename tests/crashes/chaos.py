@@ -294,7 +294,7 @@ def _report(report: Report, chaos: Chaos, historian: Historian, seconds: float) 
     truth = made.drain(12.0)
     with made.service.connect() as connection:
         report.add_records(count_records(connection, made.ledger, without=(GATED, SPOOLED, *historian.names)), made.ledger)
-        again = recompute(connection)
+        again = recompute(connection, made.watch.moments)
     report.add_checks(truth, looks=made.watch.looks, wrong=made.watch.wrong, may_fail=True)
     report.add("figures of checks computed again from the records", f"{again.figures} of {again.checks} checks, {len(again.wrong)} differ")
     report.violations += again.wrong

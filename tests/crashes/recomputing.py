@@ -1,8 +1,10 @@
 """Figures of stored checks, computed again from the records with arithmetic that shares nothing with the service's."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 import psycopg
@@ -35,27 +37,39 @@ class Recomputation:
     wrong: tuple[str, ...]
 
 
-def recompute(connection: psycopg.Connection[Any]) -> Recomputation:
-    """Compares rates, their ratio and their difference of women and men in every check that succeeded."""
+def recompute(connection: psycopg.Connection[Any], moments: Mapping[str, Sequence[int]] = MappingProxyType({})) -> Recomputation:
+    """Compares rates, their ratio and their difference of women and men in every check that succeeded.
+
+    A clock that is set back adds records to past hours, so a check has those of earlier transactions, as of one moment of its run: when it
+    was stored, or one of its `moments` before.
+    """
     wrong: list[str] = []
     checks = figures = 0
-    for check_no, check_id, deployment_no, start, end, own, additional, needed, transaction in connection.execute(_CHECKS).fetchall():
-        favourable, records, in_span = _count(connection, deployment_no, start, end, needed, transaction)
+    for check_no, check_id, *window, stored in connection.execute(_CHECKS).fetchall():
+        values = connection.execute(_FIGURES, [check_no]).fetchall()
         checks += 1
-        if (in_span, records.total() - in_span) != (own, additional):
-            wrong.append(
-                f"check {check_id} of {start} to {end} says {own} records and {additional} from before;"
-                f" {in_span} were logged, and {records.total() - in_span} are to be added"
-            )
-            continue
-        rates = {sex: favourable[sex] / records[sex] for sex in records}
-        for metric, group, value in connection.execute(_FIGURES, [check_no]):
-            right = _figure(metric, group, rates)
-            figures += 1
-            differs = right is not value if right is None or value is None else abs(value - right) > TOLERANCE
-            if differs:
-                wrong.append(f"check {check_id}: {metric} of {group} is {value}, by hand {right}")
+        figures += len(values)
+        problems = _compare(connection, window, values, stored)
+        if problems and all(_compare(connection, window, values, moment) for moment in moments.get(check_id, ())):
+            wrong += [f"check {check_id}: {problem}" for problem in problems]
     return Recomputation(checks, figures, tuple(wrong))
+
+
+def _compare(connection: psycopg.Connection[Any], window: Sequence[Any], values: Sequence[Any], transaction: int) -> list[str]:
+    """Returns what differs from the records of transactions before that one."""
+    deployment_no, start, end, own, additional, needed = window
+    favourable, records, in_span = _count(connection, deployment_no, start, end, needed, transaction)
+    if (in_span, records.total() - in_span) != (own, additional):
+        to_add = records.total() - in_span
+        return [f"{start} to {end} says {own} records and {additional} from before; {in_span} were logged, and {to_add} are to be added"]
+    rates = {sex: favourable[sex] / records[sex] for sex in records}
+    problems = []
+    for metric, group, value in values:
+        right = _figure(metric, group, rates)
+        differs = right is not value if right is None or value is None else abs(value - right) > TOLERANCE
+        if differs:
+            problems.append(f"{metric} of {group} is {value}, by hand {right}")
+    return problems
 
 
 def _count(

@@ -128,6 +128,7 @@ class CheckTruth:
     checks: tuple[CheckFacts, ...]
     counterfactuals: int
     half_written: tuple[str, ...]
+    next_transaction: int
 
     def in_state(self, *states: str) -> list[CheckFacts]:
         """Those in one of the states."""
@@ -142,6 +143,7 @@ _CHECKS = """
     FROM checks c JOIN deployments d ON d.no = c.deployment_no
     ORDER BY c.no
 """
+_NEXT_TRANSACTION = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
 _COUNTERFACTUALS = """
     SELECT coalesce(d.id, 'no deployment'), count(*)
     FROM counterfactuals f LEFT JOIN copy_targets t ON t.no = f.target_no LEFT JOIN deployments d ON d.no = t.deployment_no
@@ -158,6 +160,7 @@ def look_at_checks(connection: psycopg.Connection[Any]) -> CheckTruth:
     with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         checks = tuple(CheckFacts(*row) for row in connection.execute(_CHECKS))
+        next_transaction: int = connection.execute(_NEXT_TRANSACTION).fetchall()[0][0]
         stored: dict[str, int] = dict(connection.execute(_COUNTERFACTUALS).fetchall())
     wrong = [text for check in checks for text in _wrong_with(check)]
     asked: Counter[str] = Counter()
@@ -169,7 +172,7 @@ def look_at_checks(connection: psycopg.Connection[Any]) -> CheckTruth:
         for deployment in {*stored, *asked}
         if stored.get(deployment, 0) != asked[deployment]
     ]
-    return CheckTruth(checks, sum(stored.values()), tuple(wrong))
+    return CheckTruth(checks, sum(stored.values()), tuple(wrong), next_transaction)
 
 
 def _wrong_with(check: CheckFacts) -> list[str]:

@@ -24,6 +24,8 @@ class Watch(threading.Thread):
         self._ended: dict[str, tuple[int, datetime | None]] = {}
         self.looks = 0
         self.wrong: list[str] = []
+        self.moments: dict[str, list[int]] = {}
+        """Of each check: the next transaction's number at each look at which it waited or ran."""
 
     def run(self) -> None:
         """Looks again and again."""
@@ -56,6 +58,8 @@ class Watch(threading.Thread):
     def _note(self, truth: CheckTruth) -> None:
         self.looks += 1
         self.wrong += [text for text in truth.half_written if text not in self.wrong]
+        for check in truth.in_state("queued", "running"):
+            self.moments.setdefault(check.id, []).append(truth.next_transaction)
         now = {check.id: (check.attempts, check.finished_at) for check in truth.in_state("succeeded")}
         for check_id, end in self._ended.items():
             if now.get(check_id) != end:
