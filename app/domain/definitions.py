@@ -2,6 +2,7 @@
 
 from dataclasses import fields
 from datetime import date
+from typing import Any
 
 from ..frozen import frozen
 from .deployments import Column, Deployment, Endpoint, OutputFields, ProblemType
@@ -25,5 +26,5 @@ class Definition:
 
 
 def definition_of(deployment: Deployment) -> Definition:
-    own = {"features": deployment.schema.features, "meta": deployment.schema.meta}
+    own: dict[str, Any] = {"features": deployment.schema.features, "meta": deployment.schema.meta}
     return Definition(**own, **{field.name: getattr(deployment, field.name) for field in fields(Definition) if field.name not in own})
