@@ -26,5 +26,7 @@ class Definition:
 
 
 def definition_of(deployment: Deployment) -> Definition:
-    own: dict[str, Any] = {"features": deployment.schema.features, "meta": deployment.schema.meta}
-    return Definition(**own, **{field.name: getattr(deployment, field.name) for field in fields(Definition) if field.name not in own})
+    of_schema: dict[str, Any] = {"features": deployment.schema.features, "meta": deployment.schema.meta}
+    return Definition(
+        **of_schema, **{field.name: getattr(deployment, field.name) for field in fields(Definition) if field.name not in of_schema}
+    )
