@@ -55,7 +55,6 @@ class Attributor:
             threading.Thread(
                 target=work_until,
                 args=(stop, partial(self.run_next, triggers)),
-                kwargs={"name": "attributor"},
                 name=f"attributor-{no}",
                 daemon=True,
             )
