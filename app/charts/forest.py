@@ -205,7 +205,7 @@ def _join(rows: Iterable[ForestRow]) -> dict[str, _Joined]:
             by_attribute.setdefault(row.attribute, []).append(row)
     joined = {}
     for attribute, of_attribute in by_attribute.items():
-        names = [list(dict.fromkeys(row.parts[place] for row in of_attribute)) for place in (0, 1)]
+        names = [list(dict.fromkeys(row.parts[position] for row in of_attribute)) for position in (0, 1)]
         along = 0 if len(names[0]) >= len(names[1]) else 1
         shape_names = names[1 - along]
         if (

@@ -1,8 +1,6 @@
 """The content of a deployment: everything but what the store adds (numbers, versions, times)."""
 
-from dataclasses import fields
 from datetime import date
-from typing import Any
 
 from ..frozen import frozen
 from .deployments import Column, Deployment, Endpoint, OutputFields, ProblemType
@@ -26,7 +24,17 @@ class Definition:
 
 
 def definition_of(deployment: Deployment) -> Definition:
-    of_schema: dict[str, Any] = {"features": deployment.schema.features, "meta": deployment.schema.meta}
     return Definition(
-        **of_schema, **{field.name: getattr(deployment, field.name) for field in fields(Definition) if field.name not in of_schema}
+        name=deployment.name,
+        problem_type=deployment.problem_type,
+        features=deployment.schema.features,
+        meta=deployment.schema.meta,
+        outputs=deployment.outputs,
+        model_revision=deployment.model_revision,
+        endpoint=deployment.endpoint,
+        owner=deployment.owner,
+        purpose=deployment.purpose,
+        payload=deployment.payload,
+        feedback=deployment.feedback,
+        earliest=deployment.earliest,
     )

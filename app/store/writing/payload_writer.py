@@ -100,11 +100,13 @@ async def _copy_new(session: WriteSession, batches: Sequence[PayloadBatch], extr
 def _note_hours(batches: Sequence[PayloadBatch]) -> bytes:
     """Hours of historical records may have been counted before, and others where the database's clock was set back."""
     rows = sorted({(batch.deployment_no, hour) for batch in batches for hour in batch.hours})
-    values = ",".join(f"({no},'{hour.isoformat()}')" for no, hour in rows)
-    numbers = ",".join(str(batch.deployment_no) for batch in batches)
-    counted = f"""SELECT deployment_no, date_trunc('hour', now(), 'UTC') FROM evidence_eras
-        WHERE deployment_no IN ({numbers}) AND counted_until > now()"""  # noqa: S608 - numbers
-    return f"INSERT INTO changed_hours (deployment_no, hour) {f'VALUES {values}' if rows else counted};".encode()
+    if rows:
+        hours = "VALUES " + ",".join(f"({no},'{hour.isoformat()}')" for no, hour in rows)
+    else:
+        numbers = ",".join(str(batch.deployment_no) for batch in batches)
+        hours = f"""SELECT deployment_no, date_trunc('hour', now(), 'UTC') FROM evidence_eras
+            WHERE deployment_no IN ({numbers}) AND counted_until > now()"""  # noqa: S608 - numbers
+    return f"INSERT INTO changed_hours (deployment_no, hour) {hours};".encode()
 
 
 def _count_minutes(batches: Sequence[PayloadBatch]) -> bytes:
