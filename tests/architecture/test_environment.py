@@ -16,8 +16,8 @@ def test_the_openscale_face_is_there_with_the_development_lock_alone(tmp_path: P
     if has_development_lock:
         (environment / ".installed-requirements-dev.lock").touch()
 
-    script = f". {REPOSITORY}/scripts/environment; python={environment}/bin/python; make_command"
-    subprocess.run(["bash", "-c", script], check=True)  # noqa: S607 - the shell of the scripts
+    script = '. "$1/scripts/environment"; python="$2/bin/python"; make_command'
+    subprocess.run(["bash", "-c", script, "bash", REPOSITORY, environment], check=True)  # noqa: S607 - the shell of the scripts
 
     (paths,) = environment.rglob("evenhand.pth")
     faces = {Path(line).name for line in paths.read_text().splitlines()} & {"client", "openscale"}

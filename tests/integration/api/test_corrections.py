@@ -13,7 +13,8 @@ from app.domain.corrections import CorrectedCount, describe_corrected
 from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.monitors import Monitor
 from app.domain.outcomes import OutcomeRule
-from app.domain.retention import RecordSelector, RetentionPolicy, digest_id
+from app.domain.records import digest_id
+from app.domain.retention import RecordSelector, RetentionPolicy
 from app.retention.erasing import perform_erasures
 from app.retention.expiring import apply_policies
 from app.security.principals import Role
@@ -27,8 +28,11 @@ from tests.scenes import HOUR, Scene, scene
 from tests.service import RunningService
 
 PATH = "/v1/deployments/a-model/corrections"
-WORLD = json.loads(golden("A7_whole_decision.json").read_text())["A_corrections"]
-GOLDEN = WORLD["labels_and_predictions_only"]
+
+
+def read_world() -> dict[str, Any]:
+    world: dict[str, Any] = json.loads(golden("A7_whole_decision.json").read_text())["A_corrections"]
+    return world
 
 
 def records_of(table: list[dict[str, Any]]) -> list[Logged]:
@@ -39,7 +43,7 @@ def records_of(table: list[dict[str, Any]]) -> list[Logged]:
 def stage(service: RunningService) -> Scene:
     """A deployment with the records of the golden table in one hour, counted and checked."""
     stage = watched(service.database)
-    log(stage, records_of(WORLD["before"]), first_no=1)
+    log(stage, records_of(read_world()["before"]), first_no=1)
     update(stage, START + 2000 * HOUR)
     return stage
 
@@ -64,6 +68,8 @@ def hour_tables(stage: Scene) -> dict[str, list[Any]]:
 
 
 def test_the_golden_corrections_leave_past_figures_and_change_tables_and_evidence(service: RunningService, stage: Scene) -> None:
+    world = read_world()
+    golden_world = world["labels_and_predictions_only"]
     before = stage.check(START)
     r_1, r_3 = record(0), record(10)
 
@@ -72,18 +78,18 @@ def test_the_golden_corrections_leave_past_figures_and_change_tables_and_evidenc
 
     assert answer.json() == {"sent": 3, "corrected": 3, "duplicate": 0, "rejected": 0, "rejections": [], "conflicts": [], "warnings": []}
     as_if_logged = watched(service.database, deployment_id="another")
-    log(as_if_logged, records_of(GOLDEN["after"]), first_no=1001)
+    log(as_if_logged, records_of(golden_world["after"]), first_no=1001)
     update(as_if_logged, START + 2000 * HOUR)
     assert hour_tables(stage) == hour_tables(as_if_logged)
 
-    for result, figures in ((before, WORLD["figures_before"]), (stage.check(START), GOLDEN["figures_after"])):
+    for result, figures in ((before, world["figures_before"]), (stage.check(START), golden_world["figures_after"])):
         assert result.value("disparate_impact", "payload", "sex", "female") == pytest.approx(figures["disparate_impact"], abs=1e-12)
         rate = result.value("true_positive_rate_difference", "feedback", "sex", "female")
         assert rate == pytest.approx(figures["true_positive_rate_difference"], abs=1e-12)
 
-    check, day = f"/v1/deployments/a-model/checks/{before.run.id}", GOLDEN["text"].replace("since.", "since 2 Mar 2026.")
-    assert service.client.get(check).json()["corrected_since"] == GOLDEN["corrected_since"]
-    assert [describe_corrected([CorrectedCount(**counted) for counted in GOLDEN["corrected_since"]], START)] == [day]
+    check, day = f"/v1/deployments/a-model/checks/{before.run.id}", golden_world["text"].replace("since.", "since 2 Mar 2026.")
+    assert service.client.get(check).json()["corrected_since"] == golden_world["corrected_since"]
+    assert [describe_corrected([CorrectedCount(**counted) for counted in golden_world["corrected_since"]], START)] == [day]
     assert day in service.client.get(check.removeprefix("/v1")).text
     assert day in service.client.get("/deployments/a-model").text
     assert day in service.client.get(f"{check}/report.html").text
