@@ -1,14 +1,17 @@
 """Builds one web application from settings, services and routes."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
 
+import structlog
 from fastapi import Depends, FastAPI
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from . import VERSION
+from .alerts.mail_server import mail_server_of
 from .api import (
     activities,
     alert_channels,
@@ -47,22 +50,36 @@ from .api import (
     retention,
     subgroups,
     training_data,
+    training_measurements,
     users,
     workers,
 )
 from .api.answers import answers
 from .api.debiased_predictions import is_live_request
+from .api.debiased_predictions_openapi import ANSWER, DEBIASED
 from .api.events import EventRoutes
 from .api.gateway import GatewayRoute
 from .api.gateway_paths import gateway_paths
 from .api.ingestion import IngestionRoutes
 from .api.ingestion_paths import ingestion_paths
+from .api.schemas.training_data import TrainingDistributionsIn
 from .api.uploads import is_upload
 from .dashboard import create_pages
-from .errors import InvalidInput, SetupError
+from .errors import InvalidInput, SetupError, Unavailable
 from .face import Face, mount_face
+from .frozen import frozen
+from .gateway.service import Gateway
+from .ingest import Ingestion
+from .mitigation.live.plan import ActivePlans, PlanReader
+from .mitigation.live.service import ActiveMitigation
+from .outbound.hops import identify
+from .reports.making import ReportMaker
+from .scoring.live import LiveModels
 from .services import Services, open_services
 from .settings import Settings, load_settings
+from .store.database.listener import name_installation, record_listener
+from .store.deployments.deployments import Deployments
+from .store.overviews.vitals import is_migrated
 from .telemetry.logs import configure_logging
 from .telemetry.traces import tracing
 from .turns import Room
@@ -87,11 +104,14 @@ _ROUTERS = (
     imports.router,
     monitors.router,
     monitors.list_router,
+    subgroups.monitor_router,
     recommended_monitors.router,
     training_data.router,
+    training_measurements.router,
     correlated_features.router,
     checks.router,
     measurements.router,
+    measurements.check_router,
     evidence.router,
     attributions.router,
     subgroups.router,
@@ -99,6 +119,7 @@ _ROUTERS = (
     reports.router,
     regulator_reports.router,
     retention.router,
+    retention.deployment_router,
     mitigation.router,
     debiased_predictions.router,
     flagged_records.router,
@@ -124,6 +145,67 @@ MAX_FORM_BYTES = 65_536
 """People send these before they have logged in."""
 
 
+log = structlog.get_logger("evenhand.services")
+
+
+@frozen
+class Features:
+    """What features keep open in one service process."""
+
+    services: Services
+    ingestion: Ingestion
+    mitigation: ActiveMitigation
+    gateway: Gateway
+    reports: ReportMaker
+
+    async def start(self) -> None:
+        """Starts the background work; waits in it for a database that does not answer yet.
+
+        Raises:
+            SetupError: stored credentials were encrypted with another secret key.
+        """
+        try:
+            await asyncio.to_thread(self._verify_database)
+        except Unavailable:
+            log.warning("the database does not answer yet")
+        self.services.limits.start()
+        await self.ingestion.start()
+        await self.gateway.start()
+
+    async def stop(self) -> None:
+        await self.mitigation.stop()
+        await self.gateway.stop()
+        await self.ingestion.stop()
+        await self.services.stop()
+
+    def _verify_database(self) -> None:
+        with self.services.database.transaction() as session:
+            if is_migrated(session):
+                Deployments(session, self.services.secret_box).verify_sealer()
+                record_listener(session, self.services.settings.exposed_on)
+                identify(name_installation(session))
+
+
+def open_features(settings: Settings, database_url: str) -> Features:
+    """Builds what a service keeps open; connects nothing yet.
+
+    Raises:
+        SetupError: an address, the secret key, the allow-list or the mail server cannot be used.
+    """
+    mail_server_of(settings)  # refused at the start, not when the first e-mail is due
+    services = open_services(settings, database_url)
+    database, secret_box, policy = services.database, services.secret_box, services.policy
+    ingestion = Ingestion(database, sealer=secret_box)
+    plans = ActivePlans(ingestion, PlanReader(database, secret_box).read)
+    return Features(
+        services=services,
+        ingestion=ingestion,
+        mitigation=ActiveMitigation(ingestion, plans, LiveModels(policy)),
+        gateway=Gateway(database, secret_box, ingestion, policy, data_dir=settings.data_dir, spool_bytes=settings.spool_bytes),
+        reports=ReportMaker(database.url),
+    )
+
+
 def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     """Service on a migrated database: `database_url`, or the one in the settings.
 
@@ -134,11 +216,12 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     if not database_url and settings.database_url is None:
         raise SetupError("Set DATABASE_URL, or start with `evenhand serve`, which brings its own database.")
     configured_url = "" if settings.database_url is None else settings.database_url.get_secret_value()
-    services = open_services(settings, database_url or configured_url)
+    features = open_features(settings, database_url or configured_url)
+    services = features.services
     pages = BodyLimit(create_pages(), max_bytes=MAX_FORM_BYTES, exempt=lambda _scope: False)
     mounted = mount_face(services)
     face = None if mounted is None else mounted[0]
-    faces = Faces(_create_api(), pages, services, face=face)
+    faces = Faces(_create_api(), pages, features, face=face)
     room = Room(
         BODIES_AT_ONCE * problems.MAX_BODY_BYTES,
         each=BODIES_OF_KEY * problems.MAX_BODY_BYTES,
@@ -161,8 +244,8 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     inner: ASGIApp = HeadAsGet(RequestContext(audited, trusted_proxies=settings.trusted_networks))
     if face is not None:
         inner = face.wrap(inner)
-    ingestion = IngestionRoutes(inner, services)
-    service = GatewayRoute(EventRoutes(ingestion, services), services)
+    ingestion = IngestionRoutes(inner, services, features.ingestion)
+    service = GatewayRoute(EventRoutes(ingestion, services, features.gateway), services, features.gateway)
     if mounted is not None:
         mounted[1].connect(api=_create_api(), ingestion=ingestion, service=service)
     return LoopGuard(service)
@@ -183,7 +266,7 @@ def _create_api() -> FastAPI:
     problems.install(api)
     for router in _ROUTERS:
         api.include_router(router)
-    openapi.install(api, {**ingestion_paths(), **gateway_paths()})
+    openapi.install(api, {**ingestion_paths(), **gateway_paths()}, {DEBIASED: ANSWER}, [TrainingDistributionsIn])
     return api
 
 
@@ -193,18 +276,19 @@ def stores_records(scope: Scope) -> bool:
 
 
 class Faces:
-    def __init__(self, api: ASGIApp, pages: ASGIApp, services: Services, *, face: Face | None) -> None:
+    def __init__(self, api: ASGIApp, pages: ASGIApp, features: Features, *, face: Face | None) -> None:
         self._api = api
         self._face = face
         self._pages = pages
-        self._services = services
-        self._started = Router(lifespan=_lifespan(services))
+        self._services = features.services
+        self._open = {type(feature): feature for feature in (features.ingestion, features.mitigation, features.reports)}
+        self._started = Router(lifespan=_lifespan(features))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._started(scope, receive, send)
             return
-        provide_services(scope, self._services)
+        provide_services(scope, self._services, self._open)
         if scope["type"] == "http" and self._face is not None and scope["path"].startswith(self._face.prefixes):
             await self._face.app(scope, receive, send)
             return
@@ -222,14 +306,14 @@ def app_from_environment() -> ASGIApp:
     return create_app(settings)
 
 
-def _lifespan(services: Services) -> Callable[[object], AbstractAsyncContextManager[None]]:
+def _lifespan(features: Features) -> Callable[[object], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_app: object) -> AsyncIterator[None]:
-        with tracing("api", version=VERSION, is_own=services.policy.is_own):
-            await services.start()
+        with tracing("api", version=VERSION, is_own=features.services.policy.is_own):
+            await features.start()
             try:
                 yield
             finally:
-                await services.stop()
+                await features.stop()
 
     return lifespan

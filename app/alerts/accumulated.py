@@ -10,10 +10,11 @@ from ..domain.checks import Span
 from ..domain.group_words import GroupWords
 from ..domain.turns import in_turn
 from ..evidence.sentences import State
-from ..store.alerts.alert_rules import hold_deployment, rule_by_no, rule_nos, try_lock_alerts
+from ..store.alerts.alert_rules import rule_by_no, rule_nos, try_lock_alerts
 from ..store.alerts.alerts import unresolved_of_rule
 from ..store.attributions.attributions import queue_for_alert
 from ..store.database.engine import Database
+from ..store.deployments.deployments import hold_deployment
 from ..store.evidence.eras import eras_with_alerts_due, take_alerts_due
 from ..store.evidence.figures import find_ended
 from ..tracking.looking import ComparisonState, DeploymentEvidence, look_at_evidence

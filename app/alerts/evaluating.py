@@ -33,9 +33,9 @@ from ..domain.turns import in_turn
 from ..domain.values import label_of
 from ..frozen import frozen
 from ..metrics.verdicts import ON_FAIRNESS, Verdict
-from ..store.alerts.alert_rules import hold_deployment, rule_by_no, rule_nos, try_lock_alerts
+from ..store.alerts.alert_rules import rule_by_no, rule_nos, try_lock_alerts
 from ..store.alerts.alerts import deployments_to_revisit, unresolved_of_rule
-from ..store.checks.checks import current_time, read_run
+from ..store.checks.checks import read_run
 from ..store.checks.ended_checks import (
     deployments_with_ended_checks,
     earlier_verdicts,
@@ -45,7 +45,8 @@ from ..store.checks.ended_checks import (
     newest_record_at,
     take_ended_check,
 )
-from ..store.database.engine import Database
+from ..store.database.engine import Database, current_time
+from ..store.deployments.deployments import hold_deployment
 from ..store.deployments.monitors import monitor_of
 from ..store.mitigation.mitigation import settings_of
 from ..store.tables import DeploymentRow

@@ -11,10 +11,9 @@ from ..domain.group_words import GroupWords
 from ..evidence.nulls import UnfairSide
 from ..evidence.sentences import say_start
 from ..metrics.left_out import list_lines
-from ..tracking.looking import ComparisonState, DeploymentEvidence
+from ..tracking.looking import ComparisonState, DeploymentEvidence, rename_state
 from ..tracking.wording import QUIET, name_figure, note_first_hour, say_comparison
 from ..views.figures import judged_figure, sentence_of, statements_of
-from ..views.renaming import rename_state
 
 Facts = dict[str, object]
 

@@ -33,7 +33,7 @@ from ..store.alerts.alerts import (
 )
 from ..store.alerts.notifications import queue_notifications
 from ..store.evidence.eras import lock_evidence
-from ..tracking.closing import close_alarms
+from .closing import close_alarms
 from .facts import Facts, facts_of_closing, join_recovery
 
 log = structlog.get_logger(__name__)

@@ -9,9 +9,10 @@ from ..security.principals import Permission
 from ..store.people.activities import ActivityFilter, page
 from ..store.people.audit_events import AuditFilter
 from ..store.people.audit_events import page as page_of_events
-from ..web.access import Admin, ReadableDeployment, Reader, SessionIn
+from ..web.access import Admin, Reader, SessionIn
 from ..web.paging import NumberPaging
 from ..web.texts import ID_PATTERN, Moment, in_utc
+from .deployment_in_address import ReadableDeployment
 from .schemas.activities import ActivityPage, AuditEventPage
 
 router = APIRouter(prefix="/v1", tags=["activity"])

@@ -16,10 +16,11 @@ from ..metrics.catalogue import CATALOGUE
 from ..store.alerts.alert_channels import get_channel
 from ..store.alerts.alert_rules import find_rule, get_rule, lock_alerts, put_rule, rules_page, unknown_channels
 from ..store.people.activities import record_activity
-from ..web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
+from ..web.access import Manager, SessionIn
 from ..web.paging import ShortNumberPaging
 from ..web.texts import ID_PATTERN
 from .answers import CONFLICT, Answers
+from .deployment_in_address import LockedDeployment, ReadableDeployment
 from .schemas.alert_channels import OpenAlertsIn, OpenAlertsSentOut
 from .schemas.alert_rules import AlertRuleIn, AlertRuleOut, AlertRulePage, rule_json
 

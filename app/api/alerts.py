@@ -16,10 +16,11 @@ from ..security.users import is_assignable
 from ..store.alerts.alerts import AlertFilter, alerts_page, comments_page, get_alert, put_comment
 from ..store.people import users
 from ..store.people.activities import record_activity
-from ..web.access import Acknowledger, DeploymentsIn, Manager, ReadableDeployment, Reader, SessionIn
+from ..web.access import Acknowledger, Manager, Reader, SessionIn
 from ..web.paging import NumberPaging
 from ..web.texts import ID_PATTERN, uuid_path
 from .answers import CONFLICT, NOT_FOUND
+from .deployment_in_address import DeploymentsIn, ReadableDeployment
 from .schemas.alerts import (
     AcknowledgementIn,
     AcknowledgementsIn,

@@ -14,9 +14,10 @@ from ..errors import FieldProblem, InvalidInput, refuse
 from ..frozen import frozen
 from ..store.records.arrivals import intake_hours, missing_hours, put_missing
 from ..views.ingestion import ingestion_of
-from ..web.access import LoggableDeployment, NowIn, ReadableDeployment, Reader, SessionIn
+from ..web.access import NowIn, Reader, SessionIn
 from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
 from ..web.texts import Moment, in_utc, uuid_path
+from .deployment_in_address import LoggableDeployment, ReadableDeployment
 from .schemas.arrivals import IngestionOut, IntakeHourOut, IntakeHoursPage, MissingHourOut, MissingHoursPage, MissingRecordsIn
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["records"])

@@ -7,12 +7,13 @@ from fastapi import APIRouter, Query, Response
 from ..checks.attributing.requests import estimate_cost, request_attribution
 from ..domain.attributions import AttributionTrigger
 from ..store.attributions.attributions import attributions_page, cancel_attribution, delete_attribution, get_attribution
-from ..store.checks.checks import current_time
+from ..store.database.engine import current_time
 from ..store.people.activities import record_activity
-from ..web.access import NEEDS_LOGGED, ManagedDeployment, Manager, ReadableDeployment, ServicesIn, SessionIn
+from ..web.access import Manager, ServicesIn, SessionIn
 from ..web.paging import NumberPaging
 from ..web.texts import uuid_path
 from .answers import CONFLICT, Answers
+from .deployment_in_address import NEEDS_LOGGED, ManagedDeployment, ReadableDeployment
 from .schemas.attributions import AttributionCostOut, AttributionIn, AttributionOut, AttributionPage
 
 router = APIRouter(

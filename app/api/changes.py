@@ -6,14 +6,11 @@ from typing import Any
 
 from ..domain.changes import changes_between
 from ..domain.definitions import Definition
-from ..domain.mitigation import MitigationSettings
 from ..domain.monitors import Monitor
 from ..domain.training_data import TrainingSummary
 from .schemas.deployments import definition_json
-from .schemas.mitigation import MitigationIn, MitigationOut
 from .schemas.monitors import MonitorIn, MonitorOut
 
-_OF_SETTINGS = {"version", *MitigationIn.model_fields}
 _OF_MONITOR = {"version", *MonitorIn.model_fields}
 
 
@@ -37,10 +34,6 @@ def definition_changes(before: Definition | None, after: Definition | None) -> d
 
 def monitor_changes(before: Monitor | None, after: Monitor | None) -> dict[str, Any]:
     return changes_between(_monitor_facts(before), _monitor_facts(after))
-
-
-def settings_changes(before: MitigationSettings, after: MitigationSettings) -> dict[str, Any]:
-    return changes_between(_settings_facts(before), _settings_facts(after))
 
 
 def training_data_changes(before: TrainingSummary | None, after: TrainingSummary | None) -> dict[str, Any]:
@@ -74,10 +67,6 @@ def _find_credentials(definition: Definition | None) -> object:
 
 def _monitor_facts(monitor: Monitor | None) -> Mapping[str, Any]:
     return {} if monitor is None else MonitorOut.of(monitor).model_dump(mode="json", include=_OF_MONITOR)
-
-
-def _settings_facts(settings: MitigationSettings) -> Mapping[str, Any]:
-    return MitigationOut.of(settings, None).model_dump(mode="json", include=_OF_SETTINGS)
 
 
 def _summary_facts(summary: TrainingSummary | None) -> Mapping[str, Any]:

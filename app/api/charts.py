@@ -23,14 +23,15 @@ from ..views.check_views import CheckView, ViewKind
 from ..views.renaming import rename_series, rename_shares
 from ..views.series import Series, SeriesWanted, Volume, series_of, volume_of
 from ..views.viewing import check_view
-from ..web.access import NowIn, ReadableDeployment, SessionIn
+from ..web.access import NowIn, SessionIn
+from ..web.media import FILE_POLICY
 from ..web.texts import FilterText, Moment, in_utc
 from .answers import CONFLICT, Answers
 from .checks import CheckId
+from .deployment_in_address import ReadableDeployment
 from .exports import exported
 from .figures_csv import csv_file
 from .measurements import require_metric
-from .reports import FILE_POLICY
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["charts"])
 

@@ -1,32 +1,29 @@
 """Routes of checks, which the worker runs, and of their four views."""
 
-from dataclasses import replace
 from functools import partial
-from operator import attrgetter
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
 from ..checks.requests import request_check, request_check_of, request_check_of_batch
 from ..domain.checks import CheckState
-from ..store.checks.checks import current_time, get, page, read_model_answer, request_cancel
+from ..store.checks.checks import get, page, read_model_answer, request_cancel
 from ..store.checks.results import headline_measurements_of, tables_of
+from ..store.database.engine import current_time
 from ..store.people.activities import record_activity
-from ..store.records.corrections import count_corrected
+from ..store.records.corrected_since import count_corrected
 from ..views.check_advice import outlook_of
 from ..views.check_source import counted_check, read_left_out
 from ..views.check_views import ViewKind
 from ..views.headlines import headlines
-from ..views.series import read_points
 from ..views.viewing import check_view, views_of
-from ..web.access import LockedDeployment, ManagedDeployment, Manager, ReadableDeployment, Reader, SessionIn
+from ..web.access import Manager, Reader, SessionIn
 from ..web.paging import NumberPaging
 from ..web.texts import uuid_path
 from .answers import CONFLICT, name_location
-from .measurements import FilteredFigures
+from .deployment_in_address import LockedDeployment, ManagedDeployment, ReadableDeployment
 from .schemas.check_views import CheckViewOut, ViewStateOut, ViewStatesOut
 from .schemas.checks import CheckDetailsOut, CheckIn, CheckOut, CheckPage, TableOut, TablesOut
-from .schemas.measurements import CheckMeasurementPage
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/checks", tags=["checks"])
 
@@ -87,23 +84,6 @@ def read_check(principal: Reader, deployment: ReadableDeployment, check_id: Chec
         corrected_since=count_corrected(session, counted.origin.no),
         model_answer=read_model_answer(session, check.no) if principal.may_read_records else None,
     )
-
-
-@router.get("/{check_id}/measurements")
-def list_check_measurements(
-    deployment: ReadableDeployment,
-    check_id: CheckId,
-    session: SessionIn,
-    figures: FilteredFigures,
-    paging: NumberPaging,
-) -> CheckMeasurementPage:
-    """Returns the measurements of a check in the order in which they were measured; none while it has not succeeded.
-
-    Of mitigated data, a `metric` that checks do not store is measured now.
-    """
-    check = get(session, deployment.no, check_id)
-    filters = replace(figures, check_no=check.no, since=check.span.end)
-    return CheckMeasurementPage.of(read_points(session, deployment.no, filters, paging), paging, attrgetter("measurement"))
 
 
 @router.get("/{check_id}/tables")

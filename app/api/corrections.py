@@ -16,13 +16,14 @@ from ..payloads.schemas import CELL, closed_object
 from ..services import Services
 from ..store.deployments.deployments import Deployments
 from ..store.records.corrections import count_by_day, page
-from ..web.access import DeploymentId, Manager, ReadableDeployment, ServicesIn, SessionIn
+from ..web.access import DeploymentId, Manager, ServicesIn, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.media import takes
 from ..web.paging import NumberPaging
 from ..web.texts import FilterText, Moment, in_utc
 from .answers import CONFLICT
-from .ingestion import receipt_members, refuse_all
+from .deployment_in_address import ReadableDeployment
+from .ingestion import IngestionIn, receipt_members, refuse_all
 from .schemas.feedback_records import CorrectionCounts, CorrectionPage, CorrectionReceipt
 from .uploads import SentType, sent_type, spooled
 
@@ -60,7 +61,7 @@ _BODY: dict[str, Any] = {
 @router.post("", response_model=CorrectionReceipt, openapi_extra={"requestBody": _BODY})
 @takes("text/csv")
 async def correct_records(
-    request: Request, principal: Manager, services: ServicesIn, deployment_id: DeploymentId
+    request: Request, principal: Manager, services: ServicesIn, ingestion: IngestionIn, deployment_id: DeploymentId
 ) -> CorrectionReceipt | Response:
     """Corrects at most 10,000 labels and predictions, each with a reason; needs the role manage. The old values are kept.
 
@@ -70,7 +71,7 @@ async def correct_records(
     Evidence is counted again from the hours of the records on; figures of past checks stay, and say `corrected_since`.
     In CSV an empty `old` is not given.
     """
-    plan = await services.ingestion.current_plan(deployment_id)
+    plan = await ingestion.current_plan(deployment_id)
     if not principal.sees(plan.target.no):
         raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
     kind = sent_type(request)

@@ -7,7 +7,8 @@ from fastapi import APIRouter, Query
 from ..domain.training_data import RECOMMENDED_ABOVE, TrainingForm
 from ..errors import InvalidInput, require_present
 from ..store.training.training_data import associations_of, donor_features_of, training_summary_of
-from ..web.access import ReadableDeployment, SessionIn
+from ..web.access import SessionIn
+from .deployment_in_address import ReadableDeployment
 from .schemas.correlated_features import CorrelatedFeaturesOut, correlated_feature
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/correlated-features", tags=["training data"])

@@ -3,16 +3,16 @@
 import re
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Scope
 
 from ..clock import monotonic_seconds
 from ..errors import InvalidInput, ScoringFailed
-from ..mitigation.live.service import FACTS_HEADER, LiveRequest
+from ..mitigation.live.service import FACTS_HEADER, ActiveMitigation, LiveRequest
 from ..payloads.registry import PayloadFormat
-from ..web.access import DeploymentId, Logger, NowIn, ServicesIn
+from ..web.access import DeploymentId, Logger, NowIn, open_feature
 from ..web.media import reads_body, takes
 from .answers import CONFLICT, answers
 from .debiased_predictions_openapi import ANSWER, BODY, ENCODING, OTHER_MEDIA
@@ -43,7 +43,7 @@ def is_live_request(scope: Scope) -> bool:
 async def predict_debiased(
     request: Request,
     principal: Logger,
-    services: ServicesIn,
+    mitigation: Annotated[ActiveMitigation, Depends(open_feature(ActiveMitigation))],
     deployment_id: DeploymentId,
     now: NowIn,
     timeout_seconds: Annotated[
@@ -71,7 +71,7 @@ async def predict_debiased(
     try:
         encoding = request.headers.get("content-encoding", "").strip().lower()
         live = LiveRequest(body=body, encoding=encoding, payload_format=payload_format, began=began, timeout_seconds=timeout_seconds)
-        answer = await services.mitigation.answer(deployment_id, live, caller=principal, now=now)
+        answer = await mitigation.answer(deployment_id, live, caller=principal, now=now)
     finally:
         # The body is in memory until the answer is computed.
         _bodies.done(body, principal.actor)

@@ -18,18 +18,17 @@ from ..outbound.certificates import tls_problems
 from ..outbound.egress import check_url, parse_url
 from ..outbound.model_uris import check_model
 from ..payloads.registry import codec_for
-from ..retention.rules import require_no_hold
 from ..security.principals import Principal
 from ..services import Services
 from ..store.deployments.deployments import Deployments
 from ..store.deployments.monitors import monitor_of
 from ..store.people.activities import record_activity
-from ..store.retention.flag_files import DELETED_TABLE
-from ..web.access import DeploymentsIn, LockedDeployment, Manager, ReadableDeployment, Reader, ServicesIn, SessionIn, WholeManager
+from ..web.access import Manager, Reader, ServicesIn, SessionIn, WholeManager
 from ..web.paging import ShortNumberPaging
 from ..web.problems import field_problems
 from .answers import CONFLICT, Answers
 from .changes import definition_changes
+from .deployment_in_address import DeploymentsIn, LockedDeployment, ReadableDeployment
 from .schemas.deployments import DeploymentIn, DeploymentOut, DeploymentPage, DeploymentPatch, definition_json
 from .validating import ValidateOnly, kept_unless
 
@@ -112,22 +111,6 @@ def change_deployment(
             changes = definition_changes(before, changed)
             record_activity(session, principal.actor, "deployment.changed", stored, details=changes)
     return DeploymentOut.of(stored)
-
-
-@router.delete("/{deployment_id}", status_code=204, responses=CONFLICT)
-def delete_deployment(deployment: LockedDeployment, deployments: DeploymentsIn, session: SessionIn, principal: Manager) -> None:
-    """Deletes a deployment and everything that belongs to it: records, feedback, monitor, checks, measurements, bound keys.
-
-    While it is on legal hold, it cannot be deleted (409). Receipts of erasures stay. Tables of your own stay; within the hour a worker
-    deletes the answers and flags that Evenhand wrote about their records.
-    """
-    require_no_hold(session, deployment.no, deployment.id, "it cannot be deleted")
-    details: dict[str, object] = {"name": [deployment.name, None]}
-    if deployment.payload is not None:
-        # A worker finds Evenhand's own files by it, once this is committed.
-        details[DELETED_TABLE] = [[deployment.payload.location, deployment.payload.format.value], None]
-    record_activity(session, principal.actor, "deployment.deleted", deployment, details=details)
-    deployments.delete(deployment.id)
 
 
 def _make_id(name: str) -> str:

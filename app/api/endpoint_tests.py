@@ -20,8 +20,9 @@ from ..store.deployments.deployments import Deployments
 from ..store.deployments.monitors import monitor_of
 from ..store.people.activities import ENDPOINT_ANSWERED, record_activity
 from ..store.records.newest import NewestRecord, newest_record
-from ..web.access import DeploymentId, Manager, ServicesIn, WholeManager, managed
+from ..web.access import DeploymentId, Manager, ServicesIn, WholeManager
 from .answers import CONFLICT
+from .deployment_in_address import managed
 from .deployments import checked_definition
 from .schemas.endpoint_tests import EndpointTestIn, EndpointTestOut, NewEndpointTestIn
 

@@ -13,9 +13,10 @@ from ..store.evidence.eras import current_hour_bound
 from ..tracking.looking import look_at_evidence
 from ..tracking.planning import WantedDetection, plan_from_counts, plan_from_records
 from ..tracking.replaying import replay_figure
-from ..web.access import NEEDS_LOGGED, ReadableDeployment, ServicesIn, SessionIn
+from ..web.access import ServicesIn, SessionIn
 from ..web.paging import NumberPaging, cut
 from .answers import CONFLICT
+from .deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from .schemas.evidence import DeploymentEvidenceOut, EvidenceHourPage, EvidencePlanOut
 from .schemas.monitors import MonitorIn
 

@@ -6,11 +6,12 @@ from ..errors import Conflict, require_present
 from ..store.records.feedback import count_feedback, find_feedback, list_feedback
 from ..store.records.record_conditions import RecordPlace
 from ..store.records.transactions import schemas_of
-from ..web.access import NEEDS_LOGGED, ReadableDeployment, SessionIn
+from ..web.access import SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.paging import Limit, PlaceCursor, encode_place, read_place_cursor
 from ..web.texts import Moment, in_utc
 from .answers import CONFLICT, answers
+from .deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from .payload_records import RecordId, WithCount
 from .schemas.feedback_records import FeedbackRecordOut, FeedbackRecordPage
 

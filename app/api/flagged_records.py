@@ -11,12 +11,13 @@ from ..domain.mitigation import ONLY_DIRECT
 from ..errors import Conflict
 from ..store.deployments.monitors import monitor_of
 from ..store.records.flagged_records import FlaggedFilter, FlaggedPayload, FlagPlace, flagged_page
-from ..web.access import NEEDS_LOGGED, ReadableDeployment, ServicesIn, SessionIn
+from ..web.access import ServicesIn, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.paging import Limit, PlaceCursor, cut_at_place, read_place_cursor
 from ..web.texts import FilterText, Moment, in_utc
 from .answers import answers
 from .csv_streams import CsvAnswer, CsvExport, CsvPiece, Raw, RowLimit, send_csv
+from .deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from .exports import exported
 from .flagged_csv import csv_header, csv_row
 from .schemas.flagged_records import Direction, FlaggedOut, FlaggedPage, Kind

@@ -25,7 +25,7 @@ from ..imports.layouts import ImportLayout, find_layout
 from ..imports.progress import Checkpoint
 from ..imports.report import ImportReport, RejectedRow
 from ..imports.subject import ColumnNames, ImportSubject
-from ..ingest import LogRequest
+from ..ingest import Ingestion, LogRequest
 from ..ingest.plan import IngestPlan
 from ..ingest.rejections import RejectedPart, part_of
 from ..services import Services
@@ -34,6 +34,7 @@ from ..store.writing import Target
 from ..web.access import DeploymentId, Logger, NowIn, ServicesIn
 from ..web.media import takes
 from ..web.texts import Moment, in_utc
+from .ingestion import IngestionIn
 from .schemas.imports import ImportReportOut
 from .uploads import read_apart, sent_type, spooled
 
@@ -68,6 +69,7 @@ async def import_records(
     request: Request,
     principal: Logger,
     services: ServicesIn,
+    ingestion: IngestionIn,
     deployment_id: DeploymentId,
     *,
     now: NowIn,
@@ -88,7 +90,7 @@ async def import_records(
     Text that is not UTF-8 names its encoding in the content type (`text/csv; charset=latin-1`).
     `evenhand import` takes larger files, shows the progress, and continues after an interruption.
     """
-    plan = await services.ingestion.current_plan(deployment_id)
+    plan = await ingestion.current_plan(deployment_id)
     if not principal.sees(plan.target.no):
         raise NotFound("deployment", deployment_id)  # the same words as for an id that does not exist
     sent = sent_type(request)
@@ -107,11 +109,11 @@ async def import_records(
         endpoint=target.endpoint,
     )
     async with spooled(request, room=services.uploads, actor=principal.actor, max_bytes=MAX_IMPORT_BYTES) as file:
-        storing = _Storing(services, plan, kind, principal.actor, asyncio.get_running_loop())
+        storing = _Storing(services, ingestion, plan, kind, principal.actor, asyncio.get_running_loop())
         read = (SentFile(file), sent.encoding, layout, subject, _Sink(target), MAX_IMPORT_ROWS)
         child = Apart(_import, *read, host=storing)
         report, unread = await read_apart(request, child)
-    services.ingestion.rejections.note_parts(target.no, unread, source=RecordSource.IMPORT, kind=kind, now=now)
+    ingestion.rejections.note_parts(target.no, unread, source=RecordSource.IMPORT, kind=kind, now=now)
     if report.rejected and not report.accepted + report.duplicate:
         raise InvalidInput([FieldProblem(f"line {row.line}, {row.field}", row.reason) for row in report.rejections[:MAX_PROBLEMS]])
     return ImportReportOut.of(report)
@@ -122,6 +124,7 @@ class _Storing:
     """Methods that the process which reads a file asks for."""
 
     services: Services
+    ingestion: Ingestion
     plan: IngestPlan
     kind: LogKind
     actor: str
@@ -129,8 +132,7 @@ class _Storing:
 
     def send(self, body: bytes) -> Receipt | InvalidInput:
         request = LogRequest(body=body, actor=self.actor, historical=True, source=RecordSource.IMPORT)
-        ingestion = self.services.ingestion
-        log = ingestion.log_feedback if self.kind is LogKind.FEEDBACK else ingestion.log_payload
+        log = self.ingestion.log_feedback if self.kind is LogKind.FEEDBACK else self.ingestion.log_payload
         try:
             return asyncio.run_coroutine_threadsafe(log(self.plan.target.id, request, now=utc_now()), self.loop).result()
         except InvalidInput as error:

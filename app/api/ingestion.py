@@ -9,11 +9,12 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
 import msgspec
 import structlog
+from fastapi import Depends
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -23,16 +24,19 @@ from ..domain.encodings import UTF_8
 from ..domain.records import Receipt
 from ..errors import Conflict, EvenhandError, FieldProblem, InvalidInput, NotFound, UnsupportedMediaType
 from ..frozen import frozen
-from ..ingest import LogRequest
+from ..ingest import Ingestion, LogRequest
 from ..security.principals import Permission
 from ..services import Services
 from ..telemetry.metrics import http_requests, http_seconds
+from ..web.access import open_feature
 from ..web.gate import require_own_page
 from ..web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
 from ..web.parameters import require_parameters
 from ..web.problems import KINDS, MEDIA_TYPE, problem_response, response_of, unexpected_response
 from .ingestion_bodies import Bodies, ClientGone
 from .uploads import parse_content_type
+
+IngestionIn = Annotated[Ingestion, Depends(open_feature(Ingestion))]
 
 PREFIX = "/v1/deployments/"
 PAYLOAD, FEEDBACK = "payload-records", "feedback-records"
@@ -80,11 +84,11 @@ class _Answer:
 
 
 class IngestionRoutes:
-    def __init__(self, app: ASGIApp, services: Services) -> None:
+    def __init__(self, app: ASGIApp, services: Services, ingestion: Ingestion) -> None:
         self._limits = services.limits
         self._app = app
         self._authenticator = services.authenticator
-        self._ingestion = ingestion = services.ingestion
+        self._ingestion = ingestion
         self._bodies = Bodies()
         self._routes = {
             name: _Route(name, f"{PREFIX}{{deployment_id}}/{name}", function, PARAMETERS[name], name == FEEDBACK)

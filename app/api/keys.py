@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
+from sqlalchemy.orm import Session
 
 from ..domain.changes import changes_between
 from ..domain.key_limits import KeyLimits
@@ -14,8 +15,9 @@ from ..security.sessions import LASTS
 from ..services.logging_in import log_in_with_password
 from ..store.people.activities import record_activity
 from ..store.people.api_keys import ApiKeys, limits_of, put_limits
+from ..store.people.users import name_deployment, number_of_deployment
 from ..views.key_use import read_key_use
-from ..web.access import Admin, AnyKey, DeploymentsIn, NowIn, ServicesIn, SessionIn
+from ..web.access import Admin, AnyKey, NowIn, ServicesIn, SessionIn
 from ..web.addresses import client_of
 from ..web.paging import ShortNumberPaging
 from ..web.texts import in_utc
@@ -42,13 +44,13 @@ KeyId = Annotated[str, Path(description="The key's id: the public part of its te
 
 
 @router.post("/api-keys", status_code=201)
-def create_api_key(body: KeyIn, admin: Admin, session: SessionIn, deployments: DeploymentsIn) -> NewKeyOut:
+def create_api_key(body: KeyIn, admin: Admin, session: SessionIn) -> NewKeyOut:
     """Creates a key. Its text is in this answer only; Evenhand stores just a hash."""
     problem = name_problem(body.name)
     if problem:
         raise InvalidInput.of("name", problem)
     # The only place that has the text; the database gets its hash.
-    bound = bound_to(body.deployment_id, deployments)
+    bound = bound_to(body.deployment_id, session)
     text = create_key(session, role=body.role, name=body.name, deployment_no=bound, expires_at=in_utc("expires_at", body.expires_at))
     stored = ApiKeys(session).get(str(key_id_of(text)))
     record_activity(session, admin.actor, "api_key.created", subject=stored.id, details=changes_between(None, key_facts(stored)))
@@ -77,14 +79,14 @@ def revoke_api_key(key_id: KeyId, admin: Admin, session: SessionIn) -> None:
         record_activity(session, admin.actor, "api_key.revoked", subject=key_id)
 
 
-def bound_to(deployment_id: str | None, deployments: DeploymentsIn) -> int | None:
+def bound_to(deployment_id: str | None, session: Session) -> int | None:
     """Number of the deployment that a new key or user is bound to; None for all."""
     if deployment_id is None:
         return None
-    try:
-        return deployments.get(deployment_id).no
-    except NotFound as error:
-        raise InvalidInput.of("deployment_id", str(error)) from error
+    no = number_of_deployment(session, deployment_id)
+    if no is None:
+        raise InvalidInput.of("deployment_id", str(NotFound("deployment", deployment_id)))
+    return no
 
 
 @router.get("/api-keys/{key_id}/limits", responses=NOT_FOUND)
@@ -129,12 +131,12 @@ async def log_in(body: LogInIn, request: Request, services: ServicesIn, now: Now
 
 
 @router.get("/me", responses=NOT_FOUND)
-def read_me(principal: AnyKey, deployments: DeploymentsIn) -> MeOut:
+def read_me(principal: AnyKey, session: SessionIn) -> MeOut:
     """Returns the caller and the caller's permissions. Any key may read it."""
     bound_to = principal.deployment_no
     return MeOut(
         actor=principal.actor,
         role=principal.role,
         permissions=sorted(principal.role.permissions),
-        deployment_id=None if bound_to is None else deployments.by_no(bound_to).id,
+        deployment_id=None if bound_to is None else name_deployment(session, bound_to),
     )

@@ -10,6 +10,7 @@ from ..clock import utc_now
 from ..errors import NotFound, Unauthenticated
 from ..gateway.plans import CallPlan
 from ..gateway.remembering import LastAnswers
+from ..gateway.service import Gateway
 from ..security.authenticator import Authenticator
 from ..security.principals import Permission, Principal
 from ..services import Services
@@ -46,10 +47,10 @@ class KnownCallers:
 class KnownCallerRoutes:
     """Routes that answer without the database; `app` answers everything else."""
 
-    def __init__(self, app: ASGIApp, services: Services) -> None:
+    def __init__(self, app: ASGIApp, services: Services, gateway: Gateway) -> None:
         self._app = app
         self._callers = KnownCallers(services.authenticator)
-        self._gateway = services.gateway
+        self._gateway = gateway
         self._limits = services.limits
         self._bodies = Bodies()
 

@@ -4,8 +4,9 @@ from fastapi import APIRouter, Request
 
 from ..store.deployments.monitors import monitor_of
 from ..store.records.newest import newest_record
-from ..web.access import ReadableDeployment, SessionIn
+from ..web.access import SessionIn
 from ..web.auditing import READS_RECORDS
+from .deployment_in_address import ReadableDeployment
 from .schemas.logging_snippets import SnippetOut, SnippetsOut
 from .snippets import KEY, example_body, snippets_of
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
@@ -15,19 +16,23 @@ from ..domain.deployments import Deployment
 from ..domain.monitor_rules import unknown_metric
 from ..errors import Conflict, InvalidInput
 from ..metrics.catalogue import CATALOGUE
+from ..store.checks.checks import get
 from ..store.checks.measurements import SeriesFilter, summed_tables
 from ..store.checks.results import windows_of
 from ..store.deployments.monitors import monitor_of
 from ..store.evidence.summaries import summaries_of
 from ..store.mitigation.mitigation import settings_of
 from ..views.series import read_points
-from ..web.access import ReadableDeployment, SessionIn
+from ..web.access import SessionIn
 from ..web.paging import NumberPaging, cut
 from ..web.texts import FilterText, Moment, in_utc
 from .answers import CONFLICT
-from .schemas.measurements import SeriesEvidenceOut, SeriesMeasurementOut, SeriesPage
+from .checks import CheckId
+from .deployment_in_address import ReadableDeployment
+from .schemas.measurements import CheckMeasurementPage, SeriesEvidenceOut, SeriesMeasurementOut, SeriesPage
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/measurements", tags=["measurements"])
+check_router = APIRouter(prefix="/v1/deployments/{deployment_id}/checks", tags=["checks"])
 
 MOST_TABLES = 20_000
 """Max hours × tables of one roll-up: a year of hourly checks of two attributes with some room."""
@@ -140,3 +145,20 @@ def _roll_up_series(session: SessionIn, deployment: Deployment, filters: SeriesF
         raise InvalidInput.of("since", f"leaves more than {MOST_TABLES} hourly tables to add up; narrow since, until, data or attribute")
     settings = settings_of(session, deployment.no)
     return [result for result in roll_up(tables, period, monitor, settings) if filters.lets_through(result.measurement)]
+
+
+@check_router.get("/{check_id}/measurements")
+def list_check_measurements(
+    deployment: ReadableDeployment,
+    check_id: CheckId,
+    session: SessionIn,
+    figures: FilteredFigures,
+    paging: NumberPaging,
+) -> CheckMeasurementPage:
+    """Returns the measurements of a check in the order in which they were measured; none while it has not succeeded.
+
+    Of mitigated data, a `metric` that checks do not store is measured now.
+    """
+    check = get(session, deployment.no, check_id)
+    filters = replace(figures, check_no=check.no, since=check.span.end)
+    return CheckMeasurementPage.of(read_points(session, deployment.no, filters, paging), paging, attrgetter("measurement"))

@@ -1,9 +1,11 @@
 """Routes of a deployment's mitigation: its settings, profiles and bias detectors."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Response
 
+from ..domain.changes import changes_between
 from ..domain.deployments import Deployment
 from ..domain.mitigation import DetectorUse, MitigationSettings
 from ..domain.mitigation_rules import mitigation_problems
@@ -15,22 +17,13 @@ from ..store.deployments.deployments import Deployments
 from ..store.deployments.monitors import monitor_of
 from ..store.mitigation.mitigation import detector_page, profile_of, put_settings, settings_of
 from ..store.people.activities import record_activity
-from ..web.access import (
-    NEEDS_LOGGED,
-    DeploymentId,
-    LockedDeployment,
-    Manager,
-    NowIn,
-    ReadableDeployment,
-    ServicesIn,
-    SessionIn,
-    managed,
-    turn,
-)
+from ..web.access import DeploymentId, Manager, NowIn, ServicesIn, SessionIn, turn
 from ..web.paging import ShortNumberPaging, cut
 from .answers import CONFLICT, name_location
-from .changes import settings_changes
+from .deployment_in_address import NEEDS_LOGGED, LockedDeployment, ReadableDeployment, managed
 from .schemas.mitigation import BiasDetectorPage, MitigationIn, MitigationOut, ProfileOut, TrainingOut
+
+_OF_SETTINGS = {"version", *MitigationIn.model_fields}
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["mitigation"])
 
@@ -113,3 +106,11 @@ def list_bias_detectors(
     fetched = detector_page(session, deployment.no, paging)
     trainings, next_cursor = cut(fetched, paging, lambda training: training[0].version)
     return BiasDetectorPage(trainings=[TrainingOut.of(training) for training in trainings], next_cursor=next_cursor)
+
+
+def settings_changes(before: MitigationSettings, after: MitigationSettings) -> dict[str, Any]:
+    return changes_between(_settings_facts(before), _settings_facts(after))
+
+
+def _settings_facts(settings: MitigationSettings) -> Mapping[str, Any]:
+    return MitigationOut.of(settings, None).model_dump(mode="json", include=_OF_SETTINGS)

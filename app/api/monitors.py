@@ -5,23 +5,21 @@ from operator import attrgetter
 from fastapi import APIRouter
 from sqlalchemy.orm import Session
 
-from ..checks.fitting import fitting_problems
+from ..checks.fitting import fitting_problems, keep_origins
 from ..checks.sides import watching_both_sides
 from ..domain.deployments import Deployment
-from ..domain.group_rules import FoundBy, GroupRule
 from ..domain.monitors import Monitor
-from ..errors import Conflict, InvalidInput, refuse, require_present
+from ..errors import Conflict, refuse, require_present
 from ..security.principals import Principal
 from ..store.deployments.monitors import delete_monitor, monitor_of, page_of_monitors, put_monitor
 from ..store.people.activities import record_activity
-from ..store.subgroups.scans import get_scan
-from ..tracking.subgroups.watching import keep_origins, read_found_group, watch_found_group
 from ..views.monitor_warnings import monitor_warnings
-from ..web.access import LockedDeployment, Manager, ReadableDeployment, Reader, SessionIn
+from ..web.access import Manager, Reader, SessionIn
 from ..web.paging import ShortNumberPaging
 from .answers import CONFLICT, problems
 from .changes import monitor_changes
-from .schemas.monitors import BothSidesIn, FoundGroupIn, ListedMonitorOut, MonitorIn, MonitorOut, MonitorPage
+from .deployment_in_address import LockedDeployment, ReadableDeployment
+from .schemas.monitors import BothSidesIn, ListedMonitorOut, MonitorIn, MonitorOut, MonitorPage
 from .validating import ValidateOnly, kept_unless
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/fairness-monitor", tags=["fairness monitor"])
@@ -46,7 +44,7 @@ def put_fairness_monitor(
     """
     with kept_unless(session, validate_only):
         before = monitor_of(session, deployment.no)
-        return _put_monitor(session, principal, deployment, keep_origins(body.to_domain(), before), before=before)
+        return store_monitor(session, principal, deployment, keep_origins(body.to_domain(), before), before=before)
 
 
 @router.post("/both-sides", responses=CONFLICT)
@@ -55,55 +53,35 @@ def watch_both_sides(body: BothSidesIn, deployment: LockedDeployment, session: S
 
     Limits that are set stay. Where there is nothing to add, nothing changes.
     """
-    before = _require_monitor(session, deployment)
+    before = require_monitor(session, deployment)
     # Otherwise limits would be added to attributes that the caller never saw.
     if before.version != body.version:
         raise Conflict(f"The monitor is at version {before.version}, not {body.version}: it was changed meanwhile. Load it again.")
-    return _put_monitor(session, principal, deployment, watching_both_sides(before), before=before)
-
-
-@router.post("/found-groups", operation_id="watchFoundGroup", responses=CONFLICT)
-def watch_group(body: FoundGroupIn, deployment: LockedDeployment, session: SessionIn, principal: Manager) -> MonitorOut:
-    """Watches a group that was found from now on: it becomes an attribute of the monitor's next version.
-
-    The group is that of a scan, or what a search of a file has found.
-    Its evidence begins with the first whole hour after that. What is known of all other comparisons stays.
-    The same group again changes nothing.
-    """
-    before = _require_monitor(session, deployment)
-    if (body.scan_id is None) is (body.search is None):
-        raise InvalidInput.of("scan_id", "must be sent, or search in its place, and not both")
-    if body.search is not None:
-        rule, found_by = (
-            body.search.rule.read_as(GroupRule),
-            FoundBy(scan_id=None, subsets=body.search.subsets, p_value=body.search.p_value),
-        )
-    else:
-        rule, found_by = read_found_group(get_scan(session, deployment.no, body.scan_id or ""))
-    monitor = watch_found_group(before, rule, found_by, name=body.name)
-    return _put_monitor(session, principal, deployment, monitor, before=before)
+    return store_monitor(session, principal, deployment, watching_both_sides(before), before=before)
 
 
 @router.get("")
 def read_fairness_monitor(deployment: ReadableDeployment, session: SessionIn) -> MonitorOut:
     """Returns the monitor, with the same warnings."""
-    monitor = _require_monitor(session, deployment)
+    monitor = require_monitor(session, deployment)
     return MonitorOut.of(monitor, monitor_warnings(session, deployment, monitor))
 
 
 @router.delete("", status_code=204)
 def delete_fairness_monitor(deployment: LockedDeployment, session: SessionIn, principal: Manager) -> None:
     """Deletes the monitor: no more checks. Its measurements stay."""
-    changes = monitor_changes(_require_monitor(session, deployment), None)
+    changes = monitor_changes(require_monitor(session, deployment), None)
     delete_monitor(session, deployment.no)
     record_activity(session, principal.actor, "monitor.deleted", deployment, details=changes)
 
 
-def _require_monitor(session: Session, deployment: Deployment) -> Monitor:
+def require_monitor(session: Session, deployment: Deployment) -> Monitor:
     return require_present(monitor_of(session, deployment.no), "fairness monitor of the deployment", deployment.id)
 
 
-def _put_monitor(session: Session, principal: Principal, deployment: Deployment, monitor: Monitor, *, before: Monitor | None) -> MonitorOut:
+def store_monitor(
+    session: Session, principal: Principal, deployment: Deployment, monitor: Monitor, *, before: Monitor | None
+) -> MonitorOut:
     problems = fitting_problems(session, deployment, monitor)
     refuse(problems)
     after = put_monitor(session, deployment.no, monitor)

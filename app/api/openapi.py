@@ -3,7 +3,7 @@
 import ast
 import inspect
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import pairwise
 from typing import Any
@@ -16,9 +16,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from ..errors import NotFound, TooLarge, UnsupportedMediaType
 from .answers import problems
-from .debiased_predictions_openapi import ANSWER, DEBIASED
 from .schemas.base import In, Out, PageOut, Problem
-from .schemas.training_data import TrainingDistributionsIn
 
 API_VERSION = "1"
 
@@ -66,15 +64,17 @@ def name_operation(route: APIRoute) -> str:
     return first + "".join(map(str.capitalize, following))
 
 
-def install(app: FastAPI, more_paths: Mapping[str, Any]) -> None:
-    """Adds the path items of routes that FastAPI does not know, and the problems that every route of a kind may answer with.
+def install(app: FastAPI, more_paths: Mapping[str, Any], answers: Mapping[str, Any], bodies: Sequence[type[BaseModel]]) -> None:
+    """Adds the path items and bodies that FastAPI does not know, and the problems that every route of a kind may answer with.
 
     The document takes most of a second, so it is made at the first request for it.
     """
-    app.openapi = cache(partial(_build_document, app, more_paths))  # type: ignore[method-assign]
+    app.openapi = cache(partial(_build_document, app, more_paths, answers, bodies))  # type: ignore[method-assign]
 
 
-def _build_document(app: FastAPI, more_paths: Mapping[str, Any]) -> dict[str, Any]:
+def _build_document(
+    app: FastAPI, more_paths: Mapping[str, Any], answers: Mapping[str, Any], bodies: Sequence[type[BaseModel]]
+) -> dict[str, Any]:
     document = get_openapi(title="Evenhand", version=API_VERSION, description=_DESCRIPTION, tags=_TAGS, routes=app.routes)
     for path, operations in document["paths"].items():
         for operation in operations.values() if path not in _OPEN_PATHS else ():
@@ -86,7 +86,7 @@ def _build_document(app: FastAPI, more_paths: Mapping[str, Any]) -> dict[str, An
     for path, operations in more_paths.items():
         document["paths"].setdefault(path, {}).update(operations)
     components = document.setdefault("components", {})
-    unknown: list[tuple[type[BaseModel], JsonSchemaMode]] = [(Problem, "serialization"), (TrainingDistributionsIn, "validation")]
+    unknown: list[tuple[type[BaseModel], JsonSchemaMode]] = [(Problem, "serialization"), *((body, "validation") for body in bodies)]
     _, schemas = models_json_schema(unknown, ref_template="#/components/schemas/{model}")
     components.setdefault("schemas", {}).update(schemas["$defs"])
     # FastAPI leaves out members that are null, in examples too.
@@ -101,7 +101,8 @@ def _build_document(app: FastAPI, more_paths: Mapping[str, Any]) -> dict[str, An
             schema["examples"] = [model.build_example()]
         for name, text in _describe_members(model).items():
             schema["properties"][name]["description"] = text
-    document["paths"][DEBIASED]["post"]["responses"]["200"] = ANSWER
+    for path, answer in answers.items():  # FastAPI leaves out members that are null
+        document["paths"][path]["post"]["responses"]["200"] = answer
     components["securitySchemes"] = _SECURITY_SCHEMES
     for path, item in document["paths"].items():
         for method in _METHODS.intersection(item):

@@ -13,11 +13,12 @@ from ..frozen import frozen
 from ..store.deployments.monitors import monitor_of
 from ..store.records.record_conditions import GapPlace, RecordPlace
 from ..views.transactions import RecordSummary, RecordsWanted, records_of
-from ..web.access import ReadableDeployment, ServicesIn, SessionIn
+from ..web.access import ServicesIn, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.texts import Moment, in_utc
 from .answers import CONFLICT
 from .csv_streams import CsvAnswer, CsvExport, CsvPiece, Raw, RowLimit, send_csv
+from .deployment_in_address import ReadableDeployment
 from .exports import exported
 from .flagged_csv import take_free_name, write_cell
 from .payload_records import CheckId, filters

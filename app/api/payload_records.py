@@ -7,15 +7,17 @@ from fastapi import APIRouter, Depends, Path, Query
 
 from ..domain.group_words import GroupWords
 from ..store.deployments.monitors import monitor_of
+from ..store.records.record_conditions import RecordSort
 from ..store.records.transactions import count_window
 from ..views.one_record import record_details
 from ..views.record_lens import OutcomeWord
-from ..views.transactions import ChangedFilter, RecordSort, RecordsWanted, records_of
-from ..web.access import NEEDS_LOGGED, ReadableDeployment, SessionIn
+from ..views.transactions import ChangedFilter, RecordsWanted, records_of
+from ..web.access import SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.paging import Limit, PlaceCursor, encode_place, read_record_cursor
 from ..web.texts import UUID_PATTERN, FilterText, Moment, in_utc
 from .answers import CONFLICT
+from .deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from .schemas.payload_records import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
 
 router = APIRouter(

@@ -8,7 +8,8 @@ from ..errors import FieldProblem, InvalidInput, refuse
 from ..ingest.stored_forms import check_for
 from ..store.deployments.deployments import Deployments
 from ..store.people.activities import record_activity
-from ..web.access import LockedDeployment, Manager, ServicesIn, SessionIn
+from ..web.access import Manager, ServicesIn, SessionIn
+from .deployment_in_address import LockedDeployment
 from .schemas.pseudonyms import PseudonymsIn, PseudonymsOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["deployments"])

@@ -10,8 +10,9 @@ from ..recommendations.recommending import locate_problems, merge_into_monitor, 
 from ..store.deployments.monitors import monitor_of, put_monitor
 from ..store.people.activities import record_activity
 from ..views.monitor_warnings import monitor_warnings
-from ..web.access import LockedDeployment, Manager, ReadableDeployment, SessionIn
+from ..web.access import Manager, SessionIn
 from .changes import monitor_changes
+from .deployment_in_address import LockedDeployment, ReadableDeployment
 from .schemas.monitors import MonitorOut
 from .schemas.recommended_monitors import AcceptRecommendationsIn, RecommendedMonitorsOut
 

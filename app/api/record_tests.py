@@ -7,7 +7,8 @@ from fastapi import APIRouter, Body
 
 from ..errors import NotFound
 from ..ingest.requests import LogRequest
-from ..web.access import DeploymentId, Logger, NowIn, ServicesIn
+from ..web.access import DeploymentId, Logger, NowIn
+from .ingestion import IngestionIn
 from .schemas.record_tests import RecordTestOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/record-tests", tags=["records"])
@@ -19,7 +20,7 @@ _AS_LOGGED = "Records, or a request with its answer, as `POST …/payload-record
 @router.post("")
 async def test_records(
     principal: Logger,
-    services: ServicesIn,
+    ingestion: IngestionIn,
     deployment_id: DeploymentId,
     now: NowIn,
     body: Annotated[dict[str, Any], Body(description=_AS_LOGGED, examples=[_EXAMPLE])],
@@ -28,8 +29,8 @@ async def test_records(
 
     Ids that are stored already are not looked for.
     """
-    plan = await services.ingestion.current_plan(deployment_id)
+    plan = await ingestion.current_plan(deployment_id)
     if not principal.sees(plan.target.no):
         raise NotFound("deployment", deployment_id)
     request = LogRequest(body=json.dumps(body).encode("ascii"), actor=principal.actor)
-    return RecordTestOut.of(await services.ingestion.try_payload(deployment_id, request, now=now))
+    return RecordTestOut.of(await ingestion.try_payload(deployment_id, request, now=now))

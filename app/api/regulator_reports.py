@@ -22,7 +22,7 @@ from ..reports.regulator.data import choose_controls, require_columns, require_m
 from ..reports.regulator.making import ReportForm
 from ..reports.regulator.presets import PRESETS, PeriodSheet, ReportPreset, SheetsWanted, ToolKind, choose_sheets, find_missing
 from ..store.alerts.alert_rules import unknown_channels
-from ..store.checks.checks import current_time
+from ..store.database.engine import current_time
 from ..store.deployments.monitors import monitor_of
 from ..store.people.activities import record_activity
 from ..store.reports.kept import (
@@ -37,12 +37,13 @@ from ..store.reports.kept import (
     schedules_page,
 )
 from ..store.retention.holds import policy_of
-from ..web.access import LockedDeployment, Manager, NowIn, ReadableDeployment, Reader, ServicesIn, SessionIn
+from ..web.access import Manager, NowIn, Reader, SessionIn
 from ..web.paging import NumberPaging, ShortNumberPaging
 from ..web.texts import ID_PATTERN, in_utc, uuid_path
 from .answers import CONFLICT, Answers, name_location
+from .deployment_in_address import LockedDeployment, ReadableDeployment
 from .exports import exported
-from .reports import ReportFile, describe_files, make_stamp, name_regulator_file, report_turn, send_file, wanted_period
+from .reports import ReportFile, ReportsIn, describe_files, make_stamp, name_regulator_file, report_turn, send_file, wanted_period
 from .schemas.kept_reports import (
     KeptReportIn,
     KeptReportOut,
@@ -101,7 +102,7 @@ async def report_to_regulator(
     options: Annotated[WantedSheets, Depends()],
     period: Annotated[Span, Depends(wanted_period)],
     session: SessionIn,
-    services: ServicesIn,
+    reports: ReportsIn,
     now: NowIn,
 ) -> ReportFile:
     """Returns the report on a period with the sheets that rules ask for, made from the live log. Not legal advice.
@@ -113,7 +114,7 @@ async def report_to_regulator(
     await run_in_threadpool(require_sheets, session, deployment, sheets)
     order = RegulatorOrder(deployment=deployment, of=period, wanted=sheets, made=make_stamp(principal, now), form=options.form)
     name = name_regulator_file(deployment.id, period, sheets.preset)
-    return send_file(await services.reports.make(order), options.form.value, name)
+    return send_file(await reports.make(order), options.form.value, name)
 
 
 def require_sheets(session: Session, deployment: Deployment, sheets: SheetsWanted) -> None:

@@ -16,18 +16,20 @@ from ..domain.spreadsheets import write_cell
 from ..errors import InvalidInput
 from ..frozen import frozen
 from ..reports.document import Made
-from ..reports.making import Form, Order
+from ..reports.making import Form, Order, ReportMaker
 from ..reports.trace import trace_csv
 from ..security.principals import Principal
 from ..store.checks.checks import get
 from ..store.checks.measurements import Point, SeriesFilter
 from ..store.checks.results import measurements_of
 from ..views.series import read_points
-from ..web.access import NowIn, ReadableDeployment, Reader, ServicesIn, SessionIn
+from ..web.access import NowIn, Reader, ServicesIn, SessionIn, open_feature
+from ..web.media import FILE_POLICY
 from ..web.texts import Moment, in_utc
 from .answers import Answers
 from .checks import CheckId
 from .csv_streams import CsvAnswer, CsvExport, CsvPiece, send_csv
+from .deployment_in_address import ReadableDeployment
 from .exports import exported
 from .figures_csv import CsvDownload, csv_file
 from .measurements import wanted_series
@@ -35,8 +37,9 @@ from .schemas.verdicts import derive_members
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 
+ReportsIn = Annotated[ReportMaker, Depends(open_feature(ReportMaker))]
+
 USUAL = timedelta(days=30)
-FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
 _COLUMNS = (
     *("at", "check_id", "metric", "data", "scope", "attribute", "group", "value", "lower", "upper", "interval_method", "n"),
     *("verdict", "lower_limit", "upper_limit", "carried_forward", "reason", "sentence"),
@@ -83,9 +86,9 @@ def wanted_period(now: NowIn, *, since: Moment = None, until: Moment = None) -> 
     return Span(start=start, end=end)
 
 
-async def report_turn(principal: Reader, services: ServicesIn) -> AsyncIterator[None]:
+async def report_turn(principal: Reader, reports: ReportsIn) -> AsyncIterator[None]:
     """Holds a place among the reports being made; waiting takes no thread and no connection."""
-    async with services.reports.turns.turn(principal.actor):
+    async with reports.turns.turn(principal.actor):
         yield
 
 
@@ -100,7 +103,7 @@ async def report_check(
     check_id: CheckId,
     options: Annotated[WantedFile, Depends()],
     session: SessionIn,
-    services: ServicesIn,
+    reports: ReportsIn,
     now: NowIn,
 ) -> ReportFile:
     """Returns one check as a self-contained file of two pages, with `annex` also its views, configuration and history.
@@ -109,7 +112,7 @@ async def report_check(
     """
     check = await run_in_threadpool(get, session, deployment.no, check_id)
     order = Order(deployment=deployment, of=check, made=make_stamp(principal, now), form=options.form, has_annex=options.annex)
-    return send_file(await services.reports.make(order), options.form, f"{deployment.id}-{check.id}")
+    return send_file(await reports.make(order), options.form, f"{deployment.id}-{check.id}")
 
 
 @router.get("/report.{form}", response_class=ReportFile, responses=FILES, dependencies=_MAKES_REPORT)
@@ -118,7 +121,7 @@ async def report_period(
     deployment: ReadableDeployment,
     options: Annotated[WantedFile, Depends()],
     period: Annotated[Span, Depends(wanted_period)],
-    services: ServicesIn,
+    reports: ReportsIn,
     now: NowIn,
 ) -> ReportFile:
     """Returns a period as such a file: the groups of its newest succeeded check, and its checks summed up by hour, day or week.
@@ -127,7 +130,7 @@ async def report_period(
     """
     name = f"{deployment.id}-{period.start:%Y%m%d}-{period.end:%Y%m%d}"
     order = Order(deployment=deployment, of=period, made=make_stamp(principal, now), form=options.form, has_annex=options.annex)
-    return send_file(await services.reports.make(order), options.form, name)
+    return send_file(await reports.make(order), options.form, name)
 
 
 @router.get("/checks/{check_id}/measurements.csv", response_class=CsvAnswer, dependencies=[exported("measurements")])

@@ -6,17 +6,21 @@ from fastapi import APIRouter, Path, Response
 
 from ..domain.retention import RecordSelector, RetentionPolicy
 from ..errors import NotFound
-from ..retention.rules import check_reason, check_selector, complete_policy
+from ..retention.rules import check_reason, check_selector, complete_policy, require_no_hold
 from ..store.deployments.deployments import Deployments
 from ..store.people.activities import record_activity
 from ..store.retention.erasures import erasures_of, get_erasure, request_erasure
+from ..store.retention.flag_files import DELETED_TABLE
 from ..store.retention.holds import hold_of, place_hold, policy_of, put_policy, release_hold
-from ..web.access import NEEDS_LOGGED, Admin, LockedDeployment, Manager, ReadableDeployment, ServicesIn, SessionIn
+from ..web.access import Admin, Manager, ServicesIn, SessionIn
 from ..web.paging import NumberPaging
 from .answers import CONFLICT, name_location
+from .deployment_in_address import NEEDS_LOGGED, DeploymentsIn, LockedDeployment, ReadableDeployment
 from .schemas.retention import ErasureIn, ErasureOut, ErasurePage, LegalHoldIn, LegalHoldOut, RetentionIn, RetentionOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["retention"])
+
+deployment_router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["deployments"])
 
 ErasureId = Annotated[
     str, Path(description="The erasure's id.", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$", examples=["request-2026-118"])
@@ -98,3 +102,19 @@ def list_erasures(deployment: ReadableDeployment, session: SessionIn, paging: Nu
 def read_erasure(deployment: ReadableDeployment, session: SessionIn, erasure_id: ErasureId) -> ErasureOut:
     """Returns one erasure; once it has finished, its receipt."""
     return ErasureOut.from_object(get_erasure(session, deployment.id, erasure_id))
+
+
+@deployment_router.delete("", status_code=204, responses=CONFLICT)
+def delete_deployment(deployment: LockedDeployment, deployments: DeploymentsIn, session: SessionIn, principal: Manager) -> None:
+    """Deletes a deployment and everything that belongs to it: records, feedback, monitor, checks, measurements, bound keys.
+
+    While it is on legal hold, it cannot be deleted (409). Receipts of erasures stay. Tables of your own stay; within the hour a worker
+    deletes the answers and flags that Evenhand wrote about their records.
+    """
+    require_no_hold(session, deployment.no, deployment.id, "it cannot be deleted")
+    details: dict[str, object] = {"name": [deployment.name, None]}
+    if deployment.payload is not None:
+        # A worker finds Evenhand's own files by it, once this is committed.
+        details[DELETED_TABLE] = [[deployment.payload.location, deployment.payload.format.value], None]
+    record_activity(session, principal.actor, "deployment.deleted", deployment, details=details)
+    deployments.delete(deployment.id)

@@ -5,15 +5,21 @@ from typing import Annotated
 
 from fastapi import APIRouter, Response
 
-from ..store.checks.checks import current_time
+from ..domain.group_rules import FoundBy, GroupRule
+from ..errors import InvalidInput
+from ..store.database.engine import current_time
 from ..store.deployments.monitors import monitor_of
 from ..store.people.activities import record_activity
 from ..store.subgroups.scans import get_scan, scans_of
 from ..tracking.subgroups.requests import request_scan, require_features
-from ..web.access import NEEDS_LOGGED, LockedDeployment, Manager, ReadableDeployment, SessionIn
+from ..tracking.subgroups.watching import read_found_group, watch_found_group
+from ..web.access import Manager, SessionIn
 from ..web.paging import NumberPaging
 from ..web.texts import uuid_path
 from .answers import CONFLICT, name_location
+from .deployment_in_address import NEEDS_LOGGED, LockedDeployment, ReadableDeployment
+from .monitors import require_monitor, store_monitor
+from .schemas.monitors import FoundGroupIn, MonitorOut
 from .schemas.subgroups import SubgroupScanIn, SubgroupScanOut, SubgroupScanPage
 
 router = APIRouter(
@@ -22,6 +28,8 @@ router = APIRouter(
     dependencies=[NEEDS_LOGGED],
     responses=CONFLICT,
 )
+
+monitor_router = APIRouter(prefix="/v1/deployments/{deployment_id}/fairness-monitor", tags=["fairness monitor"])
 
 ScanId = Annotated[str, uuid_path("The scan's id.", "6a1f0c9e-2b7d-4c58-9d3e-1f2a3b4c5d6e")]
 
@@ -59,3 +67,25 @@ def list_subgroup_scans(deployment: ReadableDeployment, session: SessionIn, pagi
 def read_subgroup_scan(deployment: ReadableDeployment, session: SessionIn, scan_id: ScanId) -> SubgroupScanOut:
     """Returns one scan: its state, what it searched, and the group it found."""
     return SubgroupScanOut.of(get_scan(session, deployment.no, scan_id), monitor_of(session, deployment.no))
+
+
+@monitor_router.post("/found-groups", operation_id="watchFoundGroup", responses=CONFLICT)
+def watch_group(body: FoundGroupIn, deployment: LockedDeployment, session: SessionIn, principal: Manager) -> MonitorOut:
+    """Watches a group that was found from now on: it becomes an attribute of the monitor's next version.
+
+    The group is that of a scan, or what a search of a file has found.
+    Its evidence begins with the first whole hour after that. What is known of all other comparisons stays.
+    The same group again changes nothing.
+    """
+    before = require_monitor(session, deployment)
+    if (body.scan_id is None) is (body.search is None):
+        raise InvalidInput.of("scan_id", "must be sent, or search in its place, and not both")
+    if body.search is not None:
+        rule, found_by = (
+            body.search.rule.read_as(GroupRule),
+            FoundBy(scan_id=None, subsets=body.search.subsets, p_value=body.search.p_value),
+        )
+    else:
+        rule, found_by = read_found_group(get_scan(session, deployment.no, body.scan_id or ""))
+    monitor = watch_found_group(before, rule, found_by, name=body.name)
+    return store_monitor(session, principal, deployment, monitor, before=before)

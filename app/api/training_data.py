@@ -1,7 +1,5 @@
 """Routes of a deployment's training data."""
 
-from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, BinaryIO
 
@@ -11,17 +9,12 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from ..apart import Apart, SentFile
-from ..checks.gaps import NotMeasured
-from ..checks.measuring import convert_gap, measure_table
-from ..checks.tabulation import EVERYBODY
 from ..clock import utc_now
-from ..domain.checks import DataSet, Measurement
 from ..domain.deployments import Deployment
 from ..domain.monitors import Monitor
 from ..domain.strict_json import require_strict
 from ..domain.training_data import TrainingData, TrainingForm, TrainingSummary
 from ..errors import Conflict, InvalidInput, UnsupportedMediaType, require_present
-from ..metrics import metrics_on
 from ..security.principals import Principal
 from ..services import Services
 from ..store.deployments.deployments import Deployments
@@ -30,28 +23,24 @@ from ..store.people.activities import record_activity
 from ..store.training.training_data import (
     delete_training_data,
     distributions_of,
-    label_tables_of,
     store_training_data,
     training_summary_of,
 )
 from ..training.limits import MAX_DISTRIBUTION_BYTES, MAX_FILE_BYTES
-from ..training.present import present_tables
 from ..training.processing import Upload, process_file
 from ..training.ready import process_distributions
-from ..web.access import DeploymentId, LockedDeployment, Manager, ReadableDeployment, Reader, ServicesIn, SessionIn, locked, managed
+from ..web.access import DeploymentId, Manager, Reader, ServicesIn, SessionIn
 from ..web.media import is_json, takes
 from ..web.problems import field_problems
 from .answers import CONFLICT
 from .changes import training_data_changes
-from .schemas.measurements import MeasurementPage, SeriesMeasurementOut
+from .deployment_in_address import LockedDeployment, ReadableDeployment, locked, managed
 from .schemas.training_data import TrainingDataOut, TrainingDistributionsIn, TrainingSummaryOut
 from .uploads import read_apart, sent_type, spooled
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/training-data", tags=["training data"])
 
 FORMS = {"text/csv": TrainingForm.CSV, "application/vnd.apache.parquet": TrainingForm.PARQUET}
-
-NO_ROWS = "it compares records with each other, and the rows of training data are not kept"
 
 _BODY: dict[str, Any] = {
     "required": True,
@@ -109,32 +98,15 @@ def read_training_data(
 
     For roles that see figures only, the values of fewer than five records are together as `other`, and so are such labels.
     """
-    summary = _require_summary(session, deployment)
+    summary = require_summary(session, deployment)
     distributions, monitor = distributions_of(session, deployment.no, column), monitor_of(session, deployment.no)
     return TrainingDataOut.whole(summary, distributions, monitor, shows_rare=principal.may_read_records)
-
-
-@router.get("/measurements", responses=CONFLICT)
-def measure_training_data(deployment: ReadableDeployment, session: SessionIn) -> MeasurementPage:
-    """Returns all pre-training metrics of the monitor's attributes and intersections, whatever metrics the monitor picks.
-
-    If the monitor changed since the upload and the stored distributions do not hold its groups, `value` is null and `reason` says
-    so: upload again. The same applies to metrics that read the records themselves, because the rows are not kept.
-    """
-    summary = _require_summary(session, deployment)
-    monitor = monitor_of(session, deployment.no)
-    if monitor is None:
-        raise Conflict(f"Deployment {deployment.id} has no fairness monitor, which says which groups are compared; set one first.")
-    data = TrainingData(summary, distributions_of(session, deployment.no), label_tables_of(session, deployment.no))
-    return MeasurementPage(
-        measurements=[SeriesMeasurementOut.of(measurement) for measurement in _measure(data, monitor, deployment)], next_cursor=None
-    )
 
 
 @router.delete("", status_code=204, operation_id="deleteTrainingData")
 def forget_training_data(deployment: LockedDeployment, session: SessionIn, principal: Manager) -> None:
     """Deletes the uploaded training data."""
-    changes = training_data_changes(_require_summary(session, deployment), None)
+    changes = training_data_changes(require_summary(session, deployment), None)
     delete_training_data(session, deployment.no)
     record_activity(session, principal.actor, "training_data.deleted", deployment, details=changes)
 
@@ -173,19 +145,5 @@ def _store(services: Services, principal: Principal, deployment: Deployment, dat
         record_activity(session, principal.actor, "training_data.replaced", present, details=changes)
 
 
-def _measure(data: TrainingData, monitor: Monitor, deployment: Deployment) -> Iterator[Measurement]:
-    metrics = tuple(metric for metric in metrics_on("training") if "rows" not in metric.needs)
-    of_rows = tuple(metric for metric in metrics_on("training") if "rows" in metric.needs)
-    every, at = replace(monitor, metrics=tuple(metric.key for metric in metrics)), data.summary.processed_at
-    for present in present_tables(data, monitor, deployment.schema):
-        if present.table is None:
-            absent = NotMeasured(DataSet.TRAINING, present.comparison, metrics, present.reason)
-            yield from convert_gap(absent, monitor=every, at=at)
-        else:
-            lacking = {} if present.table.strata is not None else {"strata": present.no_strata}
-            yield from measure_table(DataSet.TRAINING, present.comparison, present.table, monitor=every, at=at, lacking=lacking)
-    yield from convert_gap(NotMeasured(DataSet.TRAINING, EVERYBODY, of_rows, NO_ROWS), monitor=every, at=at)
-
-
-def _require_summary(session: Session, deployment: Deployment) -> TrainingSummary:
+def require_summary(session: Session, deployment: Deployment) -> TrainingSummary:
     return require_present(training_summary_of(session, deployment.no), "training data of the deployment", deployment.id)

@@ -10,7 +10,7 @@ from ..security.users import change_password, change_role, create_user
 from ..store.people import users
 from ..store.people.activities import record_activity
 from ..store.people.users import User
-from ..web.access import Admin, DeploymentsIn, SessionIn
+from ..web.access import Admin, SessionIn
 from ..web.paging import ShortNumberPaging
 from .answers import CONFLICT, NOT_FOUND
 from .keys import bound_to
@@ -24,9 +24,9 @@ UserName = Annotated[
 
 
 @router.post("", status_code=201, operation_id="createUser", responses=CONFLICT)
-def post_user(body: UserIn, admin: Admin, session: SessionIn, deployments: DeploymentsIn) -> UserOut:
+def post_user(body: UserIn, admin: Admin, session: SessionIn) -> UserOut:
     """Creates a user, who logs in to the pages with the name and the password."""
-    bound = bound_to(body.deployment_id, deployments)
+    bound = bound_to(body.deployment_id, session)
     user = create_user(session, body.name, password=body.password.get_secret_value(), role=body.role, deployment_no=bound)
     record_activity(session, admin.actor, "user.created", subject=user.name, details=changes_between(None, _user_facts(user)))
     return UserOut.from_object(user)

@@ -22,8 +22,8 @@ from ..store.checks.results import StoredTable, store_label_predictions, store_m
 from ..store.database.arrow import arrow_reader
 from ..store.database.engine import Database
 from ..store.database.sealer import Sealer
-from ..store.evidence.changes import note_changed_hours
 from ..store.records.counterfactuals import CounterfactualLines, store_targets
+from ..store.records.noted_hours import note_changed_hours
 from ..store.records.period_counts import count_not_stored
 from ..store.records.window import match_pending_feedback
 from .asking import Calls, Egress, ModelOfCheck, Report, Waiting

@@ -15,7 +15,8 @@ from ..domain.training_data import Donor, Donors
 from ..domain.values import Scalar, label_of
 from ..errors import FieldProblem, InvalidInput
 from ..frozen import frozen
-from ..records.grouping import NEITHER, Group, typed_value
+from ..metrics.groups import NEITHER
+from ..records.grouping import Group, typed_value
 from ..store.training.training_data import donor_features_of
 
 MOST_REPRESENTATIVES = 20

@@ -9,8 +9,8 @@ from ..domain.checks import DataSet
 from ..domain.comparisons import Comparison
 from ..errors import InvalidInput
 from ..frozen import frozen
-from ..metrics.groups import IntArray
-from ..records.grouping import NEITHER, Grouping
+from ..metrics.groups import NEITHER, IntArray
+from ..records.grouping import Grouping
 from ..records.reading import RecordColumns, RecordTable, read_table
 from ..store.records.counterfactuals import TargetKey
 from ..store.records.window import WindowQuery

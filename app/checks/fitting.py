@@ -1,10 +1,12 @@
 """Whether a monitor fits a deployment and its training data."""
 
+from dataclasses import replace
+
 from sqlalchemy.orm import Session
 
 from ..domain.deployments import Deployment
 from ..domain.monitors import Monitor, Schedule
-from ..errors import FieldProblem
+from ..errors import FieldProblem, InvalidInput
 from .donors import donor_problems
 from .picking import problems_of
 
@@ -23,3 +25,21 @@ def _schedule_problems(deployment: Deployment, monitor: Monitor) -> list[FieldPr
         return [FieldProblem("schedule", "must be hourly or off: this deployment's records are logged, not read from files")]
     lacking = "cannot be batch: the payload table has no `partition_by`, whose values are the batches"
     return [] if payload.partition_by is not None else [FieldProblem("schedule", lacking)]
+
+
+def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
+    """Monitor in which a rule that stays is still said to be found by its scan.
+
+    Raises:
+        InvalidInput: another scan is said to have found it.
+    """
+    origins = {attribute.rule: attribute.found_by for attribute in (() if before is None else before.attributes)}
+    for position, attribute in enumerate(monitor.attributes):
+        if attribute.found_by is not None and (attribute.rule is None or attribute.found_by != origins.get(attribute.rule)):
+            message = "must be left out, or be as it was read with the same rule: POST …/fairness-monitor/found-groups sets it"
+            raise InvalidInput.of(f"attributes[{position}].found_by", message)
+    attributes = (
+        replace(attribute, found_by=origins.get(attribute.rule)) if attribute.rule is not None else attribute
+        for attribute in monitor.attributes
+    )
+    return replace(monitor, attributes=tuple(attributes))

@@ -14,8 +14,9 @@ from ..domain.outcomes import Outcome, OutcomeRule
 from ..domain.records import Prediction
 from ..errors import InvalidInput
 from ..frozen import frozen
+from ..metrics.groups import NEITHER
 from ..records.cells import format_value
-from ..records.grouping import NEITHER, Grouping
+from ..records.grouping import Grouping
 from ..records.outcomes import outcome_codes
 from ..store.records.counterfactuals import TargetKey
 from .donors import GroupDonors, require_donors

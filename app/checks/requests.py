@@ -8,7 +8,8 @@ from ..clock import hour_of
 from ..domain.checks import CheckRun, Span, Trigger
 from ..domain.monitors import Monitor
 from ..errors import Conflict, InvalidInput
-from ..store.checks.checks import current_time, queue_requested, renew_waiting
+from ..store.checks.checks import queue_requested, renew_waiting
+from ..store.database.engine import current_time
 from ..store.deployments.listed_files import span_of_batch
 from ..store.deployments.monitors import monitor_of
 from ..store.tables import DeploymentRow

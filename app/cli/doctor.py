@@ -19,8 +19,7 @@ from ..outbound.model_uris import check_model
 from ..security.secrets import KEY_FILE, find_secret_box
 from ..settings import Settings
 from ..store.checks.check_days import waiting_days
-from ..store.checks.checks import current_time
-from ..store.database.engine import cause_of, public_address
+from ..store.database.engine import cause_of, current_time, public_address
 from ..store.database.migrate import OLDEST_COMMIT, is_newer, is_too_old, newest_revision, revision_of
 from ..store.database.partitions import months_ahead
 from ..store.database.resealing import find_unreadable, name_first

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
+from ..api.deployment_in_address import ReadableDeployment
 from ..domain.alerts import AlertState, RuleKind
 from ..domain.checks import DataSet
 from ..domain.comparisons import comparisons_of
@@ -27,7 +28,7 @@ from ..store.alerts.notifications import notification_page
 from ..store.alerts.open_alerts import Unsent
 from ..store.deployments.monitors import monitor_of
 from ..views.alert_lines import AlertsOfDeployment, list_lines
-from ..web.access import NowIn, ReadableDeployment, Reader, SessionIn
+from ..web.access import NowIn, Reader, SessionIn
 from ..web.paging import NumberCursor, cut
 from .people import people
 from .ranges import KEEPS_RANGE, build_bar, chosen_span, range_of

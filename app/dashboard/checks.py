@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
+from ..api.deployment_in_address import ReadableDeployment
 from ..charts.bars import ranges_chart, shares_chart
 from ..charts.drawing import PAGE
 from ..checks.sides import missing_sides
@@ -41,7 +42,7 @@ from ..views.headlines import IMPACT
 from ..views.one_figure import VIEW_OF_DATA, MeasurementKey, explain_figure
 from ..views.renaming import rename_shares
 from ..views.viewing import check_view, views_of
-from ..web.access import NowIn, ReadableDeployment, Reader, SessionIn
+from ..web.access import NowIn, Reader, SessionIn
 from ..web.paging import NumberCursor, cut
 from . import check_words
 from .check_words import number_of, round_change, share_of

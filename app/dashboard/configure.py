@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
+from ..api.deployment_in_address import ReadableDeployment
 from ..checks.sides import missing_sides
 from ..domain.deployments import Deployment, FieldKind
 from ..domain.endpoint_health import BreakerState
@@ -26,7 +27,7 @@ from ..store.training.training_data import training_summary_of
 from ..tracking.planning import WantedDetection, plan_from_counts
 from ..training.from_distributions import FEWEST_SHOWN, find_unclassified, merge_rare
 from ..views.monitor_warnings import monitor_warnings
-from ..web.access import NowIn, ReadableDeployment, SessionIn
+from ..web.access import NowIn, SessionIn
 from ..web.auditing import SHOWS_RECORDS
 from .ranges import KEEPS_RANGE
 from .records_in_files import list_tables

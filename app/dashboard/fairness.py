@@ -10,6 +10,7 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
+from ..api.deployment_in_address import ReadableDeployment
 from ..checks.attributing import sentences as attribution_words
 from ..checks.rollups import Period
 from ..checks.sides import missing_sides
@@ -31,7 +32,7 @@ from ..store.checks.recent import recent_checks, recent_figures
 from ..store.checks.results import measurements_of
 from ..store.deployments.monitors import monitor_of
 from ..store.subgroups.scans import SubgroupScan, scans_of
-from ..tracking.looking import DeploymentEvidence, look_at_evidence
+from ..tracking.looking import DeploymentEvidence, look_at_evidence, rename_state
 from ..tracking.subgroups.looking import read_result, say_scan
 from ..tracking.subgroups.watching import choose_name, find_watched, watching_problem
 from ..tracking.wording import describe_evidence, list_notes, name_figure, order_by_gravity, say_limit
@@ -41,9 +42,9 @@ from ..views.forest import STRIP_CHECKS, Forest, ForestSource, build_forest, cho
 from ..views.judging import HEADLINE
 from ..views.missing_records import notes_of_check
 from ..views.overview import OverviewWanted, overview
-from ..views.renaming import rename_gap, rename_state
+from ..views.renaming import rename_gap
 from ..views.timeline import ShownRange
-from ..web.access import NowIn, ReadableDeployment, SessionIn
+from ..web.access import NowIn, SessionIn
 from . import check_words
 from .check_words import number_of
 from .forest import ChosenRow, live_alerts, show_forest

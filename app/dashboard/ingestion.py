@@ -8,12 +8,13 @@ from typing import Final
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from ..api.deployment_in_address import ReadableDeployment
 from ..clock import HOUR, hour_of
 from ..domain.checks import Span
 from ..domain.time_ranges import RangeChoice, RangePreset
 from ..frozen import frozen
 from ..views.ingestion import SOURCE_WORDS, IngestionHour, ingestion_in, remedy_of, sentence_of
-from ..web.access import NowIn, ReadableDeployment, SessionIn
+from ..web.access import NowIn, SessionIn
 from .ranges import KEEPS_RANGE, RangeIn, build_bar
 from .records_in_files import list_tables
 from .rendering import page

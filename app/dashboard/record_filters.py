@@ -21,9 +21,10 @@ from ..errors import InvalidInput
 from ..frozen import frozen
 from ..store.checks import checks
 from ..store.checks.results import tables_of
+from ..store.records.record_conditions import RecordSort
 from ..views.check_source import counted_check
 from ..views.record_lens import OutcomeWord
-from ..views.transactions import ChangedFilter, RecordSort, RecordsWanted
+from ..views.transactions import ChangedFilter, RecordsWanted
 from ..web.paging import read_record_cursor
 from ..web.texts import Timestamp, in_utc
 

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
+from ..api.deployment_in_address import ReadableDeployment
 from ..domain.category_schemes import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, SCHEMES, parse_mappings
 from ..domain.checks import Span
 from ..domain.deployments import Deployment
@@ -27,7 +28,7 @@ from ..reports.regulator.sections import SHEETS
 from ..store.deployments.monitors import monitor_of
 from ..store.reports.kept import first_due, kept_page, schedules_page
 from ..store.retention.holds import policy_of
-from ..web.access import NowIn, ReadableDeployment, SessionIn
+from ..web.access import NowIn, SessionIn
 from .offered_reports import OFFERS_REPORTS
 from .ranges import KEEPS_RANGE, RangeIn, build_bar, chosen_span
 from .rendering import page

@@ -5,12 +5,13 @@ from typing import Final
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from ..api.deployment_in_address import ReadableDeployment
 from ..domain.paging import Paging
 from ..domain.retention import RetentionPreset
 from ..security.principals import Permission
 from ..store.retention.erasures import erasures_of
 from ..store.retention.holds import hold_of, policy_of
-from ..web.access import AnyKey, NowIn, ReadableDeployment, SessionIn
+from ..web.access import AnyKey, NowIn, SessionIn
 from ..web.paging import NumberCursor, cut
 from .people import people
 from .ranges import KEEPS_RANGE

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from ..api.deployment_in_address import ReadableDeployment
 from ..domain.group_words import GroupWords
 from ..domain.mitigation import ONLY_DIRECT
 from ..domain.outcomes import outcome_label
@@ -14,7 +15,7 @@ from ..store.deployments.monitors import monitor_of
 from ..store.records.flagged_records import FlaggedFilter, FlagPlace, count_flags, flagged_page
 from ..store.records.transactions import labels_of
 from ..views.second_look import known_gap, pick_labels, totals_of, why
-from ..web.access import ReadableDeployment, SessionIn
+from ..web.access import SessionIn
 from ..web.auditing import READS_RECORDS
 from . import record_words
 from .ranges import KEEPS_RANGE

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
+from ..api.deployment_in_address import ReadableDeployment
 from ..domain.checks import WindowCounts
 from ..domain.group_words import GroupWords
 from ..domain.mitigation import ONLY_DIRECT
@@ -17,12 +18,12 @@ from ..frozen import frozen
 from ..store.checks import checks
 from ..store.deployments.monitors import monitor_of
 from ..store.records.corrections import page as page_corrections
-from ..store.records.record_conditions import GapPlace
+from ..store.records.record_conditions import GapPlace, RecordSort
 from ..store.records.transactions import SCANNED, SCANNED_WITH_COPIES
 from ..views.one_record import record_details
 from ..views.second_look import pick_labels, totals_of
-from ..views.transactions import Records, RecordSort, records_of
-from ..web.access import NowIn, ReadableDeployment, SessionIn
+from ..views.transactions import Records, records_of
+from ..web.access import NowIn, SessionIn
 from ..web.auditing import READS_RECORDS
 from ..web.paging import encode_place
 from . import check_words, record_words

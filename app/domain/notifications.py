@@ -8,7 +8,6 @@ from typing import Any
 
 from ..frozen import frozen
 from .alerts import Alert, Event, display_sentence
-from .report_schedules import KeptReport, KeptReportState
 
 TEST_SENTENCE = "This is a test. It says nothing about any deployment."
 
@@ -66,36 +65,14 @@ _MEMBERS = (
 def alert_message(alert: Alert, event: Event, *, now: datetime) -> Message:
     about = {name: getattr(alert, name) for name in _MEMBERS} | asdict(alert.subject) | {"path": f"/alerts/{alert.id}"}
     worded = alert.change if event is Event.EXPLAINED and alert.change is not None else alert.facts
-    return _message(event, now=now, sentence=str(worded.get("sentence", "")), display=display_sentence(worded), about=about)
+    return new_message(event, now=now, sentence=str(worded.get("sentence", "")), display=display_sentence(worded), about=about)
 
 
 def message_of_test(*, now: datetime) -> Message:
-    return _message(Event.TEST, now=now, sentence=TEST_SENTENCE, display=TEST_SENTENCE, about=None)
+    return new_message(Event.TEST, now=now, sentence=TEST_SENTENCE, display=TEST_SENTENCE, about=None)
 
 
-def report_message(report: KeptReport, *, deployment_id: str, deployment_name: str, name: str, now: datetime) -> Message:
-    period = f"{report.span.start:%Y-%m-%d} to {report.span.end:%Y-%m-%d}, the end not included"
-    is_ready = report.state is KeptReportState.READY
-    sentence = f"The report on {deployment_name}, {period}, {'is ready' if is_ready else f'could not be made: {report.reason}'}"
-    sentence = sentence if sentence.endswith(".") else f"{sentence}."
-    message = _message(Event.REPORT, now=now, sentence=sentence, display=sentence, about=None)
-    about = {
-        "id": report.id,
-        "state": report.state,
-        "deployment_id": deployment_id,
-        "deployment_name": deployment_name,
-        "schedule_id": report.schedule_id,
-        "schedule_name": name,
-        "start": report.span.start,
-        "end": report.span.end,
-        "seal": report.seal,
-        "chain_head": report.chain_head,
-        "path": f"/deployments/{deployment_id}/regulator-report#kept",
-    }
-    return Message(id=message.id, body={**message.body, "type": f"report.{report.state.value}", "report": about})
-
-
-def _message(event: Event, *, now: datetime, sentence: str, display: str, about: dict[str, Any] | None) -> Message:
+def new_message(event: Event, *, now: datetime, sentence: str, display: str, about: dict[str, Any] | None) -> Message:
     message_id = str(uuid.uuid4())
     body = {
         "type": f"alert.{event.value}",

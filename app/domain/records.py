@@ -1,7 +1,9 @@
 """Logged records, and the receipt of a batch."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from ..frozen import frozen
 from .values import Scalar
@@ -73,3 +75,10 @@ class Prediction:
     @property
     def outcome_value(self) -> Scalar:
         return self.prediction if self.label is None else self.label
+
+
+_ID_DIGEST_BYTES: Final = 16
+
+
+def digest_id(record_id: str) -> bytes:
+    return hashlib.blake2b(record_id.encode("utf-8", "surrogatepass"), digest_size=_ID_DIGEST_BYTES, person=b"erased id").digest()

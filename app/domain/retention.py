@@ -15,8 +15,6 @@ MAX_MONTHS: Final = 1200
 
 MAX_ERASED_IDS: Final = 10_000
 
-_ID_DIGEST_BYTES: Final = 16
-
 
 class RetentionPreset(StrEnum):
     """Period for which a law wants the records of a decision system to be kept at least."""
@@ -127,10 +125,6 @@ def months_before(moment: datetime, months: int) -> datetime:
     if year < 1:
         return datetime(1, 1, 1, tzinfo=UTC)
     return at.replace(year=year, month=month + 1, day=min(at.day, calendar.monthrange(year, month + 1)[1]))
-
-
-def digest_id(record_id: str) -> bytes:
-    return hashlib.blake2b(record_id.encode("utf-8", "surrogatepass"), digest_size=_ID_DIGEST_BYTES, person=b"erased id").digest()
 
 
 def hash_request(deployment_id: str, selector: Mapping[str, Any]) -> str:

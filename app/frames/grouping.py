@@ -16,8 +16,7 @@ from ..domain.value_tests import ValueTest
 from ..domain.values import Range, Scalar, canonical
 from ..errors import InvalidInput
 from ..frozen import frozen
-from ..metrics.groups import NEITHER, ComparedGroup, Groups, IntArray, Role
-from ..records.grouping import cross
+from ..metrics.groups import NEITHER, ComparedGroup, Groups, IntArray, Role, cross
 from ..records.outcomes import in_ranges
 from .columns import (
     Codes,

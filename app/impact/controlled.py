@@ -12,9 +12,8 @@ from scipy.special import chdtrc, expit
 from ..frozen import frozen
 from ..metrics.formulas.conditional import StrataOutcomes
 from ..metrics.formulas.strata_odds import common_odds_limits, common_odds_ratio, measure_homogeneity
-from ..metrics.groups import FloatArray
+from ..metrics.groups import MISSING, FloatArray
 from ..metrics.intervals import Z
-from ..records.cells import MISSING
 from .categories import Category
 from .four_fifths import ImpactRow, OddsRatio
 from .people import AttributeCategories, CountedPeople, count_category, name_reference, reference_rows, strata_of

@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..frozen import frozen
-from ..metrics.groups import FloatArray
+from ..metrics.groups import MISSING, FloatArray
 from ..metrics.intervals import Z, log_ratio
-from ..records.cells import MISSING
 from .four_fifths import ImpactRow
 from .people import AttributeCategories, CountedPeople, count_category, name_reference, reference_rows, strata_of
 

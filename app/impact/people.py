@@ -10,9 +10,7 @@ import numpy.typing as npt
 
 from ..domain.outcomes import Outcome
 from ..frozen import frozen
-from ..metrics.groups import FloatArray, IntArray
-from ..records.cells import MISSING, Codes
-from ..records.grouping import cross
+from ..metrics.groups import MISSING, Codes, FloatArray, IntArray, cross
 from .categories import Category
 
 MOST_CONTROL_VALUES = 20

@@ -12,8 +12,7 @@ from typing import Generic, TypeVar, cast
 from msgspec import structs
 
 from ..domain.arrivals import LogKind, RecordSource, RejectionReason
-from ..domain.records import Receipt, RecordConflict
-from ..domain.retention import digest_id
+from ..domain.records import Receipt, RecordConflict, digest_id
 from ..errors import Conflict, InvalidInput, NotFound, ScoringFailed, Unavailable
 from ..payloads.codec import Codec
 from ..store.database.engine import Database

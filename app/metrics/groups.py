@@ -98,3 +98,23 @@ def divide_or(numerator: npt.NDArray[Any], denominator: npt.NDArray[Any], otherw
     quotients = np.full(np.broadcast_shapes(np.shape(numerator), np.shape(denominator)), otherwise)
     np.divide(numerator, denominator, out=quotients, where=denominator > 0)
     return quotients
+
+
+Codes: TypeAlias = npt.NDArray[np.int64]
+
+MISSING = -1
+"""Code of a record without a value."""
+
+
+def cross(
+    codes: Sequence[npt.NDArray[np.signedinteger[Any]]], sizes: Sequence[int], kind: npt.DTypeLike = np.int64
+) -> npt.NDArray[np.signedinteger[Any]]:
+    """Returns per record its combination, the last attribute fastest, or NEITHER; the product of `sizes` must fit `kind`."""
+    crossed = np.zeros(codes[0].size, dtype=kind)
+    neither = np.zeros(codes[0].size, dtype=np.bool_)
+    for of_attribute, size in zip(codes, sizes, strict=True):
+        neither |= of_attribute < 0
+        crossed *= size
+        crossed += of_attribute.astype(crossed.dtype, copy=False)
+    crossed[neither] = NEITHER
+    return crossed

@@ -18,9 +18,8 @@ import numpy.typing as npt
 from scipy.special import betaincinv
 
 from ..frozen import frozen
-from ..metrics.groups import FloatArray
+from ..metrics.groups import MISSING, Codes, FloatArray
 from ..metrics.values import Undefined
-from .cells import MISSING, Codes
 
 SHARE_BELOW = 0.95
 

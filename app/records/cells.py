@@ -3,10 +3,9 @@
 import json
 import math
 from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ..domain.deployments import Column
@@ -14,11 +13,7 @@ from ..domain.groups import typed
 from ..domain.outcomes import OutcomeRule
 from ..domain.values import Scalar, canonical, normalised
 from ..frozen import frozen
-from ..metrics.groups import FloatArray
-
-Codes: TypeAlias = npt.NDArray[np.int64]
-
-MISSING = -1
+from ..metrics.groups import MISSING, Codes, FloatArray
 
 
 @frozen(eq=False)

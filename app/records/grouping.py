@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +13,11 @@ from ..domain.groups import MOST_REFERENCE_VALUES, NEITHER, Group, NamedGroup, c
 from ..domain.monitors import MonitoredAttribute
 from ..domain.values import Scalar, canonical, label_of
 from ..frozen import frozen
-from .cells import Cells, Codes, stored_cells
+from ..metrics.groups import Codes, cross
+from .cells import Cells, stored_cells
 from .outcomes import are_ranges, in_ranges
 
-__all__ = ["NEITHER", "Codes", "Group", "Grouping", "ListedGroups", "cross", "group_records", "intersect", "place", "typed_value"]
+__all__ = ["Group", "Grouping", "ListedGroups", "group_records", "intersect", "place", "typed_value"]
 
 
 @frozen
@@ -94,20 +94,6 @@ def intersect(groupings: Sequence[Grouping]) -> tuple[list[NamedGroup], Codes]:
     """
     named = combine_groups([grouping.column.name for grouping in groupings], [grouping.named for grouping in groupings])
     return named, cross([grouping.codes for grouping in groupings], [len(grouping.groups) for grouping in groupings])
-
-
-def cross(
-    codes: Sequence[npt.NDArray[np.signedinteger[Any]]], sizes: Sequence[int], kind: npt.DTypeLike = np.int64
-) -> npt.NDArray[np.signedinteger[Any]]:
-    """Returns per record its combination, the last attribute fastest, or NEITHER; the product of `sizes` must fit `kind`."""
-    crossed = np.zeros(codes[0].size, dtype=kind)
-    neither = np.zeros(codes[0].size, dtype=np.bool_)
-    for of_attribute, size in zip(codes, sizes, strict=True):
-        neither |= of_attribute < 0
-        crossed *= size
-        crossed += of_attribute.astype(crossed.dtype, copy=False)
-    crossed[neither] = NEITHER
-    return crossed
 
 
 def typed_value(text_or_value: Scalar, kind: FieldType) -> Scalar:

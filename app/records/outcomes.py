@@ -10,8 +10,8 @@ import pyarrow as pa
 from ..domain.outcomes import Outcome, OutcomeRule
 from ..domain.value_tests import ValueTest
 from ..domain.values import Scalar
-from ..metrics.groups import FloatArray
-from .cells import Cells, Codes, JsonCells
+from ..metrics.groups import Codes, FloatArray
+from .cells import Cells, JsonCells
 
 
 def outcome_codes(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> Codes:

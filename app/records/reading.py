@@ -16,8 +16,8 @@ from ..domain.monitors import Monitor, MonitoredAttribute
 from ..domain.values import label_of
 from ..errors import InvalidInput
 from ..frozen import frozen
-from ..metrics.groups import IntArray
-from .cells import MISSING, Codes, stored_cells
+from ..metrics.groups import MISSING, Codes, IntArray
+from .cells import stored_cells
 from .grouping import Grouping, group_records, intersect
 from .outcomes import outcome_codes
 from .scores import Scores, favourable_scores

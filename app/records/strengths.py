@@ -6,10 +6,9 @@ from typing import TypeGuard
 
 import numpy as np
 
-from ..metrics.groups import FloatArray
+from ..metrics.groups import Codes, FloatArray
 from ..metrics.values import Undefined
 from .association import AbsolutePearson, AssociationCounts, CorrelationRatio, CramersV
-from .cells import Codes
 
 
 def measure_strengths(columns: Sequence[Codes | FloatArray]) -> FloatArray:

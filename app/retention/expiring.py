@@ -15,8 +15,7 @@ from sqlalchemy.orm import Session
 from ..batch.own_files import NO_PLACES, FlagFile, OwnPlaces, delete_all, delete_answers
 from ..domain.retention import Erasure, ErasureKind, months_before
 from ..frozen import frozen
-from ..store.checks.checks import current_time
-from ..store.database.engine import Database
+from ..store.database.engine import Database, current_time
 from ..store.people.audit_events import insert_event
 from ..store.retention.erasures import count_aged, finish_erasure, open_erasures
 from ..store.retention.finding import find_aged, find_detached

@@ -24,8 +24,8 @@ from ..store.deployments.listed_files import (
     stored_files,
 )
 from ..store.deployments.monitors import monitor_of
-from ..store.evidence.changes import note_changed_hours
 from ..store.evidence.hours import counted_hours, last_counted
+from ..store.records.noted_hours import note_changed_hours
 from .looks import delayed_as
 
 log = structlog.get_logger(__name__)

@@ -13,9 +13,8 @@ from ..checks.ended_days import keep_next_day
 from ..checks.sources import TablePlaces
 from ..domain.report_schedules import SETTLING
 from ..errors import LeaseLost, Unavailable
-from ..store.checks.checks import current_time
 from ..store.checks.workers import record_beat
-from ..store.database.engine import Database
+from ..store.database.engine import Database, current_time
 from ..store.database.sealer import Sealer
 from ..store.reports.kept import queue_due_reports
 from ..tracking.subgroups.scanning import run_next_scan

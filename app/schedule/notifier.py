@@ -9,14 +9,13 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..alerts.attempts import Delivered, Undelivered, pause_after
+from ..alerts.retrying import NOTIFICATION_LEASE, state_after_failure
 from ..clock import utc_now
 from ..domain.alerts import Event
 from ..domain.notifications import NotificationState
-from ..domain.retrying import NOTIFICATION_LEASE, state_after_failure
 from ..errors import Unavailable
 from ..store.alerts.notifications import ClaimedNotification, claim, end_pauses, record_failed, record_sent
-from ..store.checks.checks import current_time
-from ..store.database.engine import Database
+from ..store.database.engine import Database, current_time
 from ..telemetry.metrics import notifications as counter
 from .polling import join_threads, work_until
 

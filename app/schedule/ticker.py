@@ -19,8 +19,7 @@ from ..domain.audit import AuditEvent, audit_line
 from ..domain.workers import BEAT_SECONDS
 from ..errors import Unavailable
 from ..store.alerts.notifications import forget_old
-from ..store.checks.checks import current_time
-from ..store.database.engine import Database
+from ..store.database.engine import Database, current_time
 from ..store.database.leased_rows import shorten_waits
 from ..store.database.partitions import ensure_coming_months
 from ..store.people.audit_events import seal_events

@@ -12,8 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ..clock import monotonic_seconds, utc_now
 from ..errors import Unauthenticated, Unavailable
-from ..store.checks.checks import current_time
-from ..store.database.engine import Database
+from ..store.database.engine import Database, current_time
 from ..store.people.api_keys import USE_NOTED_EVERY, ApiKey, ApiKeys
 from ..store.people.sessions import holder_of
 from .keys import hash_key, key_id_of, key_refusal

@@ -9,8 +9,7 @@ from sqlalchemy.orm import Session
 
 from ..errors import Forbidden, Unauthenticated
 from ..frozen import frozen
-from ..store.checks.checks import current_time
-from ..store.database.engine import Database
+from ..store.database.engine import Database, current_time
 from ..store.people import sessions, users
 from ..store.people.activities import record_activity
 from ..store.people.api_keys import ApiKeys

@@ -1,20 +1,9 @@
-"""The resources that one service process keeps open."""
+"""What every request of a service process needs open."""
 
 import asyncio
 
-import structlog
-
-from ..alerts.mail_server import mail_server_of
-from ..errors import Unavailable
 from ..frozen import frozen
-from ..gateway.service import Gateway
-from ..ingest import Ingestion
-from ..mitigation.live.plan import ActivePlans, PlanReader
-from ..mitigation.live.service import ActiveMitigation
 from ..outbound.egress import EgressPolicy, read_policy
-from ..outbound.hops import identify
-from ..reports.making import ReportMaker
-from ..scoring.live import LiveModels
 from ..security import passwords
 from ..security.authenticator import Authenticator
 from ..security.failed_log_ins import FailedLogIns
@@ -26,10 +15,7 @@ from ..security.secrets import SecretBox, open_secret_box
 from ..security.throttle import Throttle
 from ..settings import Settings
 from ..store.database.engine import Database
-from ..store.database.listener import name_installation, record_listener
 from ..store.database.replica import Replica
-from ..store.deployments.deployments import Deployments
-from ..store.overviews.vitals import is_migrated
 from ..turns import Room, Turns
 from .oidc import OidcLogIns, make_transport
 
@@ -45,8 +31,6 @@ UPLOADS_OF_KEY = 2
 LOG_INS_WAITING, LOG_INS_OF_ADDRESS = 40, 4
 """Passwords waiting to be compared."""
 
-log = structlog.get_logger("evenhand.services")
-
 
 @frozen
 class Services:
@@ -56,10 +40,6 @@ class Services:
     replica: Replica | None
     authenticator: Authenticator
     secret_box: SecretBox
-    ingestion: Ingestion
-    mitigation: ActiveMitigation
-    gateway: Gateway
-    reports: ReportMaker
     failed_log_ins: FailedLogIns
     oidc: OidcLogIns | None
     throttle: Throttle
@@ -68,24 +48,7 @@ class Services:
     turns: asyncio.Semaphore
     uploads: Room
 
-    async def start(self) -> None:
-        """Starts the background work; waits in it for a database that does not answer yet.
-
-        Raises:
-            SetupError: stored credentials were encrypted with another secret key.
-        """
-        try:
-            await asyncio.to_thread(self._verify_database)
-        except Unavailable:
-            log.warning("the database does not answer yet")
-        self.limits.start()
-        await self.ingestion.start()
-        await self.gateway.start()
-
     async def stop(self) -> None:
-        await self.mitigation.stop()
-        await self.gateway.stop()
-        await self.ingestion.stop()
         if self.oidc is not None:
             await self.oidc.issuer.close()
         await self.limits.stop()
@@ -93,25 +56,16 @@ class Services:
         if self.replica is not None:
             self.replica.close()
 
-    def _verify_database(self) -> None:
-        with self.database.transaction() as session:
-            if is_migrated(session):
-                Deployments(session, self.secret_box).verify_sealer()
-                record_listener(session, self.settings.exposed_on)
-                identify(name_installation(session))
-
 
 def open_services(settings: Settings, database_url: str) -> Services:
     """Builds the services; connects nothing yet.
 
     Raises:
-        SetupError: an address, the secret key, the allow-list or the mail server cannot be used.
+        SetupError: an address, the secret key or the allow-list cannot be used.
     """
     policy = read_policy(settings)
-    mail_server_of(settings)  # refused at the start, not when the first e-mail is due
     database = Database(database_url)
     secret_box = open_secret_box(settings)
-    ingestion = Ingestion(database, sealer=secret_box)
     failed_log_ins = FailedLogIns(database)
     configuration = read_configuration(settings)
     issuer = None if configuration is None else Issuer(configuration, make_transport)
@@ -129,10 +83,6 @@ def open_services(settings: Settings, database_url: str) -> Services:
         secret_box=secret_box,
         failed_log_ins=failed_log_ins,
         oidc=oidc,
-        ingestion=ingestion,
-        mitigation=ActiveMitigation(ingestion, ActivePlans(ingestion, PlanReader(database, secret_box).read), LiveModels(policy)),
-        gateway=Gateway(database, secret_box, ingestion, policy, data_dir=settings.data_dir, spool_bytes=settings.spool_bytes),
-        reports=ReportMaker(database.url),
         throttle=Throttle(),
         limits=LimitKeeper(database, processes=settings.api_processes),
         log_ins=Turns(

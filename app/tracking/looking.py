@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from ..clock import HOUR
 from ..domain.checks import DataSet, Span
 from ..domain.comparisons import find_comparison
+from ..domain.group_words import GroupWords
 from ..domain.monitors import Monitor
 from ..evidence.following import Follower
 from ..evidence.nulls import Limit, UnfairSide
@@ -307,3 +308,7 @@ def _expect_more(at: _FigureAtLimit, start: int, end: int, recent: Series) -> in
             return expect_more_hours(at.limit, recent.between(start, end), progress)
         case PairSeries():
             return expect_more_paired_hours(at.limit.value, at.limit.direction, recent.pairs(start, end), progress)
+
+
+def rename_state(names: GroupWords, state: ComparisonState) -> ComparisonState:
+    return state if state.group is None else replace(state, group=names.label(state.attribute, state.group))

@@ -11,7 +11,8 @@ from sqlalchemy.orm import Session
 
 from ..clock import hour_of
 from ..domain.values import canonical
-from ..records.cells import MISSING, stored_cells
+from ..metrics.groups import MISSING
+from ..records.cells import stored_cells
 from ..store.evidence.late_labels import Placed, first_records, store_first_records
 
 

@@ -22,13 +22,12 @@ from ..domain.turns import in_turn
 from ..errors import InvalidInput, Unavailable
 from ..frozen import frozen
 from ..metrics.tables import BalancedCells
-from ..store.alerts.alert_rules import hold_deployment
-from ..store.checks.checks import current_time
 from ..store.database.arrow import arrow_reader
-from ..store.database.engine import Database
+from ..store.database.engine import Database, current_time
+from ..store.deployments.deployments import hold_deployment
 from ..store.deployments.monitors import changed_at, monitor_of
 from ..store.evidence.balanced import balanced_tables, checked_hours
-from ..store.evidence.changes import changed_hours, forget_changes, note_changed_hours
+from ..store.evidence.changes import changed_hours, forget_changes
 from ..store.evidence.eras import (
     Era,
     begin_era,
@@ -49,6 +48,7 @@ from ..store.evidence.hours import (
     replace_hours,
 )
 from ..store.evidence.late_labels import add_late_labels, late_labels_of_hours, late_labels_that_arrived, replace_late_labels
+from ..store.records.noted_hours import note_changed_hours
 from ..store.records.window import match_pending_feedback
 from .counting import FollowedEra, count_labels, count_pairs, count_payload
 from .hours_in_files import HoursInFiles

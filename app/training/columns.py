@@ -20,7 +20,8 @@ from ..domain.deployments import Column, FieldKind, FieldType
 from ..domain.encodings import decode_parts
 from ..domain.values import Scalar, canonical
 from ..errors import FieldProblem, InvalidInput
-from ..records.cells import MISSING, Coded
+from ..metrics.groups import MISSING
+from ..records.cells import Coded
 from .limits import BATCH_ROWS, LONGEST_VALUE, MAX_LINE_BYTES
 
 Numbers: TypeAlias = npt.NDArray[np.float64]

@@ -10,10 +10,10 @@ from ..domain.deployments import Column, FieldType, RecordSchema
 from ..domain.groups import in_order
 from ..domain.training_data import Association, AssociationMeasure, Cell
 from ..domain.values import GroupValue, Range, Scalar, canonical
+from ..metrics.groups import MISSING, Codes
 from ..metrics.values import Undefined
 from ..records import association
 from ..records.association import AbsolutePearson, CorrelationRatio, CramersV
-from ..records.cells import MISSING, Codes
 from .columns import Numbers, is_quantity
 from .limits import MOST_CELLS, MOST_PAIR_CELLS, MOST_PAIRS
 from .pieces import Layout, Part, Piece, Survey

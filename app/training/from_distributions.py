@@ -14,11 +14,11 @@ from ..domain.training_data import Cell, Distribution
 from ..domain.values import GroupValue, Range, canonical, label_of, number_of, spelled
 from ..errors import InvalidInput
 from ..frozen import frozen
-from ..metrics.groups import as_groups
+from ..metrics.groups import Codes, as_groups, cross
 from ..metrics.tables import GroupCounts
 from ..metrics.tables.strata import MOST_STRATA, Strata, Weighting
-from ..records.cells import Codes, listed_cells
-from ..records.grouping import cross, place
+from ..records.cells import listed_cells
+from ..records.grouping import place
 
 FEWEST_SHOWN = 5
 """Records that a value, or a label, must have to be shown to roles that see figures only."""

@@ -15,7 +15,8 @@ from ..domain.texts import quote_names
 from ..domain.values import Scalar, canonical
 from ..errors import FieldProblem, InvalidInput, TooLarge, refuse
 from ..frozen import frozen
-from ..records.cells import MISSING, Cells, Coded, Codes, NumberCells
+from ..metrics.groups import MISSING, Codes
+from ..records.cells import Cells, Coded, NumberCells
 from .columns import (
     Numbers,
     TrainingFile,

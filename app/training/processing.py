@@ -31,10 +31,10 @@ from ..domain.training_data import (
 from ..domain.values import normalised
 from ..errors import InvalidInput
 from ..frozen import frozen
-from ..metrics.groups import as_groups
+from ..metrics.groups import MISSING, Codes, as_groups, cross
 from ..metrics.tables import GroupCounts, RecordStrata
-from ..records.cells import MISSING, Coded, Codes
-from ..records.grouping import cross, place
+from ..records.cells import Coded
+from ..records.grouping import place
 from ..records.outcomes import classify_cells
 from .columns import CsvFile, ParquetFile, TrainingFile, is_quantity
 from .correlations import Axis, Correlations, CountedBins, Tally, Values

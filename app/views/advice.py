@@ -12,8 +12,11 @@ from ..domain.monitors import Schedule
 from ..domain.workers import WorkersSeen, WorkerState
 from ..frozen import frozen
 from ..metrics.verdicts import MINIMUM_GROUP_SIZE, Verdict
-from ..store.overviews.overview import Compared, EndedCheck, GroupFigure, OverviewEntry, Success
+from .deployment_facts import Compared, EndedCheck, GroupFigure, OverviewEntry, Success
 from .workers import notice_of, silence_of
+
+STALE_AFTER = timedelta(hours=24)
+"""Time since the end of the measured span, before any carrying forward."""
 
 QUEUED_AFTER = timedelta(minutes=1)
 """Until then the next check is that of the hour that has just ended."""

@@ -4,8 +4,9 @@ from sqlalchemy.orm import Session
 
 from ..domain.checks import CheckRun
 from ..domain.monitors import Schedule
-from ..store.checks.checks import current_time, under_way
+from ..store.checks.checks import under_way
 from ..store.checks.workers import workers_seen
+from ..store.database.engine import current_time
 from ..store.deployments.monitors import monitor_of
 from .advice import Advice, Outlook, advice_of, next_due, of_check
 

@@ -20,9 +20,9 @@ from ..store.checks.recent import RecentCheck, RecentFigure, recent_checks, rece
 from ..store.deployments.monitors import monitor_of
 from ..tracking.looking import ComparisonState, DeploymentEvidence, look_at_evidence
 from ..tracking.wording import find_governing
+from .advice import STALE_AFTER
 from .check_source import counted_check
 from .headlines import IMPACT
-from .overview import STALE_AFTER
 from .payload_view import notes_on_unseen
 
 STRIP_CHECKS: Final = 72

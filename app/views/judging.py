@@ -15,7 +15,8 @@ from ..metrics.statements import JudgedFigure, other_side
 from ..metrics.values import Value
 from ..metrics.verdicts import GRAVEST, ON_FAIRNESS, Limits, Verdict, verdict
 from ..metrics.worst import distance_under, widen_for_choice
-from ..store.overviews.overview import GroupFigure, OverviewEntry, RankedFigure, RankedKey, Success, group_figures, ranked_figures
+from ..store.overviews.overview import RankedFigure, RankedKey, group_figures, ranked_figures
+from .deployment_facts import GroupFigure, OverviewEntry, Success
 
 HEADLINE = "disparate_impact"
 """Metric that deployments are judged by, on payload and balanced data."""

@@ -11,7 +11,7 @@ from ..domain.corrections import describe_corrected
 from ..domain.groups import NEAR_TWINS
 from ..metrics.left_out import list_lines
 from ..store.records.arrivals import missing_in
-from ..store.records.corrections import count_corrected
+from ..store.records.corrected_since import count_corrected
 from .check_source import CountedCheck, counted_check, read_left_out
 
 SAMPLED: Final = (

@@ -7,8 +7,8 @@ from ..clock import HOUR
 from ..domain.checks import DataSet
 from ..frozen import frozen
 from ..metrics.rounding import digits_apart, write_minus
-from ..store.overviews.overview import Unacknowledged
 from .advice import Cause
+from .deployment_facts import Unacknowledged
 from .overview import DeploymentOverview, DeploymentState, Overview, OverviewSort, place_of
 from .workers import silence_of
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -18,17 +18,9 @@ from ..frozen import frozen
 from ..metrics.verdicts import ON_FAIRNESS
 from ..store.checks.workers import workers_seen
 from ..store.evidence.summaries import EvidenceCounts, evidence_counts
-from ..store.overviews.overview import (
-    EndedCheck,
-    GroupKey,
-    OverviewEntry,
-    TrendPoint,
-    Unacknowledged,
-    count_records,
-    overview_entries,
-    trends,
-)
+from ..store.overviews.overview import GroupKey, TrendPoint, count_records, overview_entries, trends
 from .advice import (
+    STALE_AFTER,
     Because,
     Cause,
     Outlook,
@@ -39,13 +31,11 @@ from .advice import (
     of_first_check,
     of_stale_figures,
 )
+from .deployment_facts import EndedCheck, OverviewEntry, Unacknowledged
 from .judging import NOTHING_JUDGED, JudgedBy, WorstGroup, judge
 
 TREND_POINTS = 30
 """Usual points of the series of a deployment's gravest figure."""
-
-STALE_AFTER = timedelta(hours=24)
-"""Time since the end of the measured span, before any carrying forward."""
 
 
 class DeploymentState(StrEnum):

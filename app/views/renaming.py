@@ -4,13 +4,9 @@ from dataclasses import replace
 
 from ..domain.attributions import AttributedGap, SideCounts
 from ..domain.group_words import GroupWords
-from ..tracking.looking import ComparisonState, DeploymentEvidence
+from ..tracking.looking import DeploymentEvidence, rename_state
 from .check_views import AttributeView, CheckView
 from .series import Series
-
-
-def rename_state(names: GroupWords, state: ComparisonState) -> ComparisonState:
-    return state if state.group is None else replace(state, group=names.label(state.attribute, state.group))
 
 
 def rename_evidence(names: GroupWords, evidence: DeploymentEvidence | None) -> DeploymentEvidence | None:

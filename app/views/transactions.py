@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from sqlalchemy.orm import Session
@@ -17,7 +16,7 @@ from ..domain.value_tests import ValueTest
 from ..domain.values import GroupValue, label_of
 from ..errors import Conflict, InvalidInput
 from ..frozen import frozen
-from ..store.records.record_conditions import ColumnPlace, GapPlace, GroupTest, RecordFilter, RecordPlace
+from ..store.records.record_conditions import ColumnPlace, GapPlace, GroupTest, RecordFilter, RecordPlace, RecordSort
 from ..store.records.records_by_gap import find_by_gap
 from ..store.records.transactions import (
     RecordCount,
@@ -34,13 +33,6 @@ from .record_lens import WORDS, Change, Lens, OutcomeWord, RecordGroup, open_len
 from .second_look import known_gap
 
 ChangedFilter: TypeAlias = Literal["gained", "lost", "any", "none"]
-
-
-class RecordSort(StrEnum):
-    """Order of a list of records: the newest first, or the largest gap first and records without a flag last, newest first."""
-
-    NEWEST = "newest"
-    GAP = "gap"
 
 
 @frozen(kw_only=True)

@@ -4,20 +4,17 @@
 200.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from fastapi import Depends, Path, Request
 from sqlalchemy.orm import Session
 from starlette.types import Scope
 
 from ..clock import utc_now
-from ..domain.deployments import Deployment
-from ..errors import Conflict, NotFound
 from ..security.principals import Permission, Principal
 from ..services import Services
-from ..store.deployments.deployments import Deployments
 from .auditing import note_request
 from .texts import ID_PATTERN
 
@@ -27,12 +24,24 @@ DeploymentId = Annotated[
 ]
 
 
+Feature = TypeVar("Feature")
+
 IS_INNER = "is_inner"
 """In the state of a request of a face."""
 
 
-def provide_services(scope: Scope, services: Services) -> None:
-    scope.setdefault("state", {})["services"] = services
+def provide_services(scope: Scope, services: Services, features: Mapping[type, object]) -> None:
+    scope.setdefault("state", {}).update(services=services, features=features)
+
+
+def open_feature(kind: type[Feature]) -> Callable[[Request], Awaitable[Feature]]:
+    """A dependency: what a feature keeps open in this process."""
+
+    async def find(request: Request) -> Feature:
+        feature: Feature = request.state.features[kind]
+        return feature
+
+    return find
 
 
 async def services_of(request: Request) -> Services:
@@ -108,58 +117,3 @@ async def whole_manager(principal: Manager) -> Principal:
 
 
 WholeManager = Annotated[Principal, Depends(whole_manager)]
-
-
-async def deployments_in(session: SessionIn, services: ServicesIn) -> Deployments:
-    return Deployments(session, services.secret_box)
-
-
-DeploymentsIn = Annotated[Deployments, Depends(deployments_in)]
-
-
-def readable(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
-    return _require_seen(principal, deployments.get(deployment_id))
-
-
-def loggable(principal: Logger, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
-    """Deployment that the caller may log records of; it is there until the answer."""
-    return _require_seen(principal, deployments.get_for_log(deployment_id))
-
-
-def managed(principal: Manager, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
-    return _require_seen(principal, deployments.get(deployment_id))
-
-
-def locked(principal: Manager, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
-    """Like `managed`; nothing else can change the deployment until the answer."""
-    return _require_seen(principal, deployments.get_for_change(deployment_id))
-
-
-ReadableDeployment = Annotated[Deployment, Depends(readable)]
-
-
-def require_logged(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> None:
-    """Refuses a deployment without logged records; one that the caller must not see is left to the route."""
-    try:
-        deployment = _require_seen(principal, deployments.get(deployment_id))
-    except NotFound:
-        return
-    if deployment.payload is not None:
-        raise Conflict(
-            f"The records of {deployment.id} lie in your own tables. Single records, mitigation, attributions and scans for subgroups"
-            " need records in Evenhand's database and are not there for it; checks, series, evidence, alerts and reports are."
-            " Flagged records are written as Parquet: `flag_file` in a check's window names the file."
-        )
-
-
-NEEDS_LOGGED = Depends(require_logged)
-LoggableDeployment = Annotated[Deployment, Depends(loggable)]
-ManagedDeployment = Annotated[Deployment, Depends(managed)]
-LockedDeployment = Annotated[Deployment, Depends(locked)]
-
-
-def _require_seen(principal: Principal, deployment: Deployment) -> Deployment:
-    # As for an id that does not exist: a bound key must not be able to distinguish the two.
-    if not principal.sees(deployment.no):
-        raise NotFound("deployment", deployment.id)
-    return deployment

@@ -53,3 +53,7 @@ async def understood_only(request: Request) -> None:
 
 def is_json(media_type: str) -> bool:
     return media_type == "application/json" or (media_type.startswith("application/") and media_type.endswith("+json"))
+
+
+FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
+"""Content-Security-Policy of a file for people."""

@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Protocol
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
@@ -14,7 +15,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..clock import monotonic_seconds
 from ..errors import CallLoop, Unavailable
 from ..outbound.hops import HEADER, MAX_HOPS, enter
-from ..security.principals import Principal
 from ..settings import Network
 from ..telemetry.logs import bind_request_id
 from ..telemetry.metrics import http_requests, http_seconds
@@ -44,6 +44,11 @@ _CAME_BACK = (
 )
 
 log = structlog.get_logger("evenhand.http")
+
+
+class Caller(Protocol):
+    @property
+    def actor(self) -> str: ...
 
 
 class HeadAsGet:
@@ -129,7 +134,7 @@ class BodyLimit:
         if announced.isdecimal() and int(announced) > self._max_bytes:
             await problem_response(body_too_large(self._max_bytes), scope["state"]["request_id"])(scope, receive, send)
             return
-        principal: Principal | None = scope["state"].get("principal")
+        principal: Caller | None = scope["state"].get("principal")
         body = _Body(receive, self._max_bytes, None if principal is None else self._room, "" if principal is None else principal.actor)
         try:
             await self._app(scope, body.receive, send)

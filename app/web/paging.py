@@ -11,8 +11,7 @@ from fastapi import Depends, Query
 
 from ..domain.paging import Paging
 from ..errors import InvalidInput
-from ..store.records.record_conditions import GapPlace, RecordPlace
-from ..views.transactions import RecordSort
+from ..store.records.record_conditions import GapPlace, RecordPlace, RecordSort
 
 MAX_PAGE = 1000
 

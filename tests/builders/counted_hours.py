@@ -12,9 +12,9 @@ from app.evidence.hours import Hours
 from app.metrics.groups import ComparedGroup
 from app.metrics.tables import BalancedCells
 from app.store.deployments.monitors import monitor_of
-from app.store.evidence.changes import note_changed_hours
 from app.store.evidence.eras import begin_era, find_era, followed_deployment, note_progress
 from app.store.evidence.hours import CountedHour, CountedPlace, replace_hours
+from app.store.records.noted_hours import note_changed_hours
 from app.store.tables import CheckRow, CheckTableRow
 from app.tracking.counting import FollowedEra
 from app.tracking.settling import settle_figures

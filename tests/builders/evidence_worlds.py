@@ -15,9 +15,9 @@ from app.domain.outcomes import OutcomeRule
 from app.store.database.engine import Database
 from app.store.database.partitions import ensure_months
 from app.store.deployments.monitors import monitor_of
-from app.store.evidence.changes import note_changed_hours
 from app.store.evidence.eras import Era, find_era, followed_deployment
 from app.store.evidence.figures import figures_of
+from app.store.records.noted_hours import note_changed_hours
 from app.tracking.updating import update_deployment
 from tests.connections import connect
 from tests.scenes import HOUR, NOON, Scene, scene

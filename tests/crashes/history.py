@@ -24,7 +24,7 @@ from app.evidence.hours import Hours
 from app.evidence.nulls import Limit, Scale, UnfairSide
 from app.store.database.engine import Database
 from app.store.database.partitions import ensure_months
-from app.store.evidence.changes import note_changed_hours
+from app.store.records.noted_hours import note_changed_hours
 from tests.builders.hours import count_hours
 from tests.crashes.checking import deployment, monitor
 from tests.crashes.service import Service

@@ -39,7 +39,6 @@ from ...errors import InvalidInput, NotFound
 from ...frozen import frozen
 from ...metrics.groups import IntArray
 from ...outbound.egress import EgressPolicy
-from ...store.alerts.alert_rules import hold_deployment
 from ...store.alerts.alerts import alerts_by_no, note_change
 from ...store.alerts.notifications import queue_notifications
 from ...store.attributions.attributions import finish_attribution, note_cost
@@ -47,14 +46,14 @@ from ...store.database.arrow import ArrowReader, arrow_reader
 from ...store.database.engine import Database
 from ...store.database.rows import columns_of
 from ...store.database.sealer import Sealer
-from ...store.deployments.deployments import Deployments
+from ...store.deployments.deployments import Deployments, hold_deployment
 from ...store.deployments.monitors import monitor_of
 from ...store.records.window import newest_payload
 from ..asking import Calls, Egress, ModelOfCheck, Report
 from ..window import BEGINNING, PayloadWindow
 from .cells import DividedFeatures, divide_gaps
 from .hybrids import HybridScorer
-from .questions import plan_attribution
+from .questions import attribution_seed, plan_attribution
 from .records import WindowRecords, query_of, read_as_monitored, read_window_records
 from .sentences import say_change
 
@@ -217,11 +216,6 @@ def perform_attribution(run: AttributionRun, *, database: Database, sealer: Seal
             changed = note_change(session, subject.alert, columns | columns_of(plain))
             if changed is not None and changed.resolved_at is None and plain.is_known:
                 queue_notifications(session, changed, Event.EXPLAINED)
-
-
-def attribution_seed(monitor: Monitor) -> int:
-    """Seed of the pairs and the resampling, as one that numpy takes."""
-    return monitor.seed % 2**63
 
 
 def _read_subject(run: AttributionRun, database: Database, sealer: Sealer) -> _Subject:

@@ -11,11 +11,11 @@ from ...attribution.players import join_players
 from ...domain.attributions import AttributionCost, AttributionLimits
 from ...domain.deployments import Column, FieldKind
 from ...domain.monitor_rules import MAX_ATTRIBUTED_ROWS
+from ...domain.monitors import Monitor
 from ...domain.values import Scalar, canonical, number_of
 from ...errors import InvalidInput
 from ...frozen import frozen
-from ...metrics.groups import FloatArray, IntArray
-from ...records.cells import MISSING
+from ...metrics.groups import MISSING, FloatArray, IntArray
 from ...records.strengths import measure_strengths
 from ...store.database.arrow import ArrowReader
 from ...store.records.window import features_of
@@ -128,3 +128,8 @@ def _read_column(column: Column, values: Sequence[Scalar | None]) -> IntArray | 
         return np.array([np.nan if number is None else number for number in numbers], dtype=np.float64)
     codes: dict[str, int] = {}
     return np.array([MISSING if value is None else codes.setdefault(canonical(value), len(codes)) for value in values], dtype=np.int64)
+
+
+def attribution_seed(monitor: Monitor) -> int:
+    """Seed of the pairs and the resampling, as one that numpy takes."""
+    return monitor.seed % 2**63

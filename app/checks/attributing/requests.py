@@ -10,12 +10,11 @@ from ...domain.checks import Span
 from ...domain.deployments import Deployment
 from ...frozen import frozen
 from ...store.attributions.attributions import find_waiting, lock_requests, queue_manual
-from ...store.checks.checks import current_time, get
+from ...store.checks.checks import get
 from ...store.database.arrow import arrow_reader
-from ...store.database.engine import Database
+from ...store.database.engine import Database, current_time
 from ..requests import require_monitor, require_past
-from .performing import attribution_seed
-from .questions import plan_attribution
+from .questions import attribution_seed, plan_attribution
 from .records import read_window_records, require_comparisons
 
 

@@ -3,23 +3,24 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
+from ...domain.alerts import Event
 from ...domain.checks import Span
 from ...domain.deployments import Deployment
-from ...domain.notifications import report_message
-from ...domain.report_schedules import KeptReport
+from ...domain.notifications import Message, new_message
+from ...domain.report_schedules import KeptReport, KeptReportState
 from ...domain.spreadsheets import harmless
 from ...domain.values import number_of
 from ...errors import Conflict, InvalidInput, NotFound
 from ...frozen import frozen
 from ...store.alerts.notifications import queue_message
-from ...store.checks.checks import current_time
 from ...store.database.arrow import arrow_reader
-from ...store.database.engine import Database
+from ...store.database.engine import Database, current_time
 from ...store.database.sealer import Sealer
 from ...store.deployments.deployments import Deployments
 from ...store.deployments.monitors import monitor_of
@@ -231,3 +232,25 @@ def _find_deployment(session: Session, sealer: Sealer, report: KeptReport) -> De
         return Deployments(session, sealer).by_no(report.deployment_no)
     except NotFound:
         return None
+
+
+def report_message(report: KeptReport, *, deployment_id: str, deployment_name: str, name: str, now: datetime) -> Message:
+    period = f"{report.span.start:%Y-%m-%d} to {report.span.end:%Y-%m-%d}, the end not included"
+    is_ready = report.state is KeptReportState.READY
+    sentence = f"The report on {deployment_name}, {period}, {'is ready' if is_ready else f'could not be made: {report.reason}'}"
+    sentence = sentence if sentence.endswith(".") else f"{sentence}."
+    message = new_message(Event.REPORT, now=now, sentence=sentence, display=sentence, about=None)
+    about = {
+        "id": report.id,
+        "state": report.state,
+        "deployment_id": deployment_id,
+        "deployment_name": deployment_name,
+        "schedule_id": report.schedule_id,
+        "schedule_name": name,
+        "start": report.span.start,
+        "end": report.span.end,
+        "seal": report.seal,
+        "chain_head": report.chain_head,
+        "path": f"/deployments/{deployment_id}/regulator-report#kept",
+    }
+    return Message(id=message.id, body={**message.body, "type": f"report.{report.state.value}", "report": about})

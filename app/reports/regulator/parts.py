@@ -21,8 +21,7 @@ from ...impact.lending import lending_sheet
 from ...impact.local_law_144 import LEAST_SHARE, audit_tables, list_without_people
 from ...impact.people import CountedPeople, count_category, name_reference, reference_rows
 from ...impact.sheets import ImpactSheet, as_json, compare_with_reference
-from ...records.cells import MISSING
-from ...records.grouping import cross
+from ...metrics.groups import MISSING, cross
 from ...tracking.wording import name_figure, order_by_gravity, say_limit
 from ...views.renaming import rename_evidence
 from ..second_page import alert_row, describe_alerts

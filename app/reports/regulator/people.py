@@ -24,10 +24,10 @@ from ...errors import InvalidInput
 from ...frozen import frozen
 from ...impact.bounds import bound_categories
 from ...impact.people import AttributeCategories, Control, CountedPeople, divide_numbers, has_many_numbers
-from ...metrics.groups import FloatArray, IntArray
+from ...metrics.groups import MISSING, Codes, FloatArray, IntArray
 from ...metrics.values import Undefined
 from ...records.association import Strength
-from ...records.cells import MISSING, Codes, stored_cells
+from ...records.cells import stored_cells
 from ...records.grouping import group_records
 from ...records.outcomes import outcome_codes
 from ...records.scores import favourable_scores

@@ -9,12 +9,13 @@ from sqlalchemy import Select, delete, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from ...domain.alert_rules import MAX_RULES
-from ...domain.alerts import CONDITIONS, DEFAULT_RULES, Rule, RuleContent, RuleKind
+from ...domain.alerts import CONDITIONS, Rule, RuleContent, RuleKind
 from ...domain.paging import Paging
 from ...errors import Conflict, require_present
 from ..database.paging import page_oldest
 from ..database.rows import read_row
-from ..tables import AlertChannelRow, AlertRuleChannelRow, AlertRuleRow, DeploymentRow
+from ..deployments.default_rules import rule_values
+from ..tables import AlertChannelRow, AlertRuleChannelRow, AlertRuleRow
 from .alert_channels import lock_channels
 
 _LOCK = 0x616C7274
@@ -28,20 +29,6 @@ def lock_alerts(session: Session, deployment_no: int) -> None:
 
 def try_lock_alerts(session: Session, deployment_no: int) -> bool:
     return bool(session.scalar(text("SELECT pg_try_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no}))
-
-
-def hold_deployment(session: Session, deployment_no: int) -> bool:
-    """Keeps the deployment from being deleted; False if it is gone, or going.
-
-    Lock a check's row before: so does the deletion of a deployment.
-    """
-    held = select(DeploymentRow.no).where(DeploymentRow.no == deployment_no)
-    return session.scalar(held.with_for_update(read=True, key_share=True, skip_locked=True)) is not None
-
-
-def add_default_rules(session: Session, deployment_no: int) -> None:
-    for rule_id, content in DEFAULT_RULES.items():
-        session.execute(insert(AlertRuleRow).values(deployment_no=deployment_no, id=rule_id, version=1, **_values(content)))
 
 
 def rule_nos(session: Session, deployment_no: int, kinds: Sequence[RuleKind]) -> list[int]:
@@ -84,11 +71,11 @@ def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleCo
         stored = session.scalar(select(func.count()).select_from(AlertRuleRow).where(AlertRuleRow.deployment_no == deployment_no))
         if stored is not None and stored >= MAX_RULES:
             raise Conflict(f"The deployment has {stored} alert rules, which is the maximum. Delete one, or change one of them.")
-        insertion = insert(AlertRuleRow).values(deployment_no=deployment_no, id=rule_id, version=1, **_values(content))
+        insertion = insert(AlertRuleRow).values(deployment_no=deployment_no, id=rule_id, version=1, **rule_values(content))
         no = session.scalars(insertion.returning(AlertRuleRow.no)).one()
     else:
         no = before.no
-        changed = {"version": before.version + 1, "updated_at": func.now(), **_values(content)}
+        changed = {"version": before.version + 1, "updated_at": func.now(), **rule_values(content)}
         session.execute(update(AlertRuleRow).where(AlertRuleRow.no == no).values(changed))
 
     channel_nos = lock_channels(session, content.channels)
@@ -127,12 +114,3 @@ def _rule(result: Any) -> Rule:  # noqa: ANN401 - a result row of `_SELECT`
             enabled=row.enabled,
         ),
     )
-
-
-def _values(content: RuleContent) -> dict[str, Any]:
-    config = {
-        "name": content.name,
-        "remind_after_hours": content.remind_after_hours,
-        "condition": content.condition,
-    }
-    return {"kind": content.kind, "config": config, "enabled": content.enabled}

@@ -8,14 +8,14 @@ from typing import Any
 from sqlalchemy import delete, exists, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
+from ...alerts.retrying import KEPT
 from ...domain.alerts import Alert, Event
 from ...domain.channels import Channel
 from ...domain.notifications import Message, Notification, NotificationState, alert_message, message_of_test
 from ...domain.paging import Paging
-from ...domain.retrying import KEPT
 from ...errors import require_present
 from ...frozen import frozen
-from ..checks.checks import current_time
+from ..database.engine import current_time
 from ..database.leased_rows import HeldRow, lease_row, write_held
 from ..database.paging import page_newest
 from ..database.rows import read_row

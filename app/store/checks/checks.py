@@ -56,11 +56,6 @@ _END_EARLY = text("""
 """Checks that the clock made while it was ahead are not those of their hours."""
 
 
-def current_time(session: Session) -> datetime:
-    """Returns the transaction's moment on the database's clock."""
-    return session.execute(select(func.now())).scalar_one()
-
-
 def queue_scheduled(session: Session, *, earliest: datetime, latest: datetime, grace: timedelta) -> int:
     """Queues unchecked hours from `earliest` to `latest` (starts), and days that end in them; returns how many.
 

@@ -3,10 +3,11 @@
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from adbc_driver_manager import Error as AdbcError
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event, func, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
@@ -236,3 +237,8 @@ class Database:
         # Disposing closes what is in the pool; what comes back later would stay open.
         if self._is_closed and connection is not None:
             connection.close()
+
+
+def current_time(session: Session) -> datetime:
+    """Returns the transaction's moment on the database's clock."""
+    return session.execute(select(func.now())).scalar_one()

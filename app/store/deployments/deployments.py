@@ -23,7 +23,6 @@ from ...domain.paging import Paging
 from ...domain.tables_of_files import RecordTables
 from ...errors import Conflict, require_present
 from ...frozen import frozen
-from ..alerts.alert_rules import add_default_rules
 from ..database.paging import page_oldest
 from ..database.resealing import begin_sealing
 from ..database.rows import read_row
@@ -44,6 +43,7 @@ from ..tables import (
     PayloadRecordRow,
     RecordCountRow,
 )
+from .default_rules import add_default_rules
 from .endpoint_health import IS_OPEN, health_from, record_answer
 from .listed_files import read_tables
 
@@ -257,3 +257,12 @@ def find_numbers(session: Session, numbers: Collection[int]) -> set[int]:
     """Returns those that are deployments, which cannot be deleted until the transaction ends."""
     statement = select(DeploymentRow.no).where(DeploymentRow.no.in_(numbers)).order_by(DeploymentRow.no)
     return set(session.scalars(statement.with_for_update(read=True, key_share=True)))
+
+
+def hold_deployment(session: Session, deployment_no: int) -> bool:
+    """Keeps the deployment from being deleted; False if it is gone, or going.
+
+    Lock a check's row before: so does the deletion of a deployment.
+    """
+    held = select(DeploymentRow.no).where(DeploymentRow.no == deployment_no)
+    return session.scalar(held.with_for_update(read=True, key_share=True, skip_locked=True)) is not None

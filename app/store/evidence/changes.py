@@ -4,10 +4,10 @@ Record numbers cannot find these: processes reserve them in blocks. So each tran
 counted only when no live write can be open.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import delete, insert, or_, select, text
+from sqlalchemy import delete, or_, select, text
 from sqlalchemy.orm import Session
 
 from ...frozen import frozen
@@ -28,13 +28,6 @@ class ChangedHours:
     @property
     def hours(self) -> Sequence[datetime]:
         return sorted(set(self.of))
-
-
-def note_changed_hours(session: Session, deployment_no: int, hours: Iterable[datetime]) -> None:
-    """Notes that something was added to these hours (aware, whole hours in UTC)."""
-    rows = [{"deployment_no": deployment_no, "hour": hour} for hour in hours]
-    if rows:
-        session.execute(insert(ChangedHourRow), rows)
 
 
 def changed_hours(session: Session, deployment_no: int, era: Era) -> ChangedHours:

@@ -67,6 +67,11 @@ def number_of_deployment(session: Session, deployment_id: str) -> int | None:
     return session.scalar(select(DeploymentRow.no).where(DeploymentRow.id == deployment_id))
 
 
+def name_deployment(session: Session, no: int) -> str | None:
+    """Returns the public id of the deployment of that number."""
+    return session.scalar(select(DeploymentRow.id).where(DeploymentRow.no == no))
+
+
 def set_grant(session: Session, user: User, *, role: str, deployment_no: int | None) -> None:
     session.execute(update(UserRow).where(UserRow.no == user.no).values(role=role, deployment_no=deployment_no))
 

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, delete, select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...domain.retention import digest_id
+from ...domain.records import digest_id
 from ...frozen import frozen
 from ..database.rows import columns_of, read_row
 from ..deployments.deployments import find_numbers

@@ -9,9 +9,9 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import Row, text
 from sqlalchemy.orm import Session
 
-from ...domain.corrections import Corrected, CorrectedCount, Correction
+from ...domain.corrections import Corrected, Correction
 from ...domain.paging import Paging
-from ...domain.retention import digest_id
+from ...domain.records import digest_id
 from ..people.audit_events import insert_event
 from ..writing import Target
 
@@ -91,21 +91,6 @@ _COUNT: Final = text("""
                 WHERE deployment_no = :no GROUP BY 1, 2)
           GROUP BY day)
 """)
-# Records of the window, and labels that became usable in the span; those that top it up are the newest before.
-_COUNT_SINCE: Final = text("""
-    SELECT what, count(*)
-    FROM (SELECT *, (window_->>'oldest_record_at')::timestamptz AS oldest, (window_->>'newest_record_at')::timestamptz AS newest,
-                 (window_->>'additional_labelled_records')::int AS additional
-          FROM (SELECT deployment_no, started_at, span_start, span_end, "window" AS window_ FROM checks WHERE no = :no)) c
-    JOIN corrections USING (deployment_no)
-    WHERE made_at >= started_at AND (previous_at IS NULL OR previous_at < started_at)
-      AND (what = 'prediction' AND logged_at BETWEEN oldest AND newest
-           OR usable_at < span_end AND usable_at >= coalesce((
-               SELECT f.usable_at FROM feedback_records f
-               WHERE f.deployment_no = c.deployment_no AND f.usable_at < span_start AND additional > 0
-               ORDER BY f.usable_at DESC OFFSET greatest(additional - 1, 0) LIMIT 1), span_start))
-    GROUP BY what ORDER BY what
-""")
 
 
 def store_correction(session: Session, target: Target, correction: Correction, *, by: str) -> Row[Any]:
@@ -140,8 +125,3 @@ def page(
 def count_by_day(session: Session, deployment_no: int) -> Any:  # noqa: ANN401 - JSON
     """Returns an object of numbers by kind for each day (UTC), the newest first; those of erased records are among them."""
     return session.scalar(_COUNT, {"no": deployment_no})
-
-
-def count_corrected(session: Session, check_no: int) -> list[CorrectedCount]:
-    """Returns how many values that the check read were corrected since it began to."""
-    return [CorrectedCount(*row) for row in session.execute(_COUNT_SINCE, {"no": check_no})]

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Any
 
 import msgspec
@@ -208,3 +209,10 @@ def _has_copy(condition: str) -> str:
         " WHERE t.no = ANY(:targets) AND t.model_revision = r.model_revision AND t.schema_version = r.schema_version"
         f" AND {condition})"
     )
+
+
+class RecordSort(StrEnum):
+    """Order of a list of records: the newest first, or the largest gap first and records without a flag last, newest first."""
+
+    NEWEST = "newest"
+    GAP = "gap"

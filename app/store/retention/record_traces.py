@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from ...domain.retention import digest_id
+from ...domain.records import digest_id
 from ...frozen import frozen
 
 ERASED_WITH_A_RECORD: Final[Mapping[str, str]] = {

@@ -29,7 +29,7 @@ class Target:
     is_logged: bool = True
     """False if its records lie in files."""
     erased: frozenset[bytes] = frozenset()
-    """Digests of erased ids, as `app.domain.retention.digest_id` gives them."""
+    """Digests of erased ids, as `app.domain.records.digest_id` gives them."""
     column_key: bytes | None = field(default=None, repr=False)
     """Key of protected columns, if there are some and it was asked for."""
     outcomes: OutcomeRule | None = None

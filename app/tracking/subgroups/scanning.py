@@ -17,10 +17,10 @@ from ...domain.values import Scalar, canonical
 from ...errors import Conflict
 from ...evidence.nulls import UnfairSide
 from ...frozen import frozen
+from ...metrics.groups import MISSING as NO_VALUE
 from ...metrics.groups import NEITHER
 from ...metrics.left_out import CountedRecords, count_records
 from ...records.alike import choose_alike
-from ...records.cells import MISSING as NO_VALUE
 from ...records.cells import stored_cells
 from ...records.outcomes import outcome_codes
 from ...scan.bins import Bins, Codes

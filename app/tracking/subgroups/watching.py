@@ -59,24 +59,6 @@ def find_watched(monitor: Monitor | None, rule: GroupRule) -> MonitoredAttribute
     return next((attribute for attribute in (() if monitor is None else monitor.attributes) if attribute.rule == rule), None)
 
 
-def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
-    """Monitor in which a rule that stays is still said to be found by its scan.
-
-    Raises:
-        InvalidInput: another scan is said to have found it.
-    """
-    origins = {attribute.rule: attribute.found_by for attribute in (() if before is None else before.attributes)}
-    for position, attribute in enumerate(monitor.attributes):
-        if attribute.found_by is not None and (attribute.rule is None or attribute.found_by != origins.get(attribute.rule)):
-            message = "must be left out, or be as it was read with the same rule: POST …/fairness-monitor/found-groups sets it"
-            raise InvalidInput.of(f"attributes[{position}].found_by", message)
-    attributes = (
-        replace(attribute, found_by=origins.get(attribute.rule)) if attribute.rule is not None else attribute
-        for attribute in monitor.attributes
-    )
-    return replace(monitor, attributes=tuple(attributes))
-
-
 def choose_name(monitor: Monitor, rule: GroupRule) -> str:
     names, name = {attribute.feature for attribute in monitor.attributes}, f"group by {', '.join(rule.features)}"
     return name if name not in names else next(f"{name} ({no})" for no in range(2, len(names) + 3) if f"{name} ({no})" not in names)

@@ -8,8 +8,7 @@ from sqlalchemy import text
 
 from app.domain.checks import CheckState
 from app.schedule.due import queue_due_checks
-from app.store.checks.checks import current_time
-from app.store.database.engine import Database
+from app.store.database.engine import Database, current_time
 from tests.builders.counted_checks import make_side_tables, rows, worker_process
 from tests.builders.queued_checks import add_deployments, add_hours, ask, end_leases, reread
 from tests.progress import wait_until

@@ -6,17 +6,16 @@ from datetime import timedelta
 
 from sqlalchemy import text
 
+from app.alerts.retrying import NOTIFICATION_LEASE, state_after_failure
 from app.domain.channels import Channel
 from app.domain.notifications import NotificationState
-from app.domain.retrying import NOTIFICATION_LEASE, state_after_failure
 from app.store.alerts.notifications import (
     ClaimedNotification,
     claim,
     record_failed,
     record_sent,
 )
-from app.store.checks.checks import current_time
-from app.store.database.engine import Database
+from app.store.database.engine import Database, current_time
 from tests.integration.alerts.telling import (
     sent_to,
 )

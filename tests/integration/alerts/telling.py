@@ -7,12 +7,12 @@ from datetime import timedelta
 
 from sqlalchemy import insert, select, text
 
+from app.alerts.retrying import NOTIFICATION_LEASE
 from app.alerts.sending import Sender
 from app.domain.alerts import Alert, Event
 from app.domain.channels import Channel, ChannelContent, ChannelKind, with_secret
 from app.domain.notifications import Notification
 from app.domain.paging import Paging
-from app.domain.retrying import NOTIFICATION_LEASE
 from app.outbound.egress import EgressPolicy
 from app.schedule.notifier import Notifier, Send
 from app.security.secrets import SecretBox

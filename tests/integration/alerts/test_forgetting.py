@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
+from app.alerts.retrying import KEPT, NOTIFICATION_LEASE
 from app.domain.alerts import Event, Resolution, VerdictCondition
 from app.domain.checks import CheckState, DataSet
 from app.domain.deployments import Endpoint
 from app.domain.notifications import NotificationState
-from app.domain.retrying import KEPT, NOTIFICATION_LEASE
 from app.errors import NotFound
 from app.schedule.ticker import tick
 from app.store.alerts.alert_channels import delete_channel

@@ -6,8 +6,7 @@ import pytest
 from app.domain.definitions import Definition
 from app.domain.deployments import Column, Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
 from app.errors import SetupError
-from app.main import create_app
-from app.services import open_services
+from app.main import create_app, open_features
 from app.settings import Settings
 from app.store.database.engine import Database
 from app.store.deployments.deployments import Deployments
@@ -24,16 +23,16 @@ WATCHED = Definition(
 
 
 async def start_and_stop(settings: Settings, database_url: str) -> None:
-    services = open_services(settings, database_url)
+    features = open_features(settings, database_url)
     try:
-        await services.start()
+        await features.start()
     finally:
-        await services.stop()
+        await features.stop()
 
 
 def test_a_service_with_another_secret_key_than_the_stored_credentials_does_not_start(database: Database, tmp_path: Path) -> None:
     first, other = (Settings(data_dir=tmp_path / name) for name in ("first", "other"))
-    services = open_services(first, database.url)
+    services = open_features(first, database.url).services
     with services.database.transaction() as session:
         Deployments(session, services.secret_box).create("credit-risk", WATCHED)
     services.database.close()

@@ -9,8 +9,9 @@ from app.checks.outcomes_of_copies import plan_copies
 from app.domain.checks import CheckState, DataSet, Trigger
 from app.domain.deployments import Column, Endpoint, FieldKind, FieldType
 from app.domain.mitigation import MitigationSettings, Mode
+from app.metrics.groups import NEITHER
 from app.payloads.registry import PayloadFormat
-from app.records.grouping import NEITHER, Group, Grouping
+from app.records.grouping import Group, Grouping
 from app.store.database.engine import Database
 from app.store.mitigation.mitigation import put_settings
 from app.views.check_views import ViewKind

@@ -10,11 +10,12 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from app.domain.retention import Erasure, RecordSelector, digest_id, hash_receipt, receipt_document
+from app.domain.records import digest_id
+from app.domain.retention import Erasure, RecordSelector, hash_receipt, receipt_document
 from app.retention import erasing
 from app.retention.erasing import perform_erasures
-from app.store.evidence.changes import note_changed_hours
 from app.store.records.call_halves import StoredHalf, add_halves
+from app.store.records.noted_hours import note_changed_hours
 from app.store.retention.erasures import get_erasure, request_erasure
 from app.store.retention.holds import place_hold, release_hold
 from tests.builders.evidence_worlds import update

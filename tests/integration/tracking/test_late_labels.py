@@ -6,7 +6,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.domain.checks import DataSet
 from app.domain.monitors import EvidenceSettings
 from app.store.database.engine import Database
-from app.store.evidence.changes import note_changed_hours
+from app.store.records.noted_hours import note_changed_hours
 from app.tracking.looking import look_at_evidence
 from app.tracking.wording import list_remarks
 from tests.builders.evidence_worlds import START, Logged, import_labels, log, present_era, states, update, watched

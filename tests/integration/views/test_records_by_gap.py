@@ -12,8 +12,8 @@ from app.domain.values import Range
 from app.errors import InvalidInput
 from app.store.database.engine import Database
 from app.store.records import records_by_gap as stored
-from app.store.records.record_conditions import GapPlace, RecordPlace
-from app.views.transactions import Records, RecordSort, RecordsWanted, records_of
+from app.store.records.record_conditions import GapPlace, RecordPlace, RecordSort
+from app.views.transactions import Records, RecordsWanted, records_of
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.statements import counted
 from tests.models.rules import RuleScorer

@@ -2,7 +2,7 @@ import pytest
 
 from app.alerts.email import TIMEOUT_SECONDS, seconds_to_connect
 from app.alerts.mail_server import MailServer, mail_server_of
-from app.domain.retrying import NOTIFICATION_LEASE
+from app.alerts.retrying import NOTIFICATION_LEASE
 from app.errors import SetupError
 from app.settings import Settings
 

@@ -9,7 +9,8 @@ from app.domain.deployments import Column, FieldKind, FieldType
 from app.domain.monitors import MonitoredAttribute
 from app.domain.values import GroupValue, Range
 from app.errors import InvalidInput
-from app.records.grouping import NEITHER, Group, Grouping, group_records, intersect, typed_value
+from app.metrics.groups import NEITHER
+from app.records.grouping import Group, Grouping, group_records, intersect, typed_value
 from tests.builders.page_words import says
 
 BEYOND = 2**53 + 1

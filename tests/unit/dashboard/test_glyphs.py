@@ -9,7 +9,8 @@ from syrupy.assertion import SnapshotAssertion
 from app.dashboard.overview import WIDTH, glyph, strip
 from app.domain.checks import DataSet
 from app.metrics.intervals import Interval
-from app.store.overviews.overview import Compared, TrendPoint
+from app.store.overviews.overview import TrendPoint
+from app.views.deployment_facts import Compared
 from app.views.judging import WorstGroup
 from tests.builders.page_words import says
 

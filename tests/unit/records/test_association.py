@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.metrics.groups import MISSING, Codes
 from app.metrics.groups import FloatArray as Numbers
 from app.metrics.values import Undefined
 from app.records.association import (
@@ -16,7 +17,6 @@ from app.records.association import (
     CorrelationRatio,
     CramersV,
 )
-from app.records.cells import MISSING, Codes
 
 CODES = st.integers(MISSING, 3)
 NUMBERS = st.integers(-50, 50).map(float) | st.just(float("nan"))

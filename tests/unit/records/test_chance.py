@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import chdtri
 
+from app.metrics.groups import Codes
 from app.metrics.groups import FloatArray as Numbers
 from app.metrics.values import Undefined
 from app.records.association import (
@@ -24,7 +25,6 @@ from app.records.association import (
     shape_of_categories,
     shape_of_quantity,
 )
-from app.records.cells import Codes
 
 Column = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 Squared = Callable[[Column, Column], float]

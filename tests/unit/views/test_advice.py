@@ -13,7 +13,6 @@ from app.domain.checks import CheckRun, CheckState, DataSet, Failure, Span, Trig
 from app.domain.monitors import Schedule
 from app.domain.workers import WorkersSeen
 from app.metrics.verdicts import Verdict
-from app.store.overviews.overview import Compared, EndedCheck, GroupFigure, OverviewEntry, Success
 from app.views.advice import (
     Because,
     Cause,
@@ -26,6 +25,7 @@ from app.views.advice import (
     of_first_check,
     of_stale_figures,
 )
+from app.views.deployment_facts import Compared, EndedCheck, GroupFigure, OverviewEntry, Success
 from app.views.workers import notice_of
 from tests.builders.page_words import says
 

@@ -12,8 +12,8 @@ from app.domain.display_names import DisplayNames, GroupName
 from app.domain.group_words import GroupWords
 from app.domain.workers import WorkersSeen
 from app.metrics.values import Value
-from app.store.overviews.overview import Compared, EndedCheck, Unacknowledged
 from app.views.advice import Cause
+from app.views.deployment_facts import Compared, EndedCheck, Unacknowledged
 from app.views.judging import WorstGroup
 from app.views.needs import MOST_LINES, STEPS, Needs, lasting, needs_of
 from app.views.overview import DeploymentOverview, DeploymentState, Overview

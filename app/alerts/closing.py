@@ -1,0 +1,46 @@
+"""Closes an alarm because a person says so; computing states again goes through it again."""
+
+from sqlalchemy.orm import Session
+
+from ..domain.alerts import Alert, AlertSubject
+from ..store.deployments.monitors import monitor_of
+from ..store.evidence.closures import Closure, add_closure
+from ..store.evidence.eras import find_era, followed_deployment
+from ..store.evidence.figures import StoredFigure, figures_of, replace_state
+from ..tracking.counting import FollowedEra
+from ..tracking.figures import WatchedMetric
+from ..tracking.series import number_hour
+from ..tracking.states import FigureState
+from ..tracking.summarising import summarise
+
+
+def close_alarms(session: Session, alert: Alert) -> None:
+    """Ends what is open on the figure of an alert of evidence, if it is about the present era.
+
+    The caller must hold the lock on the deployment's evidence: an hour added meanwhile would be lost.
+    """
+    monitor, deployment = monitor_of(session, alert.deployment_no), followed_deployment(session, alert.deployment_no)
+    if monitor is None:
+        return
+    era = find_era(session, alert.deployment_no, deployment.model_revision)
+    if era is None or alert.facts.get("model_revision") != era.model_revision:
+        return
+    followed = FollowedEra(deployment, monitor, era)
+    metrics = {(metric.place, metric.definition.metric): metric for metric in followed.metrics}
+    for figure in figures_of(session, era.no):
+        key = figure.key
+        about = AlertSubject(data=key.place.data, metric=key.metric, attribute=key.place.attribute, group=key.group)
+        if about == alert.subject and figure.state and followed.compares(figure):
+            _close_figure(session, alert, era.no, figure, metrics[key.place, key.metric])
+
+
+def _close_figure(session: Session, alert: Alert, era_no: int, figure: StoredFigure, watched: WatchedMetric) -> None:
+    state = FigureState.decode(figure.state, watched)
+    for limit, follower in zip(watched.limits, state.followers, strict=True):
+        if follower.open_episode is not None:
+            follower.close(number_hour(figure.until))
+            # Not the hour of the clock: ended hours may still wait to be counted, and they count after the closing.
+            closure = Closure(key=figure.key, direction=watched.direction(limit), hour=figure.until)
+            add_closure(session, era_no, closure, alert_no=alert.no)
+    state.begin_chapter(watched)
+    replace_state(session, figure, state.encode(), summarise(watched, state))

@@ -1,0 +1,66 @@
+"""The deployment in a route's address, for callers that may see it."""
+
+from typing import Annotated
+
+from fastapi import Depends
+
+from ..domain.deployments import Deployment
+from ..errors import Conflict, NotFound
+from ..security.principals import Principal
+from ..store.deployments.deployments import Deployments
+from ..web.access import DeploymentId, Logger, Manager, Reader, ServicesIn, SessionIn
+
+
+async def deployments_in(session: SessionIn, services: ServicesIn) -> Deployments:
+    return Deployments(session, services.secret_box)
+
+
+DeploymentsIn = Annotated[Deployments, Depends(deployments_in)]
+
+
+def readable(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
+    return _require_seen(principal, deployments.get(deployment_id))
+
+
+def loggable(principal: Logger, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
+    """Deployment that the caller may log records of; it is there until the answer."""
+    return _require_seen(principal, deployments.get_for_log(deployment_id))
+
+
+def managed(principal: Manager, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
+    return _require_seen(principal, deployments.get(deployment_id))
+
+
+def locked(principal: Manager, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
+    """Like `managed`; nothing else can change the deployment until the answer."""
+    return _require_seen(principal, deployments.get_for_change(deployment_id))
+
+
+ReadableDeployment = Annotated[Deployment, Depends(readable)]
+
+
+def require_logged(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> None:
+    """Refuses a deployment without logged records; one that the caller must not see is left to the route."""
+    try:
+        deployment = _require_seen(principal, deployments.get(deployment_id))
+    except NotFound:
+        return
+    if deployment.payload is not None:
+        raise Conflict(
+            f"The records of {deployment.id} lie in your own tables. Single records, mitigation, attributions and scans for subgroups"
+            " need records in Evenhand's database and are not there for it; checks, series, evidence, alerts and reports are."
+            " Flagged records are written as Parquet: `flag_file` in a check's window names the file."
+        )
+
+
+NEEDS_LOGGED = Depends(require_logged)
+LoggableDeployment = Annotated[Deployment, Depends(loggable)]
+ManagedDeployment = Annotated[Deployment, Depends(managed)]
+LockedDeployment = Annotated[Deployment, Depends(locked)]
+
+
+def _require_seen(principal: Principal, deployment: Deployment) -> Deployment:
+    # As for an id that does not exist: a bound key must not be able to distinguish the two.
+    if not principal.sees(deployment.no):
+        raise NotFound("deployment", deployment.id)
+    return deployment

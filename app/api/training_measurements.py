@@ -1,0 +1,59 @@
+"""The route that measures stored training data."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from fastapi import APIRouter
+
+from ..checks.gaps import NotMeasured
+from ..checks.measuring import convert_gap, measure_table
+from ..checks.tabulation import EVERYBODY
+from ..domain.checks import DataSet, Measurement
+from ..domain.deployments import Deployment
+from ..domain.monitors import Monitor
+from ..domain.training_data import TrainingData
+from ..errors import Conflict
+from ..metrics import metrics_on
+from ..store.deployments.monitors import monitor_of
+from ..store.training.training_data import distributions_of, label_tables_of
+from ..training.present import present_tables
+from ..web.access import SessionIn
+from .answers import CONFLICT
+from .deployment_in_address import ReadableDeployment
+from .schemas.measurements import MeasurementPage, SeriesMeasurementOut
+from .training_data import require_summary
+
+router = APIRouter(prefix="/v1/deployments/{deployment_id}/training-data", tags=["training data"])
+
+NO_ROWS = "it compares records with each other, and the rows of training data are not kept"
+
+
+@router.get("/measurements", responses=CONFLICT)
+def measure_training_data(deployment: ReadableDeployment, session: SessionIn) -> MeasurementPage:
+    """Returns all pre-training metrics of the monitor's attributes and intersections, whatever metrics the monitor picks.
+
+    If the monitor changed since the upload and the stored distributions do not hold its groups, `value` is null and `reason` says
+    so: upload again. The same applies to metrics that read the records themselves, because the rows are not kept.
+    """
+    summary = require_summary(session, deployment)
+    monitor = monitor_of(session, deployment.no)
+    if monitor is None:
+        raise Conflict(f"Deployment {deployment.id} has no fairness monitor, which says which groups are compared; set one first.")
+    data = TrainingData(summary, distributions_of(session, deployment.no), label_tables_of(session, deployment.no))
+    return MeasurementPage(
+        measurements=[SeriesMeasurementOut.of(measurement) for measurement in _measure(data, monitor, deployment)], next_cursor=None
+    )
+
+
+def _measure(data: TrainingData, monitor: Monitor, deployment: Deployment) -> Iterator[Measurement]:
+    metrics = tuple(metric for metric in metrics_on("training") if "rows" not in metric.needs)
+    of_rows = tuple(metric for metric in metrics_on("training") if "rows" in metric.needs)
+    every, at = replace(monitor, metrics=tuple(metric.key for metric in metrics)), data.summary.processed_at
+    for present in present_tables(data, monitor, deployment.schema):
+        if present.table is None:
+            absent = NotMeasured(DataSet.TRAINING, present.comparison, metrics, present.reason)
+            yield from convert_gap(absent, monitor=every, at=at)
+        else:
+            lacking = {} if present.table.strata is not None else {"strata": present.no_strata}
+            yield from measure_table(DataSet.TRAINING, present.comparison, present.table, monitor=every, at=at, lacking=lacking)
+    yield from convert_gap(NotMeasured(DataSet.TRAINING, EVERYBODY, of_rows, NO_ROWS), monitor=every, at=at)

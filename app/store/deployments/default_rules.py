@@ -1,0 +1,23 @@
+"""Alert rules that every deployment begins with."""
+
+from typing import Any
+
+from sqlalchemy import insert
+from sqlalchemy.orm import Session
+
+from ...domain.alerts import DEFAULT_RULES, RuleContent
+from ..tables import AlertRuleRow
+
+
+def add_default_rules(session: Session, deployment_no: int) -> None:
+    for rule_id, content in DEFAULT_RULES.items():
+        session.execute(insert(AlertRuleRow).values(deployment_no=deployment_no, id=rule_id, version=1, **rule_values(content)))
+
+
+def rule_values(content: RuleContent) -> dict[str, Any]:
+    config = {
+        "name": content.name,
+        "remind_after_hours": content.remind_after_hours,
+        "condition": content.condition,
+    }
+    return {"kind": content.kind, "config": config, "enabled": content.enabled}

@@ -1,0 +1,103 @@
+"""Facts that the state of a deployment follows from. Structs are made twice as fast as dataclasses."""
+
+from datetime import datetime
+
+import msgspec
+
+from ..domain.checks import CheckState, DataSet, Failure, WindowCounts
+from ..domain.display_names import DisplayNames
+from ..domain.monitors import Schedule
+from ..frozen import frozen
+
+
+class EndedCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """The newest ended check, cancelled ones aside. `at` is the end of its span.
+
+    `next_attempt_at` is set if it failed and will be tried again.
+    """
+
+    id: str
+    state: CheckState
+    at: datetime
+    finished_at: datetime | None
+    reason: str | None
+    failure: Failure | None
+    next_attempt_at: datetime | None
+    counts: WindowCounts
+
+
+class Success(msgspec.Struct, frozen=True, kw_only=True):
+    """The newest check with measurements.
+
+    If carried forward, `measured_at`, `counts` and `notes` are the measuring check's.
+    """
+
+    no: int
+    id: str
+    at: datetime
+    measured_at: datetime
+    carried_forward: bool
+    monitor_version: int | None
+    counts: WindowCounts
+    notes: tuple[str, ...] = ()
+
+
+@frozen(kw_only=True)
+class Unacknowledged:
+    """Open alerts that are not acknowledged: how many, and the oldest, `alert_id`.
+
+    `unassigned` are assigned to nobody. `lines`: a group's figures, logged and counterfactual, of one rule are one line.
+    """
+
+    alerts: int
+    lines: int
+    since: datetime
+    alert_id: str
+    unassigned: int
+
+
+class OverviewEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of one deployment. `picked` are its monitor's metrics, None = the usual.
+
+    `under_way` is the state of the running or else queued check.
+    """
+
+    no: int
+    id: str
+    name: str
+    monitor_version: int | None
+    schedule: Schedule | None
+    picked: tuple[str, ...] | None
+    last: EndedCheck | None
+    success: Success | None
+    under_way: CheckState | None
+    newest_record_at: datetime | None
+    open_alerts: int
+    owner: str | None = None
+    unacknowledged: Unacknowledged | None = None
+    names: DisplayNames = msgspec.field(default_factory=DisplayNames)
+
+
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """The reference of a comparison, and both sides' records with an outcome, without copies; None if not stored."""
+
+    reference: str | None
+    monitored_records: int | None
+    reference_records: int | None
+    reference_favourable: float | None
+
+
+class GroupFigure(msgspec.Struct, frozen=True, kw_only=True):
+    no: int
+    data: DataSet
+    attribute: str
+    group: str
+    value: float | None
+    lower: float | None
+    upper: float | None
+    n: int
+    verdict: str | None
+    reason: str | None
+    lower_limit: float | None
+    upper_limit: float | None
+    compared: Compared
