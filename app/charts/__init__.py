@@ -1,1 +1,1 @@
-"""Charts: points in, SVG out, for page, export and report."""
+"""What joins several features over time, for pages and reports."""

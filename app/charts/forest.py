@@ -1,260 +1,322 @@
-"""Places of a forest as percentages of the width: no script and no style attribute is needed."""
+"""Forest of a deployment, now or as a check saw it: one row for each compared group, worst first."""
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
-from typing import Final, Literal, TypeAlias
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
 
-from ..domain.texts import TOGETHER
+from sqlalchemy.orm import Session
+
+from ..domain.checks import CheckRun, DataSet, Measurement, Scope
+from ..domain.group_words import GroupWords
+from ..domain.monitors import Monitor
+from ..evidence.nulls import UnfairSide
 from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
-from ..metrics.rounding import write_minus
-from ..metrics.sides import both_sides
-from ..metrics.verdicts import Verdict
-from ..views.forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint, is_on_ratios
-from ..views.timeline_words import write_value
-from .axes import Axis, LinearAxis, LogAxis, number_axis
+from ..metrics.sides import is_ratio
+from ..metrics.verdicts import GRAVEST, Verdict, keeps_to, reaches
+from ..metrics.worst import how_far_out
+from ..store.checks.recent import RecentCheck, RecentFigure, recent_checks, recent_figures
+from ..store.deployments.monitors import monitor_of
+from ..tracking.looking import ComparisonState, DeploymentEvidence, look_at_evidence
+from ..tracking.wording import find_governing
+from .advice import STALE_AFTER
+from .check_source import counted_check
+from .headlines import IMPACT
+from .payload_view import notes_on_unseen
 
-ROW_HEIGHT: Final = 32
-ROOM_FOR_TEXT: Final = 80
-"""Per cent of the width beyond which no number fits after an interval."""
+STRIP_CHECKS: Final = 72
+"""Checks whose verdicts a row shows: three days of hourly ones."""
 
-SHAPES: Final = ("circle", "square", "diamond", "triangle")
-"""With more groups of a second feature each has a row of its own."""
-FEWEST_TO_JOIN: Final = 6
-"""Groups of two features together from which on one makes rows and the other marks."""
-
-Clipped: TypeAlias = Literal["", "left", "right"]
-TICKS: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
-
-
-@frozen(kw_only=True)
-class Tick:
-    """Number on the axis, and its place in per cent of the width."""
-
-    text: str
-    at: float
+LOGGED: Final = (DataSet.PAYLOAD, DataSet.FEEDBACK)
+"""A metric that needs labels has no figure on the first."""
+SHOWN: Final = (*LOGGED, DataSet.BALANCED)
 
 
 @frozen(kw_only=True)
-class Mark:
-    """One figure: place and interval in per cent of the width, `y` in pixels.
+class StripPoint:
+    """`value` and `verdict` are None where the check has no figure of the group."""
 
-    `clipped` is the end it lies beyond, `text` its value there. `is_hollow`: counterfactual. `low_clipped` and `high_clipped`: the interval
-    goes on beyond that end.
-    """
+    check_id: str
+    at: datetime
+    value: float | None
+    verdict: str | None
+    carried_forward: bool
+    is_topped_up: bool = False
 
-    figure: ForestFigure
-    row: ForestRow
-    shape: str
-    is_hollow: bool
-    y: float
-    at: float
-    low: float
-    high: float
-    clipped: Clipped
-    text: str
-    low_clipped: bool
-    high_clipped: bool
+
+@frozen(kw_only=True)
+class ForestFigure:
+    measurement: Measurement
+    strip: tuple[StripPoint, ...]
+    evidence: ComparisonState | None
 
     @property
-    def text_at(self) -> float:
-        """Per cent at which `text` begins or ends: after the interval, unless there is no room."""
-        match self.clipped:
-            case "left":
-                return self.high if self.high < ROOM_FOR_TEXT else self.at
-            case "right":
-                return self.low if self.low > 100 - ROOM_FOR_TEXT else self.at
-            case _:
-                return self.at
+    def verdict(self) -> Verdict | None:
+        return None if self.measurement.verdict is None else Verdict(self.measurement.verdict)
+
+    @property
+    def beyond(self) -> float:
+        """Distance beyond the limits; see `how_far_out`. 0 without a value."""
+        measurement = self.measurement
+        limits = (measurement.lower_limit, measurement.upper_limit)
+        return 0.0 if measurement.value is None else how_far_out(measurement.value, CATALOGUE[measurement.metric], limits)
+
+    @property
+    def gravity(self) -> tuple[int, float]:
+        """Sort key, the gravest first."""
+        return GRAVEST.index(self.verdict), -self.beyond
 
 
 @frozen(kw_only=True)
-class LineVerdict:
-    """`names` are empty where the verdict is that of all groups of the line."""
+class ForestRow:
+    """One group compared with its reference. At least one figure is there.
 
-    verdict: Verdict | None
-    names: tuple[str, ...]
-    row: ForestRow
-
-
-@frozen(kw_only=True)
-class ForestLine:
-    """Row of the forest, or several that differ in one feature only, the gravest first.
-
-    `name` is what the rows have in common. The fair band is in per cent of the width.
+    `name` and `reference_name` are for people; `parts` are the names by feature.
     """
 
-    name: str
     attribute: str
-    rows: tuple[ForestRow, ...]
-    marks: tuple[Mark, ...]
-    band_low: float
-    band_high: float
+    group: str
+    name: str
+    reference: str
+    reference_name: str
+    parts: tuple[str, ...]
+    logged: ForestFigure | None
+    counterfactual: ForestFigure | None
+    notes: tuple[str, ...]
+    """Counterfactual figure of an attribute that the model does not see."""
 
     @property
-    def is_joined(self) -> bool:
-        return len(self.rows) > 1 or self.name != self.rows[0].name
-
-    def name_of(self, row: ForestRow) -> str:
-        return " ".join(name for name in row.parts if name != self.name) or row.name
+    def is_unseen(self) -> bool:
+        """Whether the counterfactual figure is of an attribute that the model does not see."""
+        return bool(self.notes)
 
     @property
-    def name_of_evidence(self) -> str:
-        """Group of the line's evidence; empty where its groups agree, or without evidence."""
-        first = self.rows[0]
-        return self.name_of(first) if first.evidence is not None and len(self.verdicts) > 1 else ""
+    def figures(self) -> tuple[ForestFigure, ...]:
+        return tuple(figure for figure in (self.logged, self.counterfactual) if figure is not None)
 
     @property
-    def sizes(self) -> tuple[tuple[int | None, int | None], ...]:
-        return tuple(dict.fromkeys((row.n, row.n_reference) for row in self.rows))
+    def leading(self) -> ForestFigure:
+        """Gravest figure; of equals the one as logged."""
+        return min(self.figures, key=lambda figure: figure.gravity[0])
 
     @property
-    def verdicts(self) -> tuple[LineVerdict, ...]:
-        """Verdicts of the groups, the gravest first; one where all agree. `row` is the first group of each."""
-        by_verdict: dict[Verdict | None, list[ForestRow]] = {}
-        for row in self.rows:
-            by_verdict.setdefault(row.verdict, []).append(row)
-        has_several = len(by_verdict) > 1
-        return tuple(
-            LineVerdict(verdict=verdict, names=tuple(map(self.name_of, rows)) if has_several else (), row=rows[0])
-            for verdict, rows in by_verdict.items()
-        )
+    def verdict(self) -> Verdict | None:
+        return self.leading.verdict
 
+    @property
+    def n(self) -> int | None:
+        return self._count("monitored")
 
-@frozen(kw_only=True)
-class ForestPicture:
-    """Lines, worst first. `legend` names the groups of joined lines by shape."""
+    @property
+    def n_reference(self) -> int | None:
+        return self._count("reference")
 
-    lines: tuple[ForestLine, ...]
-    ticks: tuple[Tick, ...]
-    legend: tuple[tuple[str, str], ...]
+    @property
+    def strip(self) -> tuple[StripPoint, ...]:
+        return self.leading.strip
 
+    @property
+    def evidence(self) -> ComparisonState | None:
+        return self.leading.evidence
 
-@frozen(kw_only=True)
-class StripRun:
-    """Consecutive checks with one verdict: place and width in per cent."""
-
-    at: float
-    width: float
-    verdict: str
-
-
-def picture_of(forest: Forest) -> ForestPicture:
-    axis, ticks = _axis_of(forest)
-    shapes = _join(forest.rows)
-    lines: dict[tuple[str, str], list[ForestRow]] = {}
-    for row in forest.rows:
-        joined = shapes.get(row.attribute)
-        key = row.group if joined is None else row.parts[joined.along]
-        lines.setdefault((row.attribute, key), []).append(row)
-
-    drawn = []
-    for (attribute, key), rows in lines.items():
-        joined = shapes.get(attribute)
-        if joined is None:
-            pairs = [(figure, rows[0], "circle" if figure is rows[0].logged else "ring") for figure in rows[0].figures]
-        else:
-            pairs = [(row.leading, row, joined.shape_of[row.parts[1 - joined.along]]) for row in rows]
-        marks = [
-            _mark(axis, figure, row, shape, y=ROW_HEIGHT * (position + 1) / (len(pairs) + 1))
-            for position, (figure, row, shape) in enumerate(pairs)
-        ]
-        leading = rows[0].leading.measurement
-        low, high = (leading.lower_limit, leading.upper_limit)
-        if leading.metric in CATALOGUE:  # beyond the mirror image of the only limit the verdict is not fair either
-            low, high = both_sides(CATALOGUE[leading.metric], (low, high))
-        drawn.append(
-            ForestLine(
-                name=rows[0].name if joined is None else key,
-                attribute=attribute,
-                rows=tuple(rows),
-                marks=tuple(mark for mark in marks if mark is not None),
-                band_low=0.0 if low is None else _percent(axis.place(low)),
-                band_high=100.0 if high is None else _percent(axis.place(high)),
-            )
-        )
-    legend = dict.fromkeys((shape, name) for joined in shapes.values() for name, shape in joined.shape_of.items())
-    return ForestPicture(lines=tuple(drawn), ticks=ticks, legend=tuple(legend))
-
-
-def strip_runs(strip: Sequence[StripPoint], checks: int) -> tuple[StripRun, ...]:
-    """Last verdicts as runs, the newest at the right end.
-
-    There are as many places as `checks`, but at least a third of all that a strip can have.
-    """
-    slots = max(checks, STRIP_CHECKS // 3)
-    runs, position = [], slots - len(strip)
-    for verdict, points in groupby(strip, key=lambda point: point.verdict or "none"):
-        length = len(list(points))
-        runs.append(StripRun(at=_percent(position / slots), width=_percent(length / slots), verdict=verdict))
-        position += length
-    return tuple(runs)
-
-
-@frozen
-class _Joined:
-    along: int
-    shape_of: dict[str, str]
-
-
-def _join(rows: Iterable[ForestRow]) -> dict[str, _Joined]:
-    """Attributes of two features whose groups share lines: the feature with more groups makes lines, the other shapes."""
-    by_attribute: dict[str, list[ForestRow]] = {}
-    for row in rows:
-        if len(row.parts) == len(row.attribute.split(TOGETHER)) == 2:  # noqa: PLR2004 - rows and marks
-            by_attribute.setdefault(row.attribute, []).append(row)
-    joined = {}
-    for attribute, of_attribute in by_attribute.items():
-        names = [list(dict.fromkeys(row.parts[position] for row in of_attribute)) for position in (0, 1)]
-        along = 0 if len(names[0]) >= len(names[1]) else 1
-        shape_names = names[1 - along]
-        if (
-            len(of_attribute) >= FEWEST_TO_JOIN
-            and len(shape_names) <= len(SHAPES)
-            and all(row.counterfactual is None for row in of_attribute)
-        ):
-            joined[attribute] = _Joined(along, dict(zip(sorted(shape_names), SHAPES, strict=False)))
-    return joined
-
-
-def _mark(axis: Axis, figure: ForestFigure, row: ForestRow, shape: str, *, y: float) -> Mark | None:
-    measurement = figure.measurement
-    if measurement.value is None:
+    def _count(self, side: str) -> int | None:
+        for figure in self.figures:
+            details = figure.measurement.details
+            counts = details.monitored_counts if side == "monitored" else details.reference_counts
+            count = next((counts[name] for name in ("own_n", "original_n", "n") if counts.get(name) is not None), None)
+            if count is not None:
+                return round(count)
         return None
-    position = axis.place(measurement.value)
-    # An end that is not bounded goes on beyond the axis.
-    low_clipped = measurement.lower is None or not (axis.holds(measurement.lower) or axis.place(measurement.lower) > 0)
-    high_clipped = measurement.upper is None or not (axis.holds(measurement.upper) or axis.place(measurement.upper) < 1)
-    return Mark(
-        figure=figure,
-        row=row,
-        shape=shape,
-        is_hollow=shape == "ring",
-        y=round(y, 1),
-        at=_percent(position),
-        low=0.0 if measurement.lower is None else _percent(axis.place(measurement.lower)),
-        high=100.0 if measurement.upper is None else _percent(axis.place(measurement.upper)),
-        clipped="" if axis.holds(measurement.value) else "left" if position == 0 else "right",
-        text=""
-        if axis.holds(measurement.value)
-        else write_value(measurement.metric, measurement.value, (measurement.lower_limit, measurement.upper_limit)),
-        low_clipped=low_clipped,
-        high_clipped=high_clipped,
+
+
+@frozen(kw_only=True)
+class Forest:
+    """Forest of one metric. `check` is the newest with figures; `checks` are newest first.
+
+    `is_stale`: figures are older than a day. `is_outdated`: they were measured under another version of the monitor.
+    """
+
+    metric: str
+    rows: tuple[ForestRow, ...]
+    words: GroupWords
+    check: RecentCheck | None
+    checks: tuple[RecentCheck, ...]
+    is_stale: bool
+    is_outdated: bool
+
+    @property
+    def attribute(self) -> str | None:
+        """Attribute of the headline."""
+        return self.rows[0].attribute if self.rows else None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(note for row in self.rows for note in row.notes))
+
+    @property
+    def compared(self) -> int:
+        """Number of figures that the worst one is chosen from: those with enough records."""
+        few = (Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE)
+        return sum(figure.verdict not in few for row in self.rows for figure in row.figures)
+
+
+@frozen(kw_only=True)
+class ForestSource:
+    """`measured` are of the newest check, `recent` of the last checks."""
+
+    monitor: Monitor | None
+    evidence: DeploymentEvidence | None
+    checks: Sequence[RecentCheck]
+    measured: Sequence[Measurement]
+    recent: Sequence[RecentFigure] = ()
+
+
+def choose_metric(measured: Iterable[Measurement]) -> str:
+    """Disparate impact, else the first metric of groups with limits, else the first."""
+    eligible = [
+        measurement
+        for measurement in measured
+        if measurement.scope is Scope.GROUP and measurement.data in SHOWN and measurement.metric in CATALOGUE
+    ]
+    if not eligible or any(measurement.metric == IMPACT for measurement in eligible):
+        return IMPACT
+    return min(eligible, key=lambda measurement: measurement.verdict is None).metric
+
+
+def build_forest(source: ForestSource, *, metric: str, now: datetime) -> Forest:
+    """Without rows where the newest check did not measure the metric."""
+    names, unseen = GroupWords.of(source.monitor), notes_on_unseen(source.checks[0].unseen if source.checks else {})
+    figures: dict[str, dict[str, dict[DataSet, Measurement]]] = {}
+    for figure in source.measured:
+        if (
+            figure.metric == metric
+            and figure.scope is Scope.GROUP
+            and figure.data in SHOWN
+            and figure.attribute is not None
+            and figure.group is not None
+        ):
+            figures.setdefault(figure.attribute, {}).setdefault(figure.group, {})[figure.data] = figure
+    strips = collect_strips(source)
+    states = [] if source.evidence is None else source.evidence.comparisons
+
+    def figure_of(measurement: Measurement | None) -> ForestFigure | None:
+        if measurement is None:
+            return None
+        key = _Series(measurement.data, measurement.attribute, measurement.group)
+        matching = [state for state in states if _Series(state.data, state.attribute, state.group) == key and state.metric == metric]
+        return ForestFigure(measurement=measurement, strip=strips.get(key, ()), evidence=find_evidence(measurement, matching))
+
+    rows = []
+    for attribute, groups in figures.items():
+        for group, by_data in groups.items():
+            reference = next(
+                (measurement.details.reference for measurement in by_data.values() if measurement.details.reference is not None),
+                "the reference group",
+            )
+            row = ForestRow(
+                attribute=attribute,
+                group=group,
+                name=names.label(attribute, group),
+                reference=reference,
+                reference_name=names.label(attribute, reference),
+                parts=names.parts(attribute, group),
+                logged=figure_of(next((by_data[data] for data in LOGGED if data in by_data), None)),
+                counterfactual=figure_of(by_data.get(DataSet.BALANCED)),
+                notes=unseen.get(attribute, ()) if DataSet.BALANCED in by_data else (),
+            )
+            rows.append(row)
+    newest = source.checks[0] if source.checks else None
+    return Forest(
+        metric=metric,
+        rows=tuple(sorted(rows, key=lambda row: row.leading.gravity)),
+        words=names,
+        check=newest,
+        checks=tuple(source.checks),
+        is_stale=newest is not None and now - newest.measured_at > STALE_AFTER,
+        is_outdated=newest is not None and source.monitor is not None and newest.monitor_version != source.monitor.version,
     )
 
 
-def _axis_of(forest: Forest) -> tuple[Axis, tuple[Tick, ...]]:
-    if forest.metric not in CATALOGUE or is_on_ratios(forest.metric):
-        ratios = LogAxis()
-        return ratios, tuple(Tick(text=f"{tick:g}", at=_percent(ratios.place(tick))) for tick in TICKS)
-    shown = [figure.measurement for row in forest.rows for figure in row.figures]
-    values = [number for measurement in shown for number in (measurement.value, measurement.lower, measurement.upper) if number is not None]
-    levels = [limit for measurement in shown for limit in (measurement.lower_limit, measurement.upper_limit) if limit is not None]
-    ends = number_axis(forest.metric, values, levels)
-    axis = LinearAxis(min([ends.low, *values, *levels]), max([ends.high, *values, *levels]))
-    middle = (axis.low + axis.high) / 2
-    return axis, tuple(Tick(text=write_minus(f"{tick:.2g}"), at=_percent(axis.place(tick))) for tick in (axis.low, middle, axis.high))
+def is_on_ratios(metric: str) -> bool:
+    return is_ratio(CATALOGUE[metric])
 
 
-def _percent(share: float) -> float:
-    return round(100 * share, 2)
+@frozen
+class _Series:
+    data: DataSet
+    attribute: str | None
+    group: str | None
+
+
+def collect_strips(source: ForestSource) -> dict[_Series, tuple[StripPoint, ...]]:
+    """Last verdicts by series: one for each check since the first with a figure, oldest first."""
+    by_series: dict[_Series, dict[int, RecentFigure]] = {}
+    for figure in source.recent:
+        by_series.setdefault(_Series(figure.data, figure.attribute, figure.group), {})[figure.check_no] = figure
+    strips = {}
+    oldest_first = list(reversed(source.checks))
+    for series, by_check in by_series.items():
+        # Figures of an earlier definition are other figures.
+        definition = list(by_check.values())[-1].definition
+        comparable = {no: figure for no, figure in by_check.items() if figure.definition == definition}
+        start = next(position for position, check in enumerate(oldest_first) if check.no in comparable)
+        strips[series] = tuple(
+            StripPoint(
+                check_id=check.id,
+                at=check.at,
+                value=None if check.no not in comparable else comparable[check.no].value,
+                verdict=None if check.no not in comparable else comparable[check.no].verdict,
+                carried_forward=check.carried_forward,
+                is_topped_up=check.is_topped_up,
+            )
+            for check in oldest_first[start:]
+        )
+    return strips
+
+
+def find_evidence(measurement: Measurement, sides: Sequence[ComparisonState]) -> ComparisonState | None:
+    """Evidence on the limit that the figure is beyond, else on the side that decides the state."""
+    # Evidence that a group is favoured says nothing about a figure that shows it at a disadvantage.
+    side = None
+    if measurement.value is not None and not reaches(measurement.value, measurement.lower_limit):
+        side = UnfairSide.BELOW
+    elif measurement.value is not None and not keeps_to(measurement.value, measurement.upper_limit):
+        side = UnfairSide.ABOVE
+    return find_governing([state for state in sides if side is None or state.direction is side])
+
+
+def forest_of_check(session: Session, check: CheckRun, measured: Sequence[Measurement]) -> Forest:
+    """The check succeeded; the verdicts of those before it are included."""
+    no, checks, metric = check.deployment_no, checks_up_to(session, check), choose_metric(measured)
+    source = ForestSource(
+        monitor=monitor_of(session, no),
+        evidence=evidence_before(look_at_evidence(session, no), check.span.end),
+        checks=checks,
+        measured=measured,
+        recent=recent_figures(session, no, metric, checks),
+    )
+    # Judged from the end of the check: it does not become stale.
+    return build_forest(source, metric=metric, now=check.span.end)
+
+
+def evidence_before(evidence: DeploymentEvidence | None, end: datetime) -> DeploymentEvidence | None:
+    """States that began before that moment."""
+    return evidence and replace(evidence, comparisons=[state for state in evidence.comparisons if state.since is None or state.since < end])
+
+
+def checks_up_to(session: Session, check: CheckRun) -> list[RecentCheck]:
+    """The check and those before it, newest first."""
+    counted, window = counted_check(session, check), check.window or {}
+    newest = RecentCheck(
+        no=check.no,
+        id=check.id,
+        at=check.span.end,
+        measured_at=counted.origin.span.end,
+        carried_forward=check.carried_from is not None,
+        monitor_version=check.monitor_version,
+        unseen={name: window[name] for name in ("correlated_features", "attributes_unseen_by_model") if name in window},
+        is_topped_up=bool(window.get("additional_records")),
+    )
+    before = recent_checks(session, check.deployment_no, most=STRIP_CHECKS, until=check.span.end)
+    return [newest, *(earlier for earlier in before if earlier.at < newest.at)][:STRIP_CHECKS]

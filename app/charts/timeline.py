@@ -1,311 +1,356 @@
-"""Small pictures of groups over one time, as paths for page and report.
+"""One metric of every group over a time, joined to at most `MAX_STEPS` steps a group.
 
-Paths hold numbers only, so nothing needs escaping. A picture is 1,000 units wide, stretched to its place.
+Steps keep the lowest and highest figure and the hull of intervals. From a day on, they are read as they were joined when stored; only the
+ends of the time, which are parts of a day, are read figure by figure.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import field
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import groupby, pairwise
 from typing import Final, NamedTuple
 
-from ..clock import HOUR
-from ..domain.checks import Span
+from sqlalchemy.orm import Session
+
+from ..domain.alerts import Alert
+from ..domain.checks import DataSet, Scope, Span
+from ..domain.group_words import GroupWords
+from ..domain.time_ranges import Earlier, RangeChoice, RangePreset, period_before, preset_holding, step_of_picture
 from ..frozen import frozen
 from ..metrics.catalogue import CATALOGUE
-from ..metrics.catalogue.metric import RateOf
-from ..metrics.sides import both_sides, is_ratio
-from ..metrics.verdicts import GRAVEST, Verdict
-from ..store.checks.check_days import CheckStep
-from ..views.timeline import TimePanel, TimeStep, list_values
-from ..views.timeline_words import write_value
-from .axes import Axis, LogAxis, number_axis
-
-WIDTH: Final = 1000
-HEIGHT: Final = 88
-"""Pixels of a panel from top to bottom."""
-
-VOLUME_HEIGHT: Final = 48
-
-_RATIO_AXES = (
-    (LogAxis(0.5, 2.0), (0.5, 0.7, 1.0, 1.4, 2.0)),
-    (LogAxis(), (0.25, 0.5, 1.0, 2.0, 4.0)),
+from ..metrics.verdicts import GRAVEST, Limits, Verdict
+from ..metrics.worst import rank
+from ..store.alerts.alerts import alerts_between
+from ..store.checks.check_days import DAY, CheckStep, VersionChange, ended_checks, join_steps, version_changes, whole_days
+from ..store.checks.timeline import (
+    ORIGIN,
+    FigureStep,
+    FiguresWanted,
+    figure_days,
+    figure_steps,
+    oldest_check_start,
+    revision_before,
 )
-"""The narrowest first. The widest is the forest's: figures beyond it are arrows at the edge."""
+from .series import SeriesPoint
 
-_LEAST_HEIGHT = 4.0
-_ARROW_HEIGHT, _ARROW_WIDTH = 7.0, 5.0
-_WIDEST = 10.0
-"""Max units of a bar that is a single check."""
-_FILLED = 0.85
-_PATIENCE = 1.5
-"""Max usual distances between two steps that a line connects; a longer one is a gap."""
+MAX_STEPS: Final = 400
+"""Max steps that are drawn of a group."""
 
+LONGEST_OF_FIGURES: Final = timedelta(days=35)
+"""Max time of which every figure is read; a longer one has days."""
 
-@frozen(kw_only=True)
-class LevelTick:
-    """Number on the axis of values, and its pixels from the top."""
-
-    text: str
-    y: float
-
-
-class Bar(NamedTuple):
-    """One step: middle and width in units, top and height in pixels."""
-
-    x: float
-    width: float
-    y: float
-    height: float
-    step: TimeStep
+ACCURACY: Final = FiguresWanted(metric="accuracy", data=DataSet.FEEDBACK, of_all=True)
+_LEAST = timedelta(microseconds=1)
+# In the order of the counts that `_join` reads from a step; `_order` takes the first three.
+_COUNTS = ("unfair", "suspected", "unwatched", "undecided", "fair", "insufficient", "absent")
+"""Counts of `GRAVEST`, but for those without a limit."""
+_SCOPE_NAMES = {
+    Scope.REFERENCE: "the reference",
+    Scope.ATTRIBUTE: "all groups",
+    Scope.OVERALL: "all records",
+}
 
 
-@frozen(kw_only=True)
-class PanelPicture:
-    """`bars` are paths by verdict, the least serious first; `carried` are steps of carried figures only.
+class TimeStep(NamedTuple):
+    """One step; `at` is the end of the last check.
 
-    `band` is the fair range, `hull` the 95 % intervals, `earlier` the time compared with. `equal` is the place of the ideal, None off the
-    axis. `places` are the bars, oldest first; `beyond` reach over an end of the axis.
+    `figures` were measured in it, `carried` count in no verdict. `check_no` is the check of `value`, which is furthest out; without any
+    value `reason` says why. None ends the hull unbounded. The limits are the widest that applied.
     """
 
-    height: float
-    band: str
-    hull: str
-    line: str
-    bars: tuple[tuple[str, str], ...]
-    carried: str
-    earlier: str
-    equal: float | None
-    ticks: tuple[LevelTick, ...]
-    places: tuple[Bar, ...]
-    beyond: int
+    start: datetime
+    end: datetime
+    at: datetime
+    figures: int
+    carried: int
+    verdicts: Mapping[Verdict | None, int]
+    value: float | None
+    lowest: float | None
+    highest: float | None
+    lower: float | None
+    upper: float | None
+    n: int
+    limits: Limits
+    definition: int
+    reason: str | None
+    check_no: int | None
 
     @property
-    def words(self) -> str:
-        """Says how many bars reach beyond the axis; empty where none does."""
-        if not self.beyond:
-            return ""
-        of = f"{self.beyond:,} of {len(self.places):,} bars" if len(self.places) > 1 else "the bar"
-        return f"{of} {'reaches' if self.beyond == 1 else 'reach'} beyond the axis, shown as {'an arrow' if self.beyond == 1 else 'arrows'}"
+    def gravest(self) -> Verdict | None:
+        """Most serious verdict; None where no limit is set, or all were carried forward."""
+        for verdict in GRAVEST:  # a generator takes twice as long, and a year has a thousand steps
+            if self.verdicts.get(verdict):
+                return verdict
+        return None
 
 
 @frozen(kw_only=True)
-class TimeAxis:
-    """Moments outside are placed beyond the ends."""
+class TimePanel:
+    """Steps oldest first; `earlier` are those compared with, at their own times."""
 
+    attribute: str | None
+    group: str | None
+    scope: Scope
+    name: str
+    steps: tuple[TimeStep, ...]
+    earlier: tuple[TimeStep, ...] = ()
+
+    @property
+    def figures(self) -> int:
+        return sum(step.figures for step in self.steps)
+
+
+@frozen(kw_only=True)
+class ShownRange:
     span: Span
-    _known: dict[datetime, float] = field(default_factory=dict, compare=False, repr=False)
-    """The steps of all panels begin at the same moments."""
-
-    def place(self, at: datetime) -> float:
-        position = self._known.get(at)
-        if position is None:
-            position = self._known[at] = WIDTH * (at - self.span.start) / (self.span.end - self.span.start)
-        return position
-
-    def percent(self, at: datetime) -> float:
-        return round(min(max(self.place(at) / WIDTH * 100, 0.0), 100.0), 2)
+    usual: RangePreset
 
 
 @frozen(kw_only=True)
-class LevelAxis:
-    values: Axis
-    height: float
-    ticks: tuple[LevelTick, ...]
+class EarlierTime:
+    """`span` is drawn `shift` later. `revision`: the model revision then in use."""
 
-    def down(self, value: float) -> float:
-        """Pixels from the top; beyond an end, that end."""
-        return (1 - self.values.place(value)) * self.height
-
-
-def level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIGHT) -> LevelAxis:
-    """For ratios the narrowest logarithmic axis that holds every value and limit, or 0.25–4; for others a linear one."""
-    limits = [limit for panel in panels for step in panel.steps[-1:] for limit in step.limits]
-    if is_ratio(CATALOGUE[metric]):
-        shown = [*list_values(panels), *(limit for limit in limits if limit is not None)]
-        ratios, written = next((candidate for candidate in _RATIO_AXES if all(map(candidate[0].holds, shown))), _RATIO_AXES[-1])
-        ticks = [LevelTick(text=f"{value:g}", y=round((1 - ratios.place(value)) * height, 1)) for value in written]
-        return LevelAxis(values=ratios, height=height, ticks=tuple(ticks))
-    axis = number_axis(metric, list_values(panels), limits)
-    levels = (axis.low, (axis.low + axis.high) / 2, axis.high)
-    is_share = isinstance(CATALOGUE[metric].measure, RateOf)
-    texts = [f"{100 * level:.0f} %" if is_share else write_value(metric, level) for level in levels]
-    ticks = [LevelTick(text=text, y=round((1 - axis.place(level)) * height, 1)) for text, level in zip(texts, levels, strict=True)]
-    return LevelAxis(values=axis, height=height, ticks=tuple(ticks))
+    kind: Earlier
+    span: Span
+    shift: timedelta
+    revision: str | None = None
 
 
-def draw_panel(panel: TimePanel, metric: str, time: TimeAxis, levels: LevelAxis, *, shift: timedelta = timedelta()) -> PanelPicture:
-    """`shift` is added to the times of earlier steps."""
-    bars = _bars(panel.steps, time, levels)
-    by_verdict: dict[Verdict | None, list[str]] = {}
-    carried = []
-    beyond = _find_beyond(bars, levels)
-    for position, bar in enumerate(bars):
-        path = _draw_bar(bar, levels, beyond.get(position, _WITHIN))
-        if bar.step.figures:
-            by_verdict.setdefault(bar.step.gravest, []).append(path)
-        else:
-            carried.append(path)
-    ideal = CATALOGUE[metric].ideal
-    before = TimeAxis(span=Span(start=time.span.start - shift, end=time.span.end - shift))
-    moved = _bars(panel.earlier, before, levels) if panel.earlier else []
-    segments = _segments(bars)
-    is_single = all(bar.step.figures + bar.step.carried == 1 for bar in bars)
-    return PanelPicture(
-        height=levels.height,
-        band=_band(panel.steps, metric, time, levels),
-        hull="".join(_hull(segment, levels) for segment in segments),
-        line="".join(_polyline([(bar.x, bar.y + bar.height / 2) for bar in segment]) for segment in segments) if is_single else "",
-        bars=tuple((verdict or "none", "".join(by_verdict[verdict])) for verdict in reversed(GRAVEST) if verdict in by_verdict),
-        carried="".join(carried),
-        earlier="".join(
-            _polyline([(bar.x, bar.y) for bar in segment]) + _polyline([(bar.x, bar.y + bar.height) for bar in segment])
-            for segment in _segments(moved)
+@frozen(kw_only=True)
+class Timeline:
+    """Groups, those outside their limits most often first. `accuracy` is None if it was not measured.
+
+    `checks` are the ended checks by step. `no_earlier` says why there is no time to compare with.
+    """
+
+    metric: str
+    data: DataSet
+    span: Span
+    step: timedelta
+    panels: tuple[TimePanel, ...]
+    accuracy: TimePanel | None
+    checks: tuple[CheckStep, ...]
+    changes: tuple[VersionChange, ...]
+    alerts: tuple[Alert, ...]
+    earlier: EarlierTime | None
+    no_earlier: str | None
+
+    @property
+    def is_single(self) -> bool:
+        return all(sum(step.figures + step.carried for step in panel.steps) <= 1 for panel in self.panels)
+
+
+@frozen(kw_only=True)
+class TimelineWanted:
+    metric: str
+    data: DataSet
+    choice: RangeChoice
+    words: GroupWords
+
+
+def choose_range(session: Session, deployment_no: int, choice: RangeChoice, *, now: datetime) -> ShownRange:
+    """Asks the database once if all of the time, or nothing, is chosen, else not at all.
+
+    Raises:
+        InvalidInput: the start is not before the end, which is now if none is chosen.
+    """
+    is_open = choice.start is None and choice.preset in (None, RangePreset.ALL)
+    oldest = oldest_check_start(session, deployment_no) if is_open else None
+    usual = preset_holding(oldest, now)
+    return ShownRange(span=choice.span(now, usual=usual, oldest=oldest), usual=usual)
+
+
+def read_timeline(session: Session, deployment_no: int, span: Span, query: TimelineWanted) -> Timeline:
+    """At most 12 statements, however long the time and many the checks and groups."""
+    step = step_of_picture(span, MAX_STEPS)
+    if span.end - span.start > LONGEST_OF_FIGURES:
+        step = max(step, DAY)
+    figures = FiguresWanted(metric=query.metric, data=query.data)
+    earlier, no_earlier = _find_earlier(session, deployment_no, span, query.choice.earlier)
+
+    shown = _by_group(_read_steps(session, deployment_no, span, step, figures), span, step, query.metric)
+    before = {}
+    if earlier is not None:
+        rows = _read_steps(session, deployment_no, earlier.span, step, figures)
+        before = _by_group(rows, earlier.span, step, query.metric)
+    panels = [
+        TimePanel(
+            attribute=key.attribute,
+            group=key.group,
+            scope=Scope(key.scope),
+            name=_name(key, query.words),
+            steps=steps,
+            earlier=before.get(key, ()),
+        )
+        for key, steps in shown.items()
+    ]
+    checks = ended_checks(session, deployment_no, span, step)
+    of_all = _by_group(_read_steps(session, deployment_no, span, step, ACCURACY), span, step, ACCURACY.metric)
+    name = "Accuracy on labelled records"
+    accuracy = next((TimePanel(attribute=None, group=None, scope=Scope.OVERALL, name=name, steps=steps) for steps in of_all.values()), None)
+    return Timeline(
+        metric=query.metric,
+        data=query.data,
+        span=span,
+        step=step,
+        panels=tuple(sorted(panels, key=_order)),
+        accuracy=accuracy,
+        checks=tuple(join_steps(checks, step)),
+        changes=tuple(version_changes(checks)),
+        alerts=tuple(
+            alert for alert in reversed(alerts_between(session, deployment_no, span)) if span.start <= alert.opened_at <= span.end
         ),
-        equal=round(levels.down(ideal), 1) if ideal is not None and levels.values.holds(ideal) else None,
-        ticks=levels.ticks,
-        places=tuple(bars),
-        beyond=len(beyond),
+        earlier=earlier,
+        no_earlier=no_earlier,
     )
 
 
-def draw_volume(checks: Sequence[CheckStep], step: timedelta, time: TimeAxis) -> str:
-    """Path of the records in each step, on an axis from 0 to the most."""
-    highest = max((check.logged or 0 for check in checks), default=0) or 1
-    boxes = []
-    for check in checks:
-        # The counts are of hours, also where a step is a part of one.
-        right = min(time.place(check.start + step), WIDTH)
-        left = max(time.place(check.start + step - max(step, HOUR)), 0.0)
-        height = (check.logged or 0) / highest * VOLUME_HEIGHT
-        boxes.append(_box(left, VOLUME_HEIGHT - height, max((right - left) * _FILLED, 1.0), height) if check.logged else "")
-    return "".join(boxes)
+def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> tuple[TimeStep, ...]:
+    """Points of a ratio as steps, oldest first; figures carried forward count apart."""
+    by_start: dict[datetime, list[SeriesPoint]] = {}
+    for point in points:
+        by_start.setdefault(ORIGIN + (point.at - _LEAST - ORIGIN) // step * step, []).append(point)
+    steps = []
+    for start, members in sorted(by_start.items()):
+        fresh = [point for point in members if not point.carried_forward]
+        ends = [(point.value, point) for point in members if point.value is not None]
+        lowest, highest = min((value for value, _ in ends), default=None), max((value for value, _ in ends), default=None)
+        measured = [point for _, point in ends]
+        lowers, uppers = [point.lower for point in measured], [point.upper for point in measured]
+        steps.append(
+            TimeStep(
+                start=max(start, span.start),
+                end=min(start + step, span.end),
+                at=members[-1].at,
+                figures=len(fresh),
+                carried=len(members) - len(fresh),
+                verdicts=Counter(None if point.verdict is None else Verdict(point.verdict) for point in fresh),
+                value=lowest,
+                lowest=lowest,
+                highest=highest,
+                lower=None if None in lowers else min((bound for bound in lowers if bound is not None), default=None),
+                upper=None if None in uppers else max((bound for bound in uppers if bound is not None), default=None),
+                n=max(point.n for point in members),
+                limits=(members[-1].lower_limit, members[-1].upper_limit),
+                definition=members[-1].definition,
+                reason=members[-1].reason,
+                check_no=None,
+            )
+        )
+    return tuple(steps)
 
 
-def draw_stretches(starts: Iterable[datetime], step: timedelta, time: TimeAxis, *, height: float = HEIGHT) -> str:
-    """Path of boxes over these steps, oldest first; steps that touch are one box."""
-    runs: list[tuple[datetime, datetime]] = []
-    for start in starts:
-        if runs and runs[-1][1] >= start:
-            runs[-1] = (runs[-1][0], start + step)
-        else:
-            runs.append((start, start + step))
-    boxes = []
-    for first, last in runs:
-        left, right = max(time.place(first), 0.0), min(time.place(last), WIDTH)
-        boxes.append(_box(left, 0, max(right - left, 2.0), height))
-    return "".join(boxes)
+def _find_earlier(session: Session, deployment_no: int, span: Span, kind: Earlier | None) -> tuple[EarlierTime | None, str | None]:
+    match kind:
+        case None:
+            return None, None
+        case Earlier.PERIOD:
+            before = period_before(span)
+            if before is None:
+                return None, "The calendar has no time of this length before this one."
+            return EarlierTime(kind=kind, span=before, shift=span.end - span.start), None
+        case Earlier.REVISION:
+            previous = revision_before(session, deployment_no, span.end)
+            if previous is None:
+                return None, "No check up to the end of this time was of another model revision."
+            revision, last = previous
+            # At most as long as the range, and not before the revision came into use.
+            longest = period_before(Span(start=last, end=last + (span.end - span.start)))
+            start = last if longest is None else longest.start
+            replaced = revision_before(session, deployment_no, last)
+            if replaced is not None:
+                start = max(start, replaced[1])
+            return EarlierTime(kind=kind, span=Span(start=start, end=last), shift=span.end - last, revision=revision), None
 
 
-def draw_moments(moments: Iterable[datetime], time: TimeAxis, *, bottom: float = HEIGHT) -> str:
-    """Path of upright lines; moments of one place are one line."""
-    positions = dict.fromkeys(f"{time.place(moment):.1f}" for moment in moments)
-    return "".join(f"M{x} 0V{bottom:g}" for x in positions)
+def _read_steps(session: Session, deployment_no: int, span: Span, step: timedelta, query: FiguresWanted) -> Sequence[FigureStep]:
+    """Rows by step, or from a day on by day, of which the ends of the span may be parts."""
+    if step < DAY:
+        return figure_steps(session, deployment_no, span, step, query)
+    days = whole_days(span)
+    head = figure_steps(session, deployment_no, Span(start=span.start, end=days.start), DAY, query) if span.start < days.start else []
+    tail = figure_steps(session, deployment_no, Span(start=days.end, end=span.end), DAY, query) if days.end < span.end else []
+    return [*head, *figure_days(session, deployment_no, days, query), *tail]
 
 
-def _bars(steps: Sequence[TimeStep], time: TimeAxis, levels: LevelAxis) -> list[Bar]:
-    placed = []
-    for step in steps:
-        if step.lowest is None or step.highest is None:
-            continue
-        left, right = time.place(step.start), time.place(step.end)
-        is_single = step.figures + step.carried == 1
-        middle = time.place(step.at) if is_single else (left + right) / 2
-        top = levels.down(step.highest)
-        bottom = top if step.lowest == step.highest else levels.down(step.lowest)
-        height = max(bottom - top, _LEAST_HEIGHT)
-        y = min(max((top + bottom - height) / 2, 0.0), levels.height - height)
-        width = min(right - left, _WIDEST) if is_single else (right - left) * _FILLED
-        placed.append(Bar(round(middle, 1), round(max(width, 1.0), 1), round(y, 1), round(height, 1), step))
-    # Single checks far apart would be as thin as their hour.
-    distance = min((after.x - before.x for before, after in pairwise(placed) if after.x > before.x), default=float(WIDTH))
-    least = round(min(_WIDEST, distance * 0.6), 1)
-    if not any(bar.width < least for bar in placed):
-        return placed
-    return [bar._replace(width=least) if bar.width < least and bar.step.figures + bar.step.carried == 1 else bar for bar in placed]
+@frozen
+class _GroupKey:
+    attribute: str | None
+    scope: str
+    group: str | None
 
 
-class _Beyond(NamedTuple):
-    over: bool
-    under: bool
+def _by_group(rows: Iterable[FigureStep], span: Span, step: timedelta, metric: str) -> dict[_GroupKey, tuple[TimeStep, ...]]:
+    """Steps oldest first; shorter rows are joined to the step that they lie in."""
+    grouped: dict[_GroupKey, dict[tuple[datetime, int], list[FigureStep]]] = {}
+    for row in rows:
+        start = row.start if step <= DAY else ORIGIN + (row.start - ORIGIN) // step * step
+        of_group = grouped.setdefault(_GroupKey(row.attribute, row.scope, row.group), {})
+        of_group.setdefault((start, row.definition), []).append(row)
+    return {
+        key: tuple(_join(members, start, span, step, metric) for (start, _), members in sorted(steps.items(), key=lambda item: item[0]))
+        for key, steps in sorted(grouped.items(), key=lambda item: (item[0].attribute or "", item[0].scope, item[0].group or ""))
+    }
 
 
-_WITHIN = _Beyond(over=False, under=False)
+def _join(rows: Sequence[FigureStep], start: datetime, span: Span, step: timedelta, metric: str) -> TimeStep:
+    row = rows[0] if len(rows) == 1 else _merge(rows)
+    limits = (row.lower_limit, row.upper_limit)
+    furthest = row.lowest
+    if row.lowest is not None and row.highest is not None and row.lowest[0] != row.highest[0]:
+        furthest = row.highest if _is_further_out(row.highest[0], row.lowest[0], metric, limits) else row.lowest
+    counts = [getattr(row, name) for name in _COUNTS]
+    verdicts: dict[Verdict | None, int] = {verdict: count for verdict, count in zip(GRAVEST, counts, strict=False) if count}
+    unjudged = row.figures - sum(counts)
+    if unjudged > 0:
+        verdicts[None] = unjudged
+    value, check_no = (None, None) if furthest is None else (furthest[0], int(furthest[1]))
+    lowest, highest = None if row.lowest is None else row.lowest[0], None if row.highest is None else row.highest[0]
+    # By position, which takes half the time.
+    time = (max(start, span.start), min(start + step, span.end), row.last_at)
+    values = (value, lowest, highest, row.lower, row.upper)
+    return TimeStep(*time, row.figures, row.carried, verdicts, *values, row.n, limits, row.definition, row.reason, check_no)
 
 
-def _find_beyond(bars: Sequence[Bar], levels: LevelAxis) -> dict[int, _Beyond]:
-    axis = levels.values
-    lowest = min((bar.step.lowest for bar in bars if bar.step.lowest is not None), default=None)
-    highest = max((bar.step.highest for bar in bars if bar.step.highest is not None), default=None)
-    if lowest is None or highest is None or (axis.holds(lowest) and axis.holds(highest)):
-        return {}
-    beyond = {}
-    for position, bar in enumerate(bars):
-        low, high = bar.step.lowest, bar.step.highest
-        # What an axis does not hold is placed at the end that it lies beyond.
-        over = high is not None and not axis.holds(high) and axis.place(high) == 1
-        under = low is not None and not axis.holds(low) and axis.place(low) == 0
-        if over or under:
-            beyond[position] = _Beyond(over, under)
-    return beyond
+def _merge(rows: Sequence[FigureStep]) -> FigureStep:
+    measured = [row for row in rows if row.lowest is not None]
+    lowers, uppers = [row.lower for row in measured], [row.upper for row in measured]
+    sums = {name: sum(getattr(row, name) for row in rows) for name in ("figures", "carried", *_COUNTS)}
+    return rows[0]._replace(
+        **sums,
+        last_at=max(row.last_at for row in rows),
+        lowest=min((row.lowest for row in measured if row.lowest is not None), default=None),
+        highest=max((row.highest for row in measured if row.highest is not None), default=None),
+        lower=None if None in lowers else min((bound for bound in lowers if bound is not None), default=None),
+        upper=None if None in uppers else max((bound for bound in uppers if bound is not None), default=None),
+        n=max(row.n for row in rows),
+        lower_limit=min((row.lower_limit for row in rows if row.lower_limit is not None), default=None),
+        upper_limit=max((row.upper_limit for row in rows if row.upper_limit is not None), default=None),
+        reason=next((row.reason for row in rows if row.reason is not None), None),
+    )
 
 
-def _draw_bar(bar: Bar, levels: LevelAxis, beyond: _Beyond) -> str:
-    """A box with arrows at the ends it reaches beyond; only the arrow if nothing of it is on the axis."""
-    box = _box(bar.x - bar.width / 2, bar.y, bar.width, bar.height)
-    if beyond == _WITHIN:
-        return box
-    left, right, foot = bar.x - _ARROW_WIDTH, bar.x + _ARROW_WIDTH, levels.height
-    is_on_axis = any(end is not None and levels.values.holds(end) for end in (bar.step.lowest, bar.step.highest))
-    paths = [box] if is_on_axis or (beyond.over and beyond.under) else []
-    if beyond.over:
-        paths.append(f"M{left:.1f} {_ARROW_HEIGHT:g}L{bar.x:.1f} 0L{right:.1f} {_ARROW_HEIGHT:g}z")
-    if beyond.under:
-        paths.append(f"M{left:.1f} {foot - _ARROW_HEIGHT:g}L{bar.x:.1f} {foot:g}L{right:.1f} {foot - _ARROW_HEIGHT:g}z")
-    return "".join(paths)
+def _is_further_out(highest: float, lowest: float, metric: str, limits: Limits) -> bool:
+    """Values inside both limits are compared by what is left to them."""
+    lower, upper = limits
+    if (upper is not None and highest > upper) != (lower is not None and lowest < lower):
+        return upper is not None and highest > upper
+    return rank(highest, CATALOGUE[metric], limits) < rank(lowest, CATALOGUE[metric], limits)
 
 
-def _segments(bars: Sequence[Bar]) -> list[list[Bar]]:
-    """Runs of bars without a gap and of one definition."""
-    distances = sorted(after.x - before.x for before, after in pairwise(bars))
-    longest = _PATIENCE * distances[len(distances) // 2] if distances else 0.0
-    segments: list[list[Bar]] = []
-    for bar in bars:
-        last = segments[-1][-1] if segments else None
-        if last is None or bar.x - last.x > longest or bar.step.definition != last.step.definition:
-            segments.append([])
-        segments[-1].append(bar)
-    return segments
+def _name(key: _GroupKey, names: GroupWords) -> str:
+    if key.attribute is None or key.group is None:
+        return f"{_SCOPE_NAMES.get(Scope(key.scope), key.scope)}{'' if key.attribute is None else f' of {key.attribute}'}"
+    return names.label(key.attribute, key.group) or "(blank)"
 
 
-def _hull(bars: Sequence[Bar], levels: LevelAxis) -> str:
-    """An unbounded end reaches to the edge. A single bar has an area as wide as itself."""
-    ups = [0.0 if bar.step.upper is None else levels.down(bar.step.upper) for bar in bars]
-    downs = [levels.height if bar.step.lower is None else levels.down(bar.step.lower) for bar in bars]
-    if len(bars) == 1:
-        return _box(bars[0].x - bars[0].width / 2, ups[0], bars[0].width, downs[0] - ups[0])
-    there = [f"{bar.x:g} {y:.1f}" for bar, y in zip(bars, ups, strict=True)]
-    back = [f"{bar.x:g} {y:.1f}" for bar, y in zip(bars, downs, strict=True)]
-    return f"M{'L'.join([*there, *reversed(back)])}z"
+def _order(panel: TimePanel) -> tuple[object, ...]:
+    """Sort key: groups first, the most often unfair, suspected or unwatched first."""
+    judged = max(panel.figures, 1)
+    shares = [-sum(step.verdicts.get(verdict, 0) for step in panel.steps) / judged for verdict in GRAVEST[:3]]
+    return (panel.scope is not Scope.GROUP, *shares, panel.attribute or "", panel.name)
 
 
-def _band(steps: Sequence[TimeStep], metric: str, time: TimeAxis, levels: LevelAxis) -> str:
-    """A box for each run of equal limits, the first from the start, the last to the end."""
-    boxes, left = [], 0.0
-    runs = [(limits, list(members)) for limits, members in groupby(steps, key=lambda step: step.limits)]
-    for position, (limits, members) in enumerate(runs):
-        right = float(WIDTH) if position == len(runs) - 1 else time.place(members[-1].end)
-        low, high = both_sides(CATALOGUE[metric], limits)
-        if (low, high) != (None, None):
-            top, bottom = 0.0 if high is None else levels.down(high), levels.height if low is None else levels.down(low)
-            boxes.append(_box(left, top, right - left, bottom - top))
-        left = right
-    return "".join(boxes)
-
-
-def _polyline(points: Sequence[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{x:g} {y:.1f}" for x, y in points) if len(points) > 1 else ""
-
-
-def _box(x: float, y: float, width: float, height: float) -> str:
-    return f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}h{-width:.1f}z"
+def list_values(panels: Iterable[TimePanel]) -> Iterator[float]:
+    for panel in panels:
+        for step in (*panel.steps, *panel.earlier):
+            yield from (value for value in (step.lowest, step.highest) if value is not None)

@@ -1,1 +1,1 @@
-"""The words of the product. Standard library only; no I/O, no clock."""
+"""Words that several features share. Standard library only; no I/O, no clock."""

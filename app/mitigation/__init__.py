@@ -1,1 +1,1 @@
-"""Mitigation of unfair outcomes: in each check (passive), on request (active). No label is ever used."""
+"""Mitigation of unfair outcomes: in each check, and on request. No label is ever used."""

@@ -1,1 +1,1 @@
-"""Documents for people as HTML and PDF."""
+"""Documents for people as HTML, PDF and JSON."""

@@ -1,1 +1,1 @@
-"""Code that the API and the pages share."""
+"""What every route shares and that knows no caller."""

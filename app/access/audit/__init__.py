@@ -1,0 +1,1 @@
+"""The log of requests and changes, as a chain."""

@@ -1,0 +1,1 @@
+"""What a request passes before its route, and what every route may ask for."""

@@ -1,0 +1,1 @@
+"""Where alerts are sent to, and how they get there."""

@@ -1,0 +1,1 @@
+"""When an alert is opened."""

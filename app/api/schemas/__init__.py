@@ -1,1 +1,0 @@
-"""The bodies of requests (`In`) and answers (`Out`)."""

@@ -1,0 +1,1 @@
+"""What knows nothing of fairness: settings, errors, the clock, texts, files."""

@@ -1,0 +1,1 @@
+"""Structured logs without secrets, counters for Prometheus, traces."""

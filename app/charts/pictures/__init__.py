@@ -1,0 +1,1 @@
+"""Points in, SVG out."""

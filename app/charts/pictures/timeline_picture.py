@@ -1,0 +1,311 @@
+"""Small pictures of groups over one time, as paths for page and report.
+
+Paths hold numbers only, so nothing needs escaping. A picture is 1,000 units wide, stretched to its place.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import field
+from datetime import datetime, timedelta
+from itertools import groupby, pairwise
+from typing import Final, NamedTuple
+
+from ..clock import HOUR
+from ..domain.checks import Span
+from ..frozen import frozen
+from ..metrics.catalogue import CATALOGUE
+from ..metrics.catalogue.metric import RateOf
+from ..metrics.sides import both_sides, is_ratio
+from ..metrics.verdicts import GRAVEST, Verdict
+from ..store.checks.check_days import CheckStep
+from ..views.timeline import TimePanel, TimeStep, list_values
+from ..views.timeline_words import write_value
+from .axes import Axis, LogAxis, number_axis
+
+WIDTH: Final = 1000
+HEIGHT: Final = 88
+"""Pixels of a panel from top to bottom."""
+
+VOLUME_HEIGHT: Final = 48
+
+_RATIO_AXES = (
+    (LogAxis(0.5, 2.0), (0.5, 0.7, 1.0, 1.4, 2.0)),
+    (LogAxis(), (0.25, 0.5, 1.0, 2.0, 4.0)),
+)
+"""The narrowest first. The widest is the forest's: figures beyond it are arrows at the edge."""
+
+_LEAST_HEIGHT = 4.0
+_ARROW_HEIGHT, _ARROW_WIDTH = 7.0, 5.0
+_WIDEST = 10.0
+"""Max units of a bar that is a single check."""
+_FILLED = 0.85
+_PATIENCE = 1.5
+"""Max usual distances between two steps that a line connects; a longer one is a gap."""
+
+
+@frozen(kw_only=True)
+class LevelTick:
+    """Number on the axis of values, and its pixels from the top."""
+
+    text: str
+    y: float
+
+
+class Bar(NamedTuple):
+    """One step: middle and width in units, top and height in pixels."""
+
+    x: float
+    width: float
+    y: float
+    height: float
+    step: TimeStep
+
+
+@frozen(kw_only=True)
+class PanelPicture:
+    """`bars` are paths by verdict, the least serious first; `carried` are steps of carried figures only.
+
+    `band` is the fair range, `hull` the 95 % intervals, `earlier` the time compared with. `equal` is the place of the ideal, None off the
+    axis. `places` are the bars, oldest first; `beyond` reach over an end of the axis.
+    """
+
+    height: float
+    band: str
+    hull: str
+    line: str
+    bars: tuple[tuple[str, str], ...]
+    carried: str
+    earlier: str
+    equal: float | None
+    ticks: tuple[LevelTick, ...]
+    places: tuple[Bar, ...]
+    beyond: int
+
+    @property
+    def words(self) -> str:
+        """Says how many bars reach beyond the axis; empty where none does."""
+        if not self.beyond:
+            return ""
+        of = f"{self.beyond:,} of {len(self.places):,} bars" if len(self.places) > 1 else "the bar"
+        return f"{of} {'reaches' if self.beyond == 1 else 'reach'} beyond the axis, shown as {'an arrow' if self.beyond == 1 else 'arrows'}"
+
+
+@frozen(kw_only=True)
+class TimeAxis:
+    """Moments outside are placed beyond the ends."""
+
+    span: Span
+    _known: dict[datetime, float] = field(default_factory=dict, compare=False, repr=False)
+    """The steps of all panels begin at the same moments."""
+
+    def place(self, at: datetime) -> float:
+        position = self._known.get(at)
+        if position is None:
+            position = self._known[at] = WIDTH * (at - self.span.start) / (self.span.end - self.span.start)
+        return position
+
+    def percent(self, at: datetime) -> float:
+        return round(min(max(self.place(at) / WIDTH * 100, 0.0), 100.0), 2)
+
+
+@frozen(kw_only=True)
+class LevelAxis:
+    values: Axis
+    height: float
+    ticks: tuple[LevelTick, ...]
+
+    def down(self, value: float) -> float:
+        """Pixels from the top; beyond an end, that end."""
+        return (1 - self.values.place(value)) * self.height
+
+
+def level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIGHT) -> LevelAxis:
+    """For ratios the narrowest logarithmic axis that holds every value and limit, or 0.25–4; for others a linear one."""
+    limits = [limit for panel in panels for step in panel.steps[-1:] for limit in step.limits]
+    if is_ratio(CATALOGUE[metric]):
+        shown = [*list_values(panels), *(limit for limit in limits if limit is not None)]
+        ratios, written = next((candidate for candidate in _RATIO_AXES if all(map(candidate[0].holds, shown))), _RATIO_AXES[-1])
+        ticks = [LevelTick(text=f"{value:g}", y=round((1 - ratios.place(value)) * height, 1)) for value in written]
+        return LevelAxis(values=ratios, height=height, ticks=tuple(ticks))
+    axis = number_axis(metric, list_values(panels), limits)
+    levels = (axis.low, (axis.low + axis.high) / 2, axis.high)
+    is_share = isinstance(CATALOGUE[metric].measure, RateOf)
+    texts = [f"{100 * level:.0f} %" if is_share else write_value(metric, level) for level in levels]
+    ticks = [LevelTick(text=text, y=round((1 - axis.place(level)) * height, 1)) for text, level in zip(texts, levels, strict=True)]
+    return LevelAxis(values=axis, height=height, ticks=tuple(ticks))
+
+
+def draw_panel(panel: TimePanel, metric: str, time: TimeAxis, levels: LevelAxis, *, shift: timedelta = timedelta()) -> PanelPicture:
+    """`shift` is added to the times of earlier steps."""
+    bars = _bars(panel.steps, time, levels)
+    by_verdict: dict[Verdict | None, list[str]] = {}
+    carried = []
+    beyond = _find_beyond(bars, levels)
+    for position, bar in enumerate(bars):
+        path = _draw_bar(bar, levels, beyond.get(position, _WITHIN))
+        if bar.step.figures:
+            by_verdict.setdefault(bar.step.gravest, []).append(path)
+        else:
+            carried.append(path)
+    ideal = CATALOGUE[metric].ideal
+    before = TimeAxis(span=Span(start=time.span.start - shift, end=time.span.end - shift))
+    moved = _bars(panel.earlier, before, levels) if panel.earlier else []
+    segments = _segments(bars)
+    is_single = all(bar.step.figures + bar.step.carried == 1 for bar in bars)
+    return PanelPicture(
+        height=levels.height,
+        band=_band(panel.steps, metric, time, levels),
+        hull="".join(_hull(segment, levels) for segment in segments),
+        line="".join(_polyline([(bar.x, bar.y + bar.height / 2) for bar in segment]) for segment in segments) if is_single else "",
+        bars=tuple((verdict or "none", "".join(by_verdict[verdict])) for verdict in reversed(GRAVEST) if verdict in by_verdict),
+        carried="".join(carried),
+        earlier="".join(
+            _polyline([(bar.x, bar.y) for bar in segment]) + _polyline([(bar.x, bar.y + bar.height) for bar in segment])
+            for segment in _segments(moved)
+        ),
+        equal=round(levels.down(ideal), 1) if ideal is not None and levels.values.holds(ideal) else None,
+        ticks=levels.ticks,
+        places=tuple(bars),
+        beyond=len(beyond),
+    )
+
+
+def draw_volume(checks: Sequence[CheckStep], step: timedelta, time: TimeAxis) -> str:
+    """Path of the records in each step, on an axis from 0 to the most."""
+    highest = max((check.logged or 0 for check in checks), default=0) or 1
+    boxes = []
+    for check in checks:
+        # The counts are of hours, also where a step is a part of one.
+        right = min(time.place(check.start + step), WIDTH)
+        left = max(time.place(check.start + step - max(step, HOUR)), 0.0)
+        height = (check.logged or 0) / highest * VOLUME_HEIGHT
+        boxes.append(_box(left, VOLUME_HEIGHT - height, max((right - left) * _FILLED, 1.0), height) if check.logged else "")
+    return "".join(boxes)
+
+
+def draw_stretches(starts: Iterable[datetime], step: timedelta, time: TimeAxis, *, height: float = HEIGHT) -> str:
+    """Path of boxes over these steps, oldest first; steps that touch are one box."""
+    runs: list[tuple[datetime, datetime]] = []
+    for start in starts:
+        if runs and runs[-1][1] >= start:
+            runs[-1] = (runs[-1][0], start + step)
+        else:
+            runs.append((start, start + step))
+    boxes = []
+    for first, last in runs:
+        left, right = max(time.place(first), 0.0), min(time.place(last), WIDTH)
+        boxes.append(_box(left, 0, max(right - left, 2.0), height))
+    return "".join(boxes)
+
+
+def draw_moments(moments: Iterable[datetime], time: TimeAxis, *, bottom: float = HEIGHT) -> str:
+    """Path of upright lines; moments of one place are one line."""
+    positions = dict.fromkeys(f"{time.place(moment):.1f}" for moment in moments)
+    return "".join(f"M{x} 0V{bottom:g}" for x in positions)
+
+
+def _bars(steps: Sequence[TimeStep], time: TimeAxis, levels: LevelAxis) -> list[Bar]:
+    placed = []
+    for step in steps:
+        if step.lowest is None or step.highest is None:
+            continue
+        left, right = time.place(step.start), time.place(step.end)
+        is_single = step.figures + step.carried == 1
+        middle = time.place(step.at) if is_single else (left + right) / 2
+        top = levels.down(step.highest)
+        bottom = top if step.lowest == step.highest else levels.down(step.lowest)
+        height = max(bottom - top, _LEAST_HEIGHT)
+        y = min(max((top + bottom - height) / 2, 0.0), levels.height - height)
+        width = min(right - left, _WIDEST) if is_single else (right - left) * _FILLED
+        placed.append(Bar(round(middle, 1), round(max(width, 1.0), 1), round(y, 1), round(height, 1), step))
+    # Single checks far apart would be as thin as their hour.
+    distance = min((after.x - before.x for before, after in pairwise(placed) if after.x > before.x), default=float(WIDTH))
+    least = round(min(_WIDEST, distance * 0.6), 1)
+    if not any(bar.width < least for bar in placed):
+        return placed
+    return [bar._replace(width=least) if bar.width < least and bar.step.figures + bar.step.carried == 1 else bar for bar in placed]
+
+
+class _Beyond(NamedTuple):
+    over: bool
+    under: bool
+
+
+_WITHIN = _Beyond(over=False, under=False)
+
+
+def _find_beyond(bars: Sequence[Bar], levels: LevelAxis) -> dict[int, _Beyond]:
+    axis = levels.values
+    lowest = min((bar.step.lowest for bar in bars if bar.step.lowest is not None), default=None)
+    highest = max((bar.step.highest for bar in bars if bar.step.highest is not None), default=None)
+    if lowest is None or highest is None or (axis.holds(lowest) and axis.holds(highest)):
+        return {}
+    beyond = {}
+    for position, bar in enumerate(bars):
+        low, high = bar.step.lowest, bar.step.highest
+        # What an axis does not hold is placed at the end that it lies beyond.
+        over = high is not None and not axis.holds(high) and axis.place(high) == 1
+        under = low is not None and not axis.holds(low) and axis.place(low) == 0
+        if over or under:
+            beyond[position] = _Beyond(over, under)
+    return beyond
+
+
+def _draw_bar(bar: Bar, levels: LevelAxis, beyond: _Beyond) -> str:
+    """A box with arrows at the ends it reaches beyond; only the arrow if nothing of it is on the axis."""
+    box = _box(bar.x - bar.width / 2, bar.y, bar.width, bar.height)
+    if beyond == _WITHIN:
+        return box
+    left, right, foot = bar.x - _ARROW_WIDTH, bar.x + _ARROW_WIDTH, levels.height
+    is_on_axis = any(end is not None and levels.values.holds(end) for end in (bar.step.lowest, bar.step.highest))
+    paths = [box] if is_on_axis or (beyond.over and beyond.under) else []
+    if beyond.over:
+        paths.append(f"M{left:.1f} {_ARROW_HEIGHT:g}L{bar.x:.1f} 0L{right:.1f} {_ARROW_HEIGHT:g}z")
+    if beyond.under:
+        paths.append(f"M{left:.1f} {foot - _ARROW_HEIGHT:g}L{bar.x:.1f} {foot:g}L{right:.1f} {foot - _ARROW_HEIGHT:g}z")
+    return "".join(paths)
+
+
+def _segments(bars: Sequence[Bar]) -> list[list[Bar]]:
+    """Runs of bars without a gap and of one definition."""
+    distances = sorted(after.x - before.x for before, after in pairwise(bars))
+    longest = _PATIENCE * distances[len(distances) // 2] if distances else 0.0
+    segments: list[list[Bar]] = []
+    for bar in bars:
+        last = segments[-1][-1] if segments else None
+        if last is None or bar.x - last.x > longest or bar.step.definition != last.step.definition:
+            segments.append([])
+        segments[-1].append(bar)
+    return segments
+
+
+def _hull(bars: Sequence[Bar], levels: LevelAxis) -> str:
+    """An unbounded end reaches to the edge. A single bar has an area as wide as itself."""
+    ups = [0.0 if bar.step.upper is None else levels.down(bar.step.upper) for bar in bars]
+    downs = [levels.height if bar.step.lower is None else levels.down(bar.step.lower) for bar in bars]
+    if len(bars) == 1:
+        return _box(bars[0].x - bars[0].width / 2, ups[0], bars[0].width, downs[0] - ups[0])
+    there = [f"{bar.x:g} {y:.1f}" for bar, y in zip(bars, ups, strict=True)]
+    back = [f"{bar.x:g} {y:.1f}" for bar, y in zip(bars, downs, strict=True)]
+    return f"M{'L'.join([*there, *reversed(back)])}z"
+
+
+def _band(steps: Sequence[TimeStep], metric: str, time: TimeAxis, levels: LevelAxis) -> str:
+    """A box for each run of equal limits, the first from the start, the last to the end."""
+    boxes, left = [], 0.0
+    runs = [(limits, list(members)) for limits, members in groupby(steps, key=lambda step: step.limits)]
+    for position, (limits, members) in enumerate(runs):
+        right = float(WIDTH) if position == len(runs) - 1 else time.place(members[-1].end)
+        low, high = both_sides(CATALOGUE[metric], limits)
+        if (low, high) != (None, None):
+            top, bottom = 0.0 if high is None else levels.down(high), levels.height if low is None else levels.down(low)
+            boxes.append(_box(left, top, right - left, bottom - top))
+        left = right
+    return "".join(boxes)
+
+
+def _polyline(points: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{x:g} {y:.1f}" for x, y in points) if len(points) > 1 else ""
+
+
+def _box(x: float, y: float, width: float, height: float) -> str:
+    return f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}h{-width:.1f}z"

@@ -1,0 +1,1 @@
+"""Counts of a window by group and outcome."""

@@ -1,0 +1,1 @@
+"""Figures of past checks, and their sums over days."""

@@ -1,0 +1,1 @@
+"""A few records asked of an endpoint, before any check."""

@@ -1,0 +1,1 @@
+"""When checks are due, and the workers that perform them."""

@@ -1,0 +1,1 @@
+"""The four views of a check, and its figures in words."""

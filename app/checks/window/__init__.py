@@ -1,0 +1,1 @@
+"""The records and labels that a check reads."""

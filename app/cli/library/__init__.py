@@ -1,0 +1,1 @@
+"""Commands that measure files, without a service."""

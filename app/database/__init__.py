@@ -1,0 +1,1 @@
+"""Connections to Postgres, its migrations and its restoring."""

@@ -1,0 +1,1 @@
+"""A real Postgres of our own, for one machine. Does not know the tables."""

@@ -1,0 +1,1 @@
+"""The watched models: columns, endpoints, monitors, training data."""

@@ -1,0 +1,1 @@
+"""Which outcomes are favourable, and which groups are compared."""

@@ -1,0 +1,1 @@
+"""Counted hours, and the states that rest on them."""

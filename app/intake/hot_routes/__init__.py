@@ -1,0 +1,1 @@
+"""The routes that log records, without a framework."""

@@ -1,0 +1,1 @@
+"""Records and labels, from a body to a durable write."""

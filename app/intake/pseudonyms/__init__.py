@@ -1,0 +1,1 @@
+"""Pseudonyms for protected values."""

@@ -1,0 +1,1 @@
+"""Code that logs records, for people to copy."""

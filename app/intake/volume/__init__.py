@@ -1,0 +1,1 @@
+"""Records as they come in by hour, and those that did not."""

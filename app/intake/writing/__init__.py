@@ -1,0 +1,1 @@
+"""Durable bulk writes of records by COPY; concurrent requests share commits."""

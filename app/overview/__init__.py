@@ -1,0 +1,1 @@
+"""All deployments at a glance."""

@@ -1,0 +1,1 @@
+"""Pages of log-ins, settings and activities."""

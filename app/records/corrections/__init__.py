@@ -1,0 +1,1 @@
+"""Corrections of stored labels and predictions."""

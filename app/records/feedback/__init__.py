@@ -1,0 +1,1 @@
+"""Ground-truth labels as people look through them."""

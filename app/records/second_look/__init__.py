@@ -1,0 +1,1 @@
+"""Records whose outcome would be another, for a second look."""

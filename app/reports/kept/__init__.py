@@ -1,0 +1,1 @@
+"""Schedules of reports, and what they made."""

@@ -1,1 +1,0 @@
-"""Due checks, leases and the worker."""

@@ -1,1 +1,0 @@
-"""Authentication, permissions, and the encryption of stored secrets."""

@@ -1,0 +1,1 @@
+"""Records as arrays, and where they lie."""

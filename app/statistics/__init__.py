@@ -1,0 +1,1 @@
+"""Metrics, intervals and verdicts from tables of counts."""

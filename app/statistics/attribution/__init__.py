@@ -1,0 +1,1 @@
+"""Division of a gap between two groups among the features and cells that carry it."""

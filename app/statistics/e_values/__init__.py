@@ -1,0 +1,1 @@
+"""Evidence that accumulates over the hours, with a bound on false alarms."""

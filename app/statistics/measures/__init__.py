@@ -1,0 +1,1 @@
+"""Figures of tables of counts, by the catalogue."""

@@ -1,0 +1,1 @@
+"""Metrics that read the records themselves: they cannot be rolled up."""

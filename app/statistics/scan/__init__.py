@@ -1,0 +1,1 @@
+"""Subgroups that nobody listed, found by a scan over binned features."""

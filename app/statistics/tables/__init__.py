@@ -1,0 +1,1 @@
+"""Small tables of counts, written by a check; everything else reads these."""

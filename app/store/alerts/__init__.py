@@ -1,1 +1,0 @@
-"""Alerts, their rules, and the channels they are sent to."""

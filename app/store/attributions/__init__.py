@@ -1,1 +1,0 @@
-"""Attributions: their queue, and what they have found."""

@@ -1,1 +1,0 @@
-"""Checks, the workers that run them, and their measurements."""

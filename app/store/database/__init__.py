@@ -1,1 +1,0 @@
-"""Connections to the database, its migrations and its restoring."""

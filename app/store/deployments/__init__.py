@@ -1,1 +1,0 @@
-"""Deployments, their endpoints and their monitors."""

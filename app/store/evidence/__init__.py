@@ -1,1 +1,0 @@
-"""Evidence over time: counted hours, and the states that rest on them."""

@@ -1,1 +1,0 @@
-"""Settings of mitigation, and everything that is fitted for it."""

@@ -1,1 +1,0 @@
-"""Every deployment at a glance."""

@@ -1,1 +1,0 @@
-"""Users, keys, log-ins, and the log of changes."""

@@ -1,1 +1,0 @@
-"""Logged records and the model's answers to their copies."""

@@ -1,1 +1,0 @@
-"""Kept reports: schedules, the queue, and the files."""

@@ -1,1 +1,0 @@
-"""Retention, legal holds, erasures, and the deletion of records with what was derived."""

@@ -1,1 +1,0 @@
-"""Subgroups that nobody listed: scans and their results."""

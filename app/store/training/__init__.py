@@ -1,1 +1,0 @@
-"""Training data and what was found in them."""

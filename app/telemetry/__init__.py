@@ -1,1 +1,0 @@
-"""Structured logs without secrets, and counters for Prometheus."""

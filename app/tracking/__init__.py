@@ -1,1 +1,0 @@
-"""Evidence of deployments over time."""

@@ -1,1 +1,0 @@
-"""Views for people: read the store, write nothing."""
